@@ -111,6 +111,12 @@ HISTORIES ?= 100-199
 histories: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## play random histories with other writers
 	DELTALOG_HISTORIES=$(HISTORIES) $(bin)/python -m pytest tests/interop/histories $(PYTEST_ARGS)
 
+STATEMENTS ?= 100-129
+
+.PHONY: statements
+statements: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## execute random statements beside the JVM connector
+	DELTALOG_STATEMENTS=$(STATEMENTS) $(bin)/python -m pytest tests/interop/random_statements $(PYTEST_ARGS)
+
 FUZZ_SECONDS ?= 60
 
 .PHONY: fuzz

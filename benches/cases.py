@@ -145,6 +145,10 @@ def _with_partitions(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str
     return {**_with_target(spec, table, scratch), "partitions": spec.rows // 100}
 
 
+def _copied_with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    return {**_copied(spec, table, scratch), "target": str(scratch / "written")}
+
+
 _MANY_FILES: Mapping[str, TableSpec] = {
     "small": Checkpointed(10_000),
     "medium": Checkpointed(100_000),
@@ -257,6 +261,23 @@ CASES = (
         contenders=(OURS,),
         ratios=(),
         limits=(Limit("after five commits", "ours", seconds=0.2),),
+    ),
+    Case(
+        name="statements",
+        about="DELETE of 10 %, UPDATE of 1 %, MERGE of 11,340 keys (1 % matched, update and insert); 16 columns",
+        operation="statements",
+        setup=_copied,
+        tables=_ROWS,
+        contenders=(OURS, DELTALAKE),
+        ratios=tuple(
+            ratio
+            for name in ("delete", "update", "merge")
+            for ratio in (
+                # `deltalake` does not write deletion vectors.
+                Ratio(name, "ours", "deltalake", time=0.3),
+                Ratio(f"{name}, rewrite", "ours", "deltalake", peer_measure=name),
+            )
+        ),
     ),
     Case(
         name="append",
@@ -385,6 +406,29 @@ CASES = (
             Ratio("write", "ours", "parquet", time=1.10),
             Ratio("write", "jvm", "parquet beside jvm"),
             Ratio("write", "ours", "jvm"),
+        ),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-statements",
+        about="Spark: DELETE of 10 %, UPDATE of 1 %, MERGEs of 11,340 and 500,000 keys; with vectors and by rewriting",
+        operation="statements",
+        setup=_copied_with_target,
+        tables=_ROWS,
+        contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM),
+        ratios=(
+            Ratio("delete", "ours", "jvm", time=0.15),
+            Ratio("delete, rewrite", "ours", "jvm", time=0.8),
+            Ratio("update", "ours", "jvm", time=0.35),
+            Ratio("update", "ours", "parquet", time=1.1),
+            Ratio("update, rewrite", "ours", "jvm", time=0.8),
+            Ratio("merge", "ours", "jvm", time=0.2),
+            Ratio("merge", "ours", "parquet"),
+            Ratio("merge, rewrite", "ours", "jvm", time=0.7),
+            Ratio("merge, insert only", "ours", "jvm", time=0.15),
+            Ratio("merge, delete only", "ours", "jvm", time=0.15),
+            Ratio("merge, half of the rows", "ours", "jvm", time=0.8),
+            Ratio("merge, half of the rows, rewrite", "ours", "jvm", time=0.8),
         ),
         warm_up=1,
     ),

@@ -1,5 +1,5 @@
 """The program that `make bench` runs. `python benches/run.py list` lists the cases; `… curve` draws a
-picture.
+picture, and `… driver` measures the driver of a statement on Spark.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ if __name__ == "__main__":
         from benches import curve
 
         sys.exit(curve.main(sys.argv[2:]))
+
+    if sys.argv[1:2] == ["driver"]:
+        from benches import driver
+
+        sys.exit(driver.main(sys.argv[2:]))
 
     from benches import command
 

@@ -16,6 +16,9 @@ ROWS = 336_776
 # others.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR", "LGA")
+# Flights that take off at nine in the evening of the day before, or later, are reported twice: first without their
+# arrival, because they are in the air when the month is reported, and completely with the late day.
+IN_THE_AIR = (12, 30, 2100)
 COLUMNS = {
     "year": "int",
     "month": "int",

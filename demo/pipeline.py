@@ -1,5 +1,6 @@
 """A pipeline over real data, raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the
-JVM connector.
+JVM connector. Late reports are merged into silver, rows are deleted on request, and the change data feed of silver
+brings gold up to date.
 
     python -m demo.pipeline [--output DIRECTORY]
 
@@ -18,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import deltalake
+import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -28,9 +30,11 @@ from rich.table import Table
 
 import deltalog
 import deltalog.spark
-from demo import flights, plot
+from demo import flights, plot, silver
 
 console = Console(highlight=False)
+
+CHANGES = tuple(silver.KIND.values())
 
 
 @dataclass(frozen=True)
@@ -102,16 +106,36 @@ def version_of(spark: SparkSession, path: str, version: int) -> DataFrame:
 
 
 def append_bronze(rows: DataFrame, path: str) -> None:
-    rows.write.format("deltalog").mode("append").partitionBy("month").save(path)
+    (
+        rows.write.format("deltalog")
+        .mode("append")
+        .partitionBy("month")
+        .option("delta.enableChangeDataFeed", "true")
+        .save(path)
+    )
+
+
+def is_late() -> Column:
+    month, day = flights.LATE_DAY
+    return (F.col("month") == month) & (F.col("day") == day)
+
+
+def is_in_the_air() -> Column:
+    month, day, time_of_day = flights.IN_THE_AIR
+    return (F.col("month") == month) & (F.col("day") == day) & (F.col("dep_time") >= time_of_day)
 
 
 def load_bronze(raw: DataFrame, places: Places) -> DataFrame:
-    """Makes twelve commits, one per month, without the late day. Returns the rows of the late day."""
-    month, day = flights.LATE_DAY
-    late = (F.col("month") == month) & (F.col("day") == day)
+    """Makes twelve commits, one per month, without the late day. Returns the reports that are still to come."""
+    reported = raw.where(~is_late()).withColumns(
+        {
+            name: F.when(is_in_the_air(), None).otherwise(F.col(name))
+            for name in ("arr_time", "arr_delay", "air_time")
+        }
+    )
     for number in track(range(1, 13), "twelve months, twelve commits", console=console):
-        append_bronze(raw.where((F.col("month") == number) & ~late), places.bronze)
-    return raw.where(late)
+        append_bronze(reported.where(F.col("month") == number), places.bronze)
+    return raw.where(is_late() | is_in_the_air())
 
 
 def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
@@ -126,7 +150,7 @@ def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
             raise SystemExit("the second writer did not start")
         second.stdin.write("go\n")
         second.stdin.flush()
-        append_bronze(late.where(~F.col("origin").isin(*flights.LATE_AIRPORTS)), places.bronze)
+        append_bronze(late.where(~is_late() | ~F.col("origin").isin(*flights.LATE_AIRPORTS)), places.bronze)
         output, _ = second.communicate(timeout=120)
     if second.returncode != 0:
         raise SystemExit(f"the second writer failed with exit code {second.returncode}")
@@ -135,46 +159,8 @@ def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
     )
 
 
-def build_silver(spark: SparkSession, places: Places) -> None:
-    """Writes the flights that arrived, with proper times, in files that each cover a range of days."""
-    bronze = spark.read.format("deltalog").load(places.bronze)
-    airlines = spark.read.csv(str(flights.data_directory() / "airlines.csv"), header=True).withColumnRenamed(
-        "name", "airline"
-    )
-    (
-        bronze.where(F.col("dep_delay").isNotNull() & F.col("arr_delay").isNotNull())
-        .join(F.broadcast(airlines), "carrier")
-        .select(
-            F.make_date("year", "month", "day").alias("date"),
-            "airline",
-            F.concat("carrier", "flight").alias("flight"),
-            "tailnum",
-            "origin",
-            "dest",
-            F.col("time_hour").alias("scheduled"),
-            "dep_delay",
-            "arr_delay",
-            "air_time",
-            "distance",
-        )
-        .repartitionByRange(16, "date")
-        .write.format("deltalog")
-        .mode("overwrite")
-        .save(places.silver)
-    )
-
-
-def build_gold(spark: SparkSession, places: Places) -> None:
-    """Writes one aggregate by DataFrame and one by SQL."""
-    silver = spark.read.format("deltalog").load(places.silver)
-    (
-        silver.groupBy(F.month("date").alias("month"), "origin")
-        .agg(F.count("*").alias("flights"), F.round(F.avg("dep_delay"), 2).alias("mean_delay"))
-        .orderBy("month", "origin")
-        .write.format("deltalog")
-        .mode("overwrite")
-        .save(places.delays)
-    )
+def build_carriers(spark: SparkSession, places: Places) -> None:
+    """Writes an aggregate of silver by SQL."""
     (
         spark.sql(f"""
             SELECT airline, count(*) AS flights, sum(distance) AS miles,
@@ -190,6 +176,33 @@ def build_gold(spark: SparkSession, places: Places) -> None:
         spark.sql(f"SELECT * FROM deltalog.`{places.carriers}` ORDER BY flights DESC LIMIT 5"),
         "gold: the five largest airlines (delay in minutes; late: more than 15)",
     )
+
+
+def change_silver(spark: SparkSession, places: Places, since: int) -> None:
+    """Merges the reports that bronze has received after its version `since`, and deletes rows on request."""
+    merged = silver.merge_reports(spark, places.bronze, since, places.silver)
+    show(merged, "MERGE of the late reports into silver")
+    forgotten = silver.forget(spark, places.silver).collect()[0].num_affected_rows
+    console.print(f"DELETE of {forgotten:,} flights of the aircraft {', '.join(silver.FORGOTTEN)}")
+
+
+def carry_on(spark: SparkSession, places: Places) -> list[silver.Changes]:
+    """Brings gold up to date by the feed of silver, and compares it with sums over all of silver."""
+    feed = silver.changes(spark, places.silver, since=0)
+    changed = silver.by_version(spark, feed, places.silver)
+    table = new_table(
+        "the change data feed of silver", version="right", statement="left", **dict.fromkeys(CHANGES, "right")
+    )
+    for version in changed:
+        counts = (f"{version.rows.get(kind, 0):,}" for kind in CHANGES)
+        table.add_row(str(version.version), version.statement, *counts)
+    console.print(table)
+    show(silver.carry_on(spark, feed, places.delays), "MERGE of the feed into gold")
+    whole = silver.delays(spark.read.format("deltalog").load(places.silver))
+    wrong = whole.exceptAll(spark.read.format("deltalog").load(places.delays)).count()
+    if wrong:
+        raise SystemExit(f"gold: {wrong} sums differ from those of silver, so the feed is not complete")
+    return changed
 
 
 def show_skipping(spark: SparkSession, places: Places) -> None:
@@ -217,17 +230,24 @@ def show_skipping(spark: SparkSession, places: Places) -> None:
 
 
 def show_time_travel(spark: SparkSession, places: Places) -> None:
-    before, after = (
-        version_of(spark, places.bronze, 11).count(),
-        spark.read.format("deltalog").load(places.bronze).count(),
-    )
-    console.print(
-        f"bronze at version 11: {before:,} rows; now: {after:,}; the late day added {after - before:,}"
-    )
-    if after != flights.ROWS:
+    bronze = spark.read.format("deltalog").load(places.bronze)
+    before, after = version_of(spark, places.bronze, 11).count(), bronze.count()
+    console.print(f"bronze at version 11: {before:,} rows; now: {after:,}")
+    # Of those in the air, the first report has no arrival.
+    twice = bronze.where(is_in_the_air()).count() // 2
+    if after != flights.ROWS + twice:
         raise SystemExit(
-            f"bronze has {after:,} rows instead of {flights.ROWS:,}: an append was lost or doubled"
+            f"bronze has {after:,} rows instead of {flights.ROWS + twice:,}: an append was lost or doubled"
         )
+    known = [
+        version_of(spark, places.silver, version).where(F.col("tailnum").isin(*silver.FORGOTTEN)).count()
+        for version in (0, 2)
+    ]
+    console.print(
+        f"flights of these aircraft in silver at version 0: {known[0]:,}; at version 2: {known[1]:,}"
+    )
+    if known[1] != 0:
+        raise SystemExit("silver still has rows that were deleted")
 
 
 def check_with_deltalake(spark: SparkSession, places: Places) -> None:
@@ -248,7 +268,7 @@ def check_with_deltalake(spark: SparkSession, places: Places) -> None:
         ("gold carriers", places.carriers, "miles"),
     ):
         ours = spark.read.format("deltalog").load(path).agg(F.count("*"), F.sum(column)).collect()[0]
-        theirs = deltalake.DeltaTable(path).to_pyarrow_table(columns=[column])
+        theirs = pa.table(deltalake.DeltaTable(path).scan(columns=[column]))
         found = (theirs.num_rows, pc.sum(theirs[column]).as_py())
         table.add_row(name, f"{ours[0]:,}", column, f"{ours[1]:,}", f"{found[1]:,}")
         if tuple(ours) != found:
@@ -291,17 +311,25 @@ def run(places: Places) -> None:
     step("Bronze: raw rows, partitioned by month")
     late = load_bronze(raw, places)
 
-    step("Late rows: two writers append at once")
+    step("Silver: cleaned; gold: aggregates")
+    silver.build(spark.read.format("deltalog").load(places.bronze), places.silver)
+    silver.delays(spark.read.format("deltalog").load(places.silver)).write.format("deltalog").save(
+        places.delays
+    )
+    reported = deltalog.DeltaTable(places.bronze).version()
+
+    step("Late reports: two writers append at once")
     append_late_rows(late, places, csv)
+
+    step("Silver: late reports are merged, rows are deleted on request")
+    change_silver(spark, places, reported)
+
+    step("Gold: brought up to date by the change data feed of silver")
+    changed = carry_on(spark, places)
+    build_carriers(spark, places)
 
     step("Time travel")
     show_time_travel(spark, places)
-
-    step("Silver: cleaned")
-    build_silver(spark, places)
-
-    step("Gold: aggregates")
-    build_gold(spark, places)
 
     step("A filtered query reads only the files it needs")
     show_skipping(spark, places)
@@ -319,10 +347,11 @@ def run(places: Places) -> None:
     check_with_deltalake(spark, places)
 
     step("Plot")
-    delays = spark.read.format("deltalog").load(places.delays).orderBy("month", "origin").collect()
+    delays = spark.read.format("deltalog").load(places.delays).collect()
     plot.draw(
-        [(row["month"], row["origin"], row["mean_delay"]) for row in delays],
+        [(row["month"], row["origin"], row["minutes"] / row["flights"]) for row in delays],
         rows_per_commit(spark, places),
+        changed,
         places.plot,
     )
     spark.stop()

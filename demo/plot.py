@@ -1,4 +1,4 @@
-"""Draws the result of the pipeline, and below it the commits behind it."""
+"""Draws the result of the pipeline, and below it the commits and the changes behind it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from demo import silver
+
 AIRPORTS = {"EWR": ("Newark", "#c1432b"), "JFK": ("Kennedy", "#1f5f8b"), "LGA": ("LaGuardia", "#6a8f3c")}
 WRITERS = {"Spark": "#1f5f8b", "second writer": "#e08e2b"}
+CHANGES = {"inserted": "#6a8f3c", "updated": "#1f5f8b", "deleted": "#c1432b"}
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -87,14 +90,50 @@ def commits(axes: Axes, history: list[Commit]) -> None:
     )
 
 
-def draw(points: list[tuple[int, str, float]], history: list[Commit], target: Path) -> None:
+def changes(axes: Axes, changed: list[silver.Changes]) -> None:
+    """Draws the rows that each statement has inserted, updated and deleted, as the change data feed tells them."""
+    ticks, names = [], []
+    place = 0.0
+    for version in reversed(changed):
+        begin = place
+        for kind, count in reversed(version.rows.items()):
+            bar = axes.barh(place, count, color=CHANGES[kind], height=0.8)
+            axes.bar_label(
+                bar,
+                labels=[f"{count:,} {kind}"],
+                padding=4,
+                color=CHANGES[kind],
+                fontweight="bold",
+                fontsize=9,
+            )
+            place += 1
+        ticks.append((begin + place - 1) / 2)
+        names.append(f"version {version.version}\n{version.statement}")
+        place += 0.6
+    axes.set_yticks(ticks, names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xticks([])  # Every bar has its number.
+    axes.spines["bottom"].set_visible(False)
+    axes.margins(x=0.25)
+    axes.set_title(
+        "Rows of silver that each statement changed, from the change data feed", loc="left", fontweight="bold"
+    )
+
+
+def draw(
+    points: list[tuple[int, str, float]], history: list[Commit], changed: list[silver.Changes], target: Path
+) -> None:
     """Writes the picture to `target`, a PNG."""
-    figure, (top, bottom) = plt.subplots(2, 1, figsize=(9, 7.5), height_ratios=(3, 2), layout="constrained")
+    figure, (top, middle, bottom) = plt.subplots(
+        3, 1, figsize=(9, 10), height_ratios=(3, 2, 1.4), layout="constrained"
+    )
     delays(top, points)
-    commits(bottom, history)
-    for axes in (top, bottom):
+    commits(middle, history)
+    changes(bottom, changed)
+    for axes in (top, middle, bottom):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#dddddd", linewidth=0.8)
         axes.set_axisbelow(True)
+    bottom.grid(visible=False)
     figure.savefig(target, dpi=150)
     plt.close(figure)

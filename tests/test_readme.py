@@ -1,4 +1,4 @@
-"""Every Python block of the README runs, in order, in one session, in an empty directory."""
+"""Every Python block of a document runs, in order, in one session, in an empty directory."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+import pytest
+
+BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_examples_run(root: Path, tmp_path: Path) -> None:
-    readme = (root / "README.md").read_text()
-    blocks = BLOCK.findall(readme)
-    assert len(blocks) == readme.count("```python") > 0
-    # Each block keeps its line number, so that a traceback points into the README.
+@pytest.mark.parametrize("document", ["README", "MIGRATING"])
+def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
+    text = (root / f"{document}.md").read_text()
+    blocks = BLOCK.findall(text)
+    assert len(blocks) == text.count("```python") > 0
+    # Each block keeps its line number, so that a traceback points into the document.
     program = ""
-    for match in BLOCK.finditer(readme):
-        lines_before = readme.count("\n", 0, match.start(1))
-        program += "\n" * (lines_before - program.count("\n")) + match.group(1)
-    script = tmp_path / "README.py"
+    for match in BLOCK.finditer(text):
+        lines_before = text.count("\n", 0, match.start(2))
+        program += "\n" * (lines_before - program.count("\n")) + dedent(match.group(2))
+    script = tmp_path / f"{document}.py"
     script.write_text(program)
     work = tmp_path / "work"
     work.mkdir()

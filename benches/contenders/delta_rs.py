@@ -5,11 +5,13 @@ as Arrow.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from benches.contenders import appends, log, rows, written
+from benches.contenders import appends, changed, log, rows, written
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
@@ -93,3 +95,25 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
     with watch("all columns"):
         everything = rows.take(DeltaTable(table).scan())
     return rows.answer(some, everything)
+
+
+def statements(watch: Watch, table: str) -> dict[str, Any]:
+    def merge(table: str) -> object:
+        found = DeltaTable(table)
+        merger = found.merge(
+            changed.source(pa.schema(found.schema().to_arrow())),
+            f"target.{changed.KEY} = source.{changed.KEY}",
+            source_alias="source",
+            target_alias="target",
+        )
+        return merger.when_matched_update(changed.MERGED).when_not_matched_insert_all().execute()
+
+    def count(table: str) -> int:
+        return int(DeltaTable(table).count())
+
+    run: dict[str, Callable[[str], object]] = {
+        "delete": lambda table: DeltaTable(table).delete(changed.DELETE),
+        "update": lambda table: DeltaTable(table).update(changed.VALUES, predicate=changed.UPDATE),
+        "merge": merge,
+    }
+    return changed.measure(watch, table, "", run, count)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import deltalog
-from benches.contenders import appends, log, rows, written
+from benches.contenders import appends, changed, log, rows, written
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
@@ -124,3 +125,28 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
     if plain[0] != everything[0]:
         raise ValueError(f"{plain[0]} rows with plain strings, {everything[0]} with views")
     return rows.answer(some, everything)
+
+
+def statements(watch: Watch, table: str) -> dict[str, Any]:
+    opened = deltalog.DeltaTable
+
+    def merge(table: str) -> object:
+        found = opened(table)
+        merger = found.merge(
+            changed.source(pa.schema(found.schema())), f"target.{changed.KEY} = source.{changed.KEY}"
+        )
+        return merger.when_matched_update(changed.MERGED).when_not_matched_insert_all().execute()
+
+    def count(table: str) -> int:
+        return opened(table).count() or 0
+
+    def vectors(table: str) -> None:
+        opened(table).alter.set_table_properties({"delta.enableDeletionVectors": "true"})
+
+    run: dict[str, Callable[[str], object]] = {
+        "delete": lambda table: opened(table).delete(changed.DELETE),
+        "update": lambda table: opened(table).update(changed.VALUES, predicate=changed.UPDATE),
+        "merge": merge,
+    }
+    left = changed.measure(watch, table, "", run, count, vectors)
+    return {**left, **changed.measure(watch, table, ", rewrite", run, count)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benches.contenders import spark_session
+from benches.contenders import spark_changed, spark_session
 from benches.watch import Watch
 
 
@@ -18,6 +18,10 @@ def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
 
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_session.write(watch, spark_session.session(), "delta", table, target)
+
+
+def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_changed.statements(watch, spark_session.session(), "delta", table)
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:

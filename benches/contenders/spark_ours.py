@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import deltalog.spark
-from benches.contenders import spark_session
+from benches.contenders import spark_changed, spark_session
 from benches.watch import Watch
 from deltalog._internal import forget_snapshots
 from deltalog.spark.read import planner
@@ -29,6 +29,10 @@ def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
 
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_session.write(watch, _session(), "deltalog", table, target)
+
+
+def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_changed.statements(watch, _session(), "deltalog", table)
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benches.contenders import spark_session
+from benches.contenders import spark_changed, spark_session
 from benches.watch import Watch
 
 
@@ -18,3 +18,7 @@ def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
 
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_session.write(watch, spark_session.session(), "parquet", table, target)
+
+
+def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_changed.rows_alone(watch, spark_session.session(), table, target)

@@ -33,6 +33,7 @@ from deltalog.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from deltalog.merge import TableMerger
 from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
 from deltalog.table_log import Commit
@@ -69,6 +70,7 @@ __all__ = [
     "StructType",
     "TableAlreadyExistsError",
     "TableAlterer",
+    "TableMerger",
     "TableReplacedError",
     "Transaction",
     "UnavailableError",

@@ -6,6 +6,8 @@ from typing import Any, Literal, final
 
 from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.commit import CommitArguments, WriteArguments
+from deltalog.merge import MergeArguments
+from deltalog.spark.dml.text import StatementText
 
 __all__ = [
     "AccessDeniedError",
@@ -28,7 +30,10 @@ __all__ = [
     "Snapshot",
     "SparkChanges",
     "SparkPlan",
+    "SparkStatement",
     "SparkWrite",
+    "StatementFragment",
+    "StatementTask",
     "TableAlreadyExistsError",
     "TableChange",
     "TableReplacedError",
@@ -40,14 +45,17 @@ __all__ = [
     "alter_table",
     "begin_write",
     "create_table",
+    "delete_rows",
     "drop_feature",
     "evaluate",
     "forget_snapshots",
+    "merge_rows",
     "read_fragment",
     "run_upkeep_in_background",
     "schema_from_arrow",
     "schema_to_arrow",
     "table_exists",
+    "update_rows",
     "wait_for_upkeep",
     "write_stream",
 ]
@@ -112,8 +120,13 @@ class TableChange:
     @staticmethod
     def add_features(names: Sequence[str]) -> TableChange: ...
     @staticmethod
+    def upgrade_protocol(reader: int, writer: int) -> TableChange: ...
+    @staticmethod
     def add_columns(schema_json: str, parent: str | None, first: bool, after: str | None) -> TableChange:
         """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
+    @staticmethod
+    def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
+        """Adds columns, given as schemas of one column with their parent, and whether they are first or after which."""
     @staticmethod
     def drop_columns(columns: Sequence[str]) -> TableChange: ...
     @staticmethod
@@ -301,11 +314,22 @@ class Snapshot:
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """Returns the files of `changes`, for Spark's own scan."""
 
-    def scan_partitions(self, filter_sql: str, n: int, row_ids: bool = False) -> list[bytes]:
+    def scan_partitions(
+        self,
+        filter_sql: str,
+        n: int,
+        row_ids: bool = False,
+        positions: bool = False,
+        columns: Sequence[str] | None = None,
+        condition: tuple[str, str] | None = None,
+    ) -> list[bytes]:
         """Returns the scan of the files that may contain rows for which `filter_sql` is true, for `read_fragment`.
 
         It consists of at most `n` pieces of about the same number of bytes. With `row_ids`, they include the ids and
-        commit versions of rows. A piece contains the table's location, schema and files, but no credentials.
+        commit versions of rows; with `positions`, the number of each row's file (`__deltalog_file`) and its position
+        there (`__deltalog_row`), which a `StatementTask` understands. `columns` are the columns of the table to read,
+        if not all; `condition` is a further filter with the time zone of its times. A piece contains the table's
+        location, schema and files, but no credentials.
         """
 
 def write_stream(
@@ -331,6 +355,21 @@ def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments
 
 def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> int:
     """Drops a table feature, based on `snapshot`. Returns the version that the table has then."""
+
+def delete_rows(
+    snapshot: Snapshot, predicate: str | None, commit: CommitArguments
+) -> tuple[dict[str, int], int | None] | AlreadyApplied:
+    """Deletes rows, based on `snapshot`. Returns the metrics, and the version if there was something to delete."""
+
+def update_rows(
+    snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments
+) -> tuple[dict[str, int], int | None] | AlreadyApplied:
+    """Gives new values, in SQL, to columns. Returns the metrics, and the version if there were rows."""
+
+def merge_rows(
+    snapshot: Snapshot, source: object, arguments: MergeArguments, commit: CommitArguments
+) -> tuple[dict[str, int], int | None] | AlreadyApplied:
+    """Merges the rows of an Arrow stream. Returns the metrics, and the version if there was something to do."""
 
 def create_table(
     uri: str,
@@ -411,6 +450,57 @@ def read_fragment(fragment: bytes) -> ArrowStream:
 
     The columns are those of the table, in its order.
     """
+
+@final
+class StatementTask:
+    """What a task of a DELETE, UPDATE or MERGE by several processes needs. It can be pickled, without credentials."""
+
+    def __new__(cls, json: str) -> StatementTask:
+        """Reads the text that a pickled task consists of."""
+    @staticmethod
+    def begin(
+        snapshot: Snapshot,
+        statement: str,
+        statement_id: str,
+        app_transaction: tuple[str, int] | None = None,
+    ) -> tuple[StatementTask, AlreadyApplied | None]:
+        """Begins `DELETE`, `UPDATE` or `MERGE` on exactly the version of `snapshot`.
+
+        `statement_id`, a UUID, names the directory of new files, and is the `txnId` of the commit. If the application
+        has recorded the statement before, there is nothing to do.
+
+        Raises:
+            UnsupportedFeatureError: the table has a feature, a rule or a change data feed that tasks cannot write.
+            InvalidArgumentError: the table is append-only.
+        """
+    def run(self, data: Any, storage_options: Mapping[str, str] | None = None) -> StatementFragment:
+        """Carries out one task, without a commit. `data` has the rows with marker columns:
+
+        `__deltalog_operation` (bits: 1 the row at the position goes, 2 the columns of the table are written, 4 the row
+        at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and those of
+        `Snapshot.scan_partitions`. If it fails, its files are deleted.
+        """
+    def commit(
+        self, snapshot: Snapshot, committing: Any, fragments: Sequence[StatementFragment]
+    ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
+        """Commits what all tasks have done, and returns metrics and version as `SparkStatement.commit` does.
+
+        `committing` is a `deltalog.spark.connect.writer.Committing`. Without deletion vectors, the rows that stay are
+        copied here. If it fails for certain, all new files are deleted.
+        """
+    def delete(self) -> None:
+        """Deletes all files of a statement that was not committed."""
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+@final
+class StatementFragment:
+    """What one task of a statement has done, as plain data. It can be pickled."""
+
+    def __new__(cls, files: str, report: bytes) -> StatementFragment:
+        """Reads the parts that a pickled fragment consists of."""
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
 
 @final
 class WriteTask:
@@ -570,6 +660,74 @@ class SparkPlan:
         """Writes it into a file."""
 
 @final
+class SparkStatement:
+    """A DELETE, UPDATE or MERGE whose rows Spark finds and writes."""
+
+    @staticmethod
+    def begin(
+        snapshot: Snapshot, app_transaction: tuple[str, int] | None = None, data_schema: str | None = None
+    ) -> tuple[SparkStatement, SparkWrite] | AlreadyApplied:
+        """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has recorded it.
+
+        The table gets the columns that data of `data_schema` have and it lacks.
+
+        Raises `InvalidArgumentError` for a table that is append-only.
+        """
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether rows are deleted by deletion vectors. Otherwise their files are rewritten, see `copies`."""
+    def plan(
+        self,
+        filter_sql: str,
+        time_zone: str,
+        reads_whole_table: bool,
+        keeps_matches: bool,
+        removed_sql: str | None,
+    ) -> SparkPlan:
+        """Returns the files that may have rows for which the filter is true, each with a number.
+
+        `removed_sql` is a condition for which all rows go that meet it, and no others. Files of which partition values
+        or statistics show that all rows meet it are removed unread, and are not among the files.
+
+        The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
+        matter to it as well: a commit that deletes rows of them is a conflict.
+        """
+    @property
+    def has_feed(self) -> bool:
+        """Whether the table has a change data feed."""
+    def check_recordable(self) -> None:
+        """Raises `UnsupportedFeatureError` if a column has the name of the one for the kind of a change."""
+    def rewrites(self, numbers: set[int]) -> SparkPlan:
+        """Returns files of the plan by their numbers, whose rows one job writes again, changed or as they are.
+
+        `commit` raises `InvalidArgumentError` if no row of such a file was reported as removed.
+        """
+    def copies(self, write: SparkWrite, with_removed: bool) -> SparkPlan | None:
+        """Returns the files of which rows were reported as removed, without these rows; None if no row is left.
+
+        With `with_removed`, the removed rows of these and all other files are returned too. There, -1 - n is the number
+        of the file n.
+        """
+    def has_change_files(self, write: SparkWrite) -> bool:
+        """Returns whether tasks have reported change data files."""
+    def commit(
+        self,
+        write: SparkWrite,
+        text: StatementText,
+        engine_info: str,
+        user_metadata: str | None,
+        source_rows: int,
+        removes_once: bool,
+        scan_ms: int,
+        rewrite_ms: int,
+    ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
+        """Commits what the tasks of the write have reported. Returns the metrics and the version.
+
+        The version is None if there was nothing to change. With `removes_once`, a row that two tasks have matched is an
+        `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
+        """
+
+@final
 class SparkWrite:
     """A write that Spark carries out. It is checked before Spark writes and committed afterwards."""
 
@@ -612,9 +770,25 @@ class SparkWrite:
         With `schema_mode` `merge` or `overwrite`, the table gets columns of the data or the schema of the data in the
         same commit; `table_schema_json` is then the new schema.
         """
+    @staticmethod
+    def define(
+        uri: str,
+        schema_json: str,
+        mode: str,
+        options: TableOptions,
+        cluster_by: Sequence[str] | None = None,
+        base: Snapshot | None = None,
+        app_transaction: tuple[str, int] | None = None,
+    ) -> SparkWrite | AlreadyApplied | None:
+        """Checks a write that creates or replaces a table by its definition; see `deltalog.DeltaTable.create`.
+
+        Without files it makes a table without rows. It has no token.
+        """
     @property
-    def directory(self) -> str:
-        """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
+    def location(self) -> str:
+        """The table's root, as a URL. Files may have any new names below it that do not begin with `_` or `.`."""
+    def add_reports(self, reports: bytes) -> None:
+        """Adds what the tasks of Spark's job report to have written, in the form that `FileJob.java` returns."""
     def ensure_evaluable(self) -> None:
         """Refuses a table with rules that tasks cannot keep that write rows with the core.
 
@@ -624,12 +798,18 @@ class SparkWrite:
     @property
     def computes_columns(self) -> bool:
         """Whether the table has generated or identity columns, whose values are computed if the rows lack them."""
+    @property
+    def identity_columns(self) -> list[tuple[str, bool]]:
+        """The names of the identity columns, and whether rows may come with values of them."""
     def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
         """Returns name, first value and step of the identity columns that rows with the columns `given` lack.
 
         The engine gives each row the value `first + k * step` for a `k` of its own, from 0. The commit reads the high
-        water mark from the files. Raises `SchemaMismatchError` if a column is given that is always generated.
+        water mark from the files of jobs that report after this call. Raises `SchemaMismatchError` if a column is given
+        that is always generated.
         """
+    def end_identity_values(self) -> None:
+        """Says that the jobs whose tasks report from now on do not generate values of identity columns."""
 
     @property
     def checks(self) -> list[tuple[str, str]]:
@@ -639,17 +819,17 @@ class SparkWrite:
         """The generated columns: the name and the expression in Spark's SQL."""
     @property
     def partition_columns(self) -> list[str]:
-        """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes.
+        """Spark must partition the rows by each as text in the log's form.
 
-        The directories have the names of `directory_columns`, or else of `physical_partition_columns`.
+        The columns of that text have the names of `directory_columns`, or else of `physical_partition_columns`.
         """
     @property
     def physical_partition_columns(self) -> list[str]:
         """The names that the partition columns have in the log."""
     @property
     def directory_columns(self) -> list[str] | None:
-        """The names of the partition columns in directories, if the files have these columns too, by their physical
-        names and after all others. Else None.
+        """The names of the columns with the text of the partition values, if the files have the partition columns too,
+        by their physical names and after all others. Else None.
         """
     @property
     def physical_schema_json(self) -> str | None:
@@ -662,21 +842,18 @@ class SparkWrite:
         operation: str,
         parameters: Mapping[str, str],
         engine_info: str,
-        written: tuple[int, int] | None = None,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied | None:
-        """Commits what was written and returns the version.
+        """Commits the files that were reported and returns the version.
 
         If another writer has recorded the version of the application meanwhile, the files are deleted, and an
         `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`.
 
-        The footers of the files are read. If nothing was written, the commit has no files.
-
-        `written` is how many rows and how many partitions Spark says that it wrote. If the files hold
-        anything else, they are deleted, an error is raised and nothing is committed.
+        If nothing was written, the commit has no files. A report that does not fit the table, or a file that is not in
+        the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:
-        """Deletes what was written. Never called after `commit` was."""
+        """Deletes the files that were reported. Never called after `commit` was."""
     def token(self) -> bytes:
         """Returns this write in a form for other processes, for `resume` and `delete`. It holds no credentials."""
     def task(self) -> WriteTask:

@@ -7,7 +7,8 @@ from deltalog import _internal
 from deltalog._internal import TableChange
 from deltalog.arguments import columns_argument, options_argument
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.errors import AfterCommitError, DeltaError, InvalidArgumentError
+from deltalog.committed import open_committed
+from deltalog.errors import InvalidArgumentError
 from deltalog.schema import Field, PrimitiveType, Schema
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class TableAlterer:
             if truncate_history:
                 self._table.update_incremental()
             raise
-        return self._committed(version)
+        return open_committed(self._table, version)
 
     def add_columns(
         self,
@@ -345,19 +346,7 @@ class TableAlterer:
     def _commit(self, change: TableChange, properties: CommitProperties | None) -> int:
         """Commits a change of the version that is open, and opens the newest version."""
         arguments = commit_arguments(properties)
-        return self._committed(_internal.alter_table(self._table._snapshot, change, arguments))
-
-    def _committed(self, version: int) -> int:
-        """Opens the newest version after a commit of `version`, and returns `version`."""
-        try:
-            self._table.update_incremental()
-        except DeltaError as error:
-            failure = AfterCommitError(
-                f"the change was committed as version {version}, but the new version could not be opened: {error}"
-            )
-            failure.table, failure.version = self._table.table_uri, version
-            raise failure from error
-        return version
+        return open_committed(self._table, _internal.alter_table(self._table._snapshot, change, arguments))
 
 
 def _fields(fields: Field | Sequence[Field]) -> list[Field]:

@@ -89,7 +89,7 @@ class CommitConflictError(DeltaError):
 
     `version` is the version that won. `reason` tells what it did: `concurrent_append` (it added rows that
     this write should have read), `concurrent_delete_read` (it removed a file that this write had read),
-    `concurrent_delete_delete` (it removed a file that this write removes as well), `metadata_changed`,
+    `concurrent_delete_delete` (it removed a file or deleted a row that this write removes as well), `metadata_changed`,
     `protocol_changed`, `domain_changed` (it changed the same metadata domain, or one that this write depends
     on), `app_transaction` (it, or a version before it, recorded the progress of the same application),
     `log_cleaned_up` (the version was cleaned up, so what it did is not known), or `table_replaced` (the

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.schema import PrimitiveType, Schema
 
-__all__ = ["Filter", "filter_argument"]
+__all__ = ["Filter", "filter_argument", "value_as_sql"]
 
 Condition: TypeAlias = tuple[str, str, Any]
 
@@ -76,6 +76,15 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
         return f"{column} IN ({values})" if values else "false"
     # As pyarrow has it: NULL is none of the values.
     return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
+
+
+def value_as_sql(value: Any, kind: str, name: str) -> str:
+    """Returns the SQL of a value for the column `name` of the primitive type `kind`."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"CAST('{value}' AS {'FLOAT' if kind == 'float' else 'DOUBLE'})"
+    return _literal(value, kind, (name, "=", value))
 
 
 def _literal(value: Any, kind: str, condition: Any) -> str:

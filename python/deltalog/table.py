@@ -26,6 +26,7 @@ from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
+from deltalog.table_statements import TableStatements
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
 
@@ -53,7 +54,7 @@ class Protocol:
     writer_features: list[str] | None
 
 
-class DeltaTable(TableRows, TableLog):
+class DeltaTable(TableRows, TableLog, TableStatements):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
     Threads may share a table. It can be pickled: location, version and allowed roots are, storage options are

@@ -3,6 +3,6 @@
 The table class for Python without Spark is `deltalog.DeltaTable`.
 """
 
-from deltalog.spark.tables import DeltaTable
+from deltalog.spark.tables import DeltaMergeBuilder, DeltaTable, DeltaTableBuilder, IdentityGenerator
 
-__all__ = ["DeltaTable"]
+__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]

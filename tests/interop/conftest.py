@@ -1,4 +1,4 @@
-"""A Spark session with the JVM connector, shared by all tests that ask it."""
+"""A Spark session with the JVM connector, and one with deltalog, shared by all tests that ask them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
+from pyspark.sql import SparkSession
 
+import deltalog.spark
 from tests.conftest import ROOT, missing
 
 PYTHON = ROOT / ".venvs" / "4.2" / "bin" / "python"
@@ -25,16 +27,25 @@ class Jvm:
         self._process = process
         self._result = results / "result.arrow"
 
-    def _ask(self, request: dict[str, Any]) -> None:
+    def _answer(self, request: dict[str, Any]) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer == "ok\n", answer
+        return self._process.stdout.readline().rstrip("\n")
+
+    def _ask(self, request: dict[str, Any]) -> None:
+        answer = self._answer(request)
+        assert answer == "ok", answer
 
     def run(self, sql: str) -> None:
         self._ask({"sql": sql, "to": None})
+
+    def attempt(self, sql: str) -> str | None:
+        """Runs a statement, and returns its error if it has one."""
+        answer = self._answer({"sql": sql, "to": None})
+        assert answer == "ok" or answer.startswith("error: "), answer
+        return None if answer == "ok" else answer
 
     def query(self, sql: str) -> pa.Table:
         self._ask({"sql": sql, "to": str(self._result)})
@@ -68,3 +79,26 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
             yield Jvm(process, directory)
             assert process.stdin is not None
             process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session of the newest Spark, with which deltalog changes what the connector changes in its own."""
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        # Tables are small: compiling code for a query takes longer than running it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("deltalog beside the connector")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield deltalog.spark.enable(session)
+    session.stop()

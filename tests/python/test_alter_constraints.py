@@ -50,12 +50,12 @@ def test_a_constraint_binds_all_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("condition", "match"),
     [
-        ("id > 1", r"violates the constraint 'c' \(id > 1\): id = 1"),
+        ("id > 1", r"violates the constraint 'c' \(id > 1\): id = 1 .*WHERE \(id > 1\) IS NOT TRUE"),
         ("id <> 2", "id = 2"),
         ("id % 2", "BOOLEAN"),
         ("nope > 1", "nope"),
         ("id >", "'c'"),
-        ("soundex(id) = 'X'", "soundex"),
+        ("soundex(id) = 'X'", "soundex.*; choose a condition that deltalog can evaluate"),
         ("NULL", "violates"),
     ],
 )

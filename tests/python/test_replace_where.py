@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import deltalake
 import pyarrow as pa
@@ -153,22 +154,68 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(
     assert data_files(tmp_path) == files
 
 
-def test_rows_are_not_copied_if_they_would_have_to_be_left_out_of_the_feed(tmp_path: Path) -> None:
-    """Protocol: "Change Data Files"."""
-    feed = {"delta.enableChangeDataFeed": "true"}
-    write_deltalake(tmp_path, rows_of([(1, "a", 1)]), partition_by=["p"], configuration=feed)
-    with pytest.raises(deltalog.UnsupportedFeatureError, match=r"delta\.enableChangeDataFeed"):
-        write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 1")
-    write_deltalake(tmp_path, rows_of([(2, "a", 2)]), mode="overwrite", predicate="p = 'a'")
-    assert content(tmp_path) == [(2, "a", 2)]
-    vectors = tmp_path / "vectors"
-    both = {**feed, **VECTORS}
-    write_deltalake(vectors, rows_of([(1, "a", 1), (2, "a", 2), (3, "a", None)]), configuration=both)
-    write_deltalake(vectors, rows_of([(4, "a", 1)]), mode="overwrite", predicate="n = 1")
-    assert content(vectors) == [(2, "a", 2), (3, "a", None), (4, "a", 1)]
-    changes = pa.table(DeltaTable(vectors).load_cdf(starting_version=1)).to_pylist()
-    found = sorted((row["id"], row["_change_type"]) for row in changes)
-    assert found == [(1, "delete"), (4, "insert")]
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+def fed(table: Path, version: int) -> list[tuple[Any, ...]]:
+    """The changes of a version."""
+    changes = pa.table(DeltaTable(table).load_cdf(version, version)).to_pylist()
+    return sorted((row["id"], row["p"], row["n"], row["_change_type"]) for row in changes)
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("partition_by", [None, ["p"]])
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_the_feed_has_the_rows_that_go_and_the_new_ones(
+    tmp_path: Path, vectors: str, partition_by: list[str] | None, mapping: str
+) -> None:
+    """And not those that are copied. Protocol: "Change Data Files"."""
+    properties = {
+        **FEED,
+        "delta.enableDeletionVectors": vectors,
+        "delta.columnMapping.mode": mapping,
+        "delta.enableRowTracking": vectors,
+    }
+    old = [(1, "a", 1), (2, "a", 2), (3, "b", None)]
+    write_deltalake(tmp_path, rows_of(old), partition_by=partition_by, configuration=properties)
+    # A file that goes as a whole, and one of which no row goes.
+    write_deltalake(tmp_path, rows_of([(4, "c", 1), (5, "c", 1)]), mode="append")
+    write_deltalake(tmp_path, rows_of([(6, "c", 6)]), mode="append")
+    new = rows_of([(7, "b", 1), (8, "a", 1)])
+    write_deltalake(tmp_path, new, mode="overwrite", predicate="n = 1")
+    assert content(tmp_path) == [(2, "a", 2), (3, "b", None), (6, "c", 6), (7, "b", 1), (8, "a", 1)]
+    gone = [(1, "a", 1, "delete"), (4, "c", 1, "delete"), (5, "c", 1, "delete")]
+    assert fed(tmp_path, 3) == [*gone, (7, "b", 1, "insert"), (8, "a", 1, "insert")]
+    cdc = [line["cdc"] for line in actions(tmp_path, 3) if "cdc" in line]
+    assert bool(cdc) == (vectors == "false")
+    for file in cdc:
+        assert (tmp_path / unquote(file["path"])).stat().st_size == file["size"]
+    # Whole files say by themselves what has changed.
+    write_deltalake(tmp_path, rows_of([(9, "c", 6)]), mode="overwrite", predicate="n = 6")
+    assert fed(tmp_path, 4) == [(6, "c", 6, "delete"), (9, "c", 6, "insert")]
+    assert not any("cdc" in line for line in actions(tmp_path, 4))
+
+
+def test_the_feed_has_columns_that_the_overwrite_adds(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, rows_of([(1, "a", 1), (2, "a", 2)]), configuration=FEED)
+    more = rows_of([(3, "a", 1)]).append_column("more", pa.array([30]))
+    write_deltalake(tmp_path, more, mode="overwrite", predicate="n = 1", schema_mode="merge")
+    changes = pa.table(DeltaTable(tmp_path).load_cdf(1, 1)).to_pylist()
+    assert sorted((row["id"], row["more"], row["_change_type"]) for row in changes) == [
+        (1, None, "delete"),
+        (3, 30, "insert"),
+    ]
+
+
+def test_an_overwrite_that_fails_leaves_no_change_files(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, rows_of([(1, "a", 1), (2, "a", 2)]), configuration=FEED)
+    before = data_files(tmp_path)
+    base = DeltaTable(tmp_path)
+    write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 2")
+    between = data_files(tmp_path)
+    with pytest.raises(deltalog.CommitConflictError):
+        write_deltalake(base, rows_of([(3, "a", 1)]), mode="overwrite", predicate="n = 1")
+    assert data_files(tmp_path) == between != before
 
 
 def tracked(path: Path) -> dict[int, tuple[int, int]]:

@@ -15,11 +15,19 @@ ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 # are not marked as `newest`, and those between run only these modules (`make test-wheel`), without tests marked as
 # slow.
 EVERY_SPARK = {
+    "test_builders",
+    "test_catalog_alter",
+    "test_catalog_definitions",
+    "test_catalog_reads",
+    "test_catalog_writes",
     "test_deleted_rows",
     "test_job_output",
     "test_log_answers",
+    "test_procedures",
     "test_read",
     "test_sql",
+    "test_statement_commits",
+    "test_statements",
     "test_write",
 }
 

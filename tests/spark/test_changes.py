@@ -149,3 +149,18 @@ def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
         portable = DeltalogDataSource({"path": path, "readChangeFeed": "true", **options})
         portable.schema()
         assert portable._versions == wanted
+
+
+def test_what_asks_for_the_feed_is_true_or_false(spark: SparkSession, path: str) -> None:
+    """Another value would return the rows of the table."""
+    spark.range(3).write.format("deltalog").option("delta.enableChangeDataFeed", "true").save(path)
+    table = f"deltalog.`{path}`"
+    for name in ("readChangeFeed", "READCHANGEDATA", "rowIds"):
+        for value in ("yes", "1", ""):
+            with pytest.raises(deltalog.InvalidArgumentError, match=r"must be true or false"):
+                spark.read.format("deltalog").option(name, value).load(path).collect()
+            with pytest.raises(deltalog.InvalidArgumentError, match=r"must be true or false"):
+                spark.read.option(name, value).table(table).collect()
+        assert spark.read.format("deltalog").option(name, " False ").load(path).count() == 3
+    with pytest.raises(deltalog.InvalidArgumentError, match="the option startingVersion is for"):
+        spark.read.format("deltalog").option("startingversion", 0).load(path)

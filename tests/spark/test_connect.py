@@ -1,76 +1,27 @@
 """The format under Spark Connect. Clients run in separate processes, because a process has one kind of session."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-import textwrap
-import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import deltalake
 import pyarrow as pa
-import pyspark
 import pytest
 
 import deltalog
+from tests.spark.connect_server import run_client, running_server
 
 pytest.importorskip("grpc")
 pytest.importorskip("pandas")
 
 
-def run_client(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        cwd=directory,
-        env={name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"},
-    )
+# The features of the protocol versions 1 and 4.
+LEGACY = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A Connect server in a separate process and working directory: its address, and the directory."""
-    directory = tmp_path_factory.mktemp("of the server")
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = Path(str(pyspark.__file__)).parent
-    settings = {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": port,
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "America/New_York",
-    }
-    command = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
-    for name, value in settings.items():
-        command += ["--conf", f"{name}={value}"]
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
-    log = tmp_path_factory.mktemp("logs") / "server.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        deadline = time.monotonic() + 180
-        while True:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            with closing(socket.socket()) as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.5)
-        yield f"sc://127.0.0.1:{port}", directory
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(60)
+    yield from running_server(tmp_path_factory)
 
 
 def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -230,6 +181,13 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
         by_partition = table.count_by_partition()
         print("partitions", by_partition.schema.simpleString(), *sorted(map(tuple, by_partition.collect())))
         print("extremes", table.min_max("a"), table.min_max("p"))
+        for _ in range(2):
+            table.addFeatureSupport("vacuumProtocolCheck")
+        table.upgradeTableProtocol(1, 4)
+        print("features", table.detail().collect()[0].tableFeatures)
+        table.dropFeatureSupport("vacuumProtocolCheck")
+        [newest] = table.history(1).collect()
+        print("dropped", newest.version, newest.operation)
         old = table.toDF()
         spark.createDataFrame([(4, "z")], "a long, p string").write.format("deltalog").mode("append").save(path)
         print("rows", sorted(map(tuple, old.collect())), table.count())
@@ -251,6 +209,8 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
         refused(own.InvalidArgumentError, lambda: DeltaTable.forPath(spark, "table"))
         refused(own.InvalidArgumentError, lambda: DeltaTable.isDeltaTable(spark, "file:table"))
         refused(own.InvalidArgumentError, lambda: table.count("nonsense > 1"))
+        refused(own.InvalidArgumentError, lambda: table.addFeatureSupport("nonsense"))
+        refused(own.UnsupportedFeatureError, lambda: DeltaTable.createOrReplace(spark))
         sparks = pyspark.errors.PySparkException
         refused(sparks, lambda: read.load("table").collect())
         refused(sparks, lambda: read.option("timestampAsOf", "2025-01-31 12:00:00").load(path).collect())
@@ -266,6 +226,8 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
         "count 3 1",
         "partitions struct<p:string,count:bigint> ('x', 2) ('y', 1)",
         "extremes (1, 3) ('x', 'y')",
+        f"features {sorted([*LEGACY, 'vacuumProtocolCheck'])}",
+        "dropped 5 DROP FEATURE",
         "rows [(1, 'x'), (2, 'x'), (3, 'y')] 4",
         "at 4",
         "named 4",
@@ -275,7 +237,13 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
     refusals = "\n".join(lines[len(wanted) :])
     assert "False" not in refusals, refusals
     assert "not refused" not in refusals, refusals
-    for text in ("no Delta table", "'table' is relative", "'file:table' is relative", "nonsense"):
+    for text in (
+        "no Delta table",
+        "'table' is relative",
+        "'file:table' is relative",
+        "nonsense",
+        "createOrReplace",
+    ):
         assert text in refusals, (text, refusals)
     assert refusals.count("'table' is relative") >= 2, refusals
     assert "'2025-01-31 12:00:00' has no time zone" in refusals, refusals

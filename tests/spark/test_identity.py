@@ -128,3 +128,28 @@ def test_a_write_without_rows_moves_no_mark(spark: SparkSession, tmp_path: Path)
     uri = crafted(tmp_path / "t", identity(1, 1))
     append(spark, uri, 0, 2)
     assert mark(uri) is None
+
+
+def test_an_insert_leaves_columns_out_that_are_computed_and_not_null(spark: SparkSession, path: str) -> None:
+    """In all its forms, on tables that are named: Spark's analyzer would look for a value."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY, n INT NOT NULL, "
+        "twice INT NOT NULL GENERATED ALWAYS AS (n * 2)) USING deltalog"
+    )
+    spark.sql(f"INSERT INTO {table} (n) VALUES (1), (2)")
+    spark.sql(f"INSERT INTO {table} BY NAME SELECT 3 AS n")
+    spark.range(4, 5).selectExpr("CAST(id AS INT) AS n").writeTo(table).append()
+    spark.sql(f"INSERT INTO {table} (twice, n) VALUES (10, 5)")
+    rows = DeltaTable(path).to_pyarrow_table(columns=["id", "n", "twice"]).to_pylist()
+    assert sorted((row["n"], row["twice"]) for row in rows) == [(n, 2 * n) for n in range(1, 6)]
+    assert len({row["id"] for row in rows}) == 5
+    for statement, words in (
+        (f"INSERT INTO {table} (twice) VALUES (1)", "(?i)cannot find data.*`n`|null"),
+        (f"INSERT INTO {table} (n) VALUES (NULL)", "(?i)null"),
+        (f"INSERT INTO {table} (id, n) VALUES (9, 9)", "always generated"),
+        (f"INSERT INTO {table} (nn) VALUES (9)", "(?i)nn"),
+    ):
+        with pytest.raises(Exception, match=words):
+            spark.sql(statement)
+    assert len(ids(path)) == 5

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from deltalog import NotATableError, UnsupportedFeatureError
+from deltalog import NotATableError
 from deltalog.spark.errors import DeltaError
 
 
@@ -138,45 +138,33 @@ def test_writer_apis_accept_names(spark: SparkSession) -> None:
 
 
 REFUSED = [
-    "DELETE FROM t WHERE a = 1",
-    "UPDATE t SET a = 2",
-    "MERGE INTO t USING (SELECT 1 AS k) s ON t.a = s.k WHEN MATCHED THEN DELETE",
-    "ALTER TABLE t ADD COLUMNS (z INT)",
-    "ALTER TABLE t SET TBLPROPERTIES ('x' = 'y')",
-    "ALTER TABLE t DROP COLUMN a",
-    "ALTER TABLE t RENAME COLUMN a TO b",
+    "ALTER TABLE t DROP COLUMN v",
+    "ALTER TABLE t SET LOCATION '{path} 2'",
+    "ALTER TABLE t REPLACE COLUMNS (z INT)",
     "ALTER TABLE t ADD PARTITION (p = '2024-01-01')",
-    "TRUNCATE TABLE t",
     "MSCK REPAIR TABLE t",
-    "CREATE TABLE like_t LIKE t",
-    "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
-    "INSERT OVERWRITE t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
     "INSERT INTO t SELECT 1, 'x'",
     "INSERT INTO t SELECT 'one', 'x', NULL",
-    "CREATE OR REPLACE TABLE t USING deltalog AS SELECT 1 AS a",
-    "DELETE FROM deltalog.`{path}`",
 ]
 
-REFUSAL = "not supported|NOT_ENOUGH_DATA_COLUMNS|CANNOT_SAFELY_CAST"
+REFUSAL = (
+    "(?i)not supported|unsupported|does not support|cannot be changed by deltalog|NOT_ENOUGH_DATA_COLUMNS|"
+    "CANNOT_SAFELY_CAST"
+)
 
 
 def test_unsupported_statements_are_refused_and_change_nothing(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
     for statement in REFUSED:
-        with pytest.raises((UnsupportedFeatureError, AnalysisException), match=REFUSAL):
+        with pytest.raises(PySparkException, match=REFUSAL):
             spark.sql(statement.format(path=sql_table)).collect()
         assert everything_under(sql_table) == before, statement
     assert rows(spark, "SELECT a, v, string(p) FROM t") == [(1, "x", "2024-01-01")]
 
 
 NAMED = {
-    "DELETE FROM t": "DELETE",
-    "UPDATE t SET a = 2": "UPDATE",
-    "TRUNCATE TABLE t": "TRUNCATE TABLE",
-    "ALTER TABLE t ADD COLUMNS (z INT)": "ALTER TABLE",
-    "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'": "INSERT with a PARTITION clause",
-    "INSERT OVERWRITE t PARTITION (p) SELECT 1, 'x', NULL": "INSERT with a PARTITION clause",
+    "ALTER TABLE t REPLACE COLUMNS (z INT)": "ALTER TABLE",
 }
 
 
@@ -186,26 +174,15 @@ def test_refusals_name_deltalog_and_the_statement(spark: SparkSession, sql_table
             spark.sql(statement)
 
 
-def test_the_catalog_refuses_to_alter_a_table(spark: SparkSession, sql_table: str) -> None:
-    """Spark's statements do not arrive there, but those of extensions may."""
-    jvm: Any = spark.sparkContext._jvm
-    gateway: Any = spark.sparkContext._gateway
-    connector = jvm.org.apache.spark.sql.connector.catalog
-    changes = gateway.new_array(connector.TableChange, 1)
-    changes[0] = connector.TableChange.removeProperty("x")
-    namespace = gateway.new_array(jvm.String, 1)
-    namespace[0] = "default"
-    catalog = spark._jsparkSession.sessionState().catalogManager().catalog("spark_catalog")
-    with pytest.raises(UnsupportedFeatureError, match=r"ALTER TABLE \(RemoveProperty\) is not supported yet"):
-        catalog.alterTable(connector.Identifier.of(namespace, "t"), changes)
-
-
 PAST_THE_LOG = [
     "INSERT INTO t VALUES (9, 'x', NULL)",
     "INSERT OVERWRITE t VALUES (9, 'x', NULL)",
     "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
     "INSERT OVERWRITE t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
     "TRUNCATE TABLE t",
+    "DELETE FROM t WHERE a = 1",
+    "UPDATE t SET a = 2",
+    "MERGE INTO t USING (SELECT 1 AS k) s ON t.a = s.k WHEN MATCHED THEN DELETE",
 ]
 
 
@@ -214,7 +191,7 @@ def test_sessions_without_enable_cannot_bypass_the_log(spark: SparkSession, sql_
     before = everything_under(sql_table)
     other = spark.newSession()
     for statement in PAST_THE_LOG:
-        refused = "not supported yet by deltalog|TRUNCATE[_ ]"
+        refused = "does not support|not supported|NON_PARTITION_COLUMN|UNRESOLVED_COLUMN"
         with pytest.raises(PySparkException, match=refused):
             other.sql(statement)
         assert everything_under(sql_table) == before, statement

@@ -1,9 +1,11 @@
 """`DeltaTable` with the names of `delta.tables.DeltaTable`."""
 
+import copy
+
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import NotATableError
+from deltalog import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.tables import DeltaTable
 
 
@@ -36,9 +38,62 @@ def test_tables_are_found_by_name(spark: SparkSession, path: str) -> None:
         spark.sql("DROP TABLE named")
 
 
+def test_the_name_of_a_view_is_refused(spark: SparkSession) -> None:
+    spark.range(2).write.format("deltalog").saveAsTable("named")
+    spark.sql("CREATE VIEW pv AS SELECT * FROM named")
+    spark.sql("CREATE OR REPLACE TEMP VIEW tv AS SELECT * FROM named")
+    spark.sql("CREATE TABLE other USING parquet AS SELECT 1 AS a")
+    try:
+        for view in ("pv", "default.pv", "tv"):
+            with pytest.raises(InvalidArgumentError, match=f"{view} is a view.*spark.table\\('{view}'\\)"):
+                DeltaTable.forName(spark, view)
+        with pytest.raises(InvalidArgumentError, match="its provider is parquet"):
+            DeltaTable.forName(spark, "other")
+    finally:
+        spark.sql("DROP TABLE other")
+        spark.sql("DROP VIEW pv")
+        spark.catalog.dropTempView("tv")
+        spark.sql("DROP TABLE named")
+
+
 def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) -> None:
     assert not DeltaTable.isDeltaTable(spark, path)
     with pytest.raises(NotATableError, match="no Delta table"):
         DeltaTable.forPath(spark, path)
     spark.range(3).write.format("deltalog").save(path)
     assert DeltaTable.isDeltaTable(spark, path)
+
+
+@pytest.mark.parametrize(
+    ("method", "instead"),
+    [
+        ("optimize", "JVM connector"),
+        ("vacuum", "JVM connector"),
+        ("restoreToVersion", "versionAsOf.*baseVersion"),
+        ("restoreToTimestamp", "timestampAsOf.*baseVersion"),
+        ("clone", "CREATE TABLE"),
+        ("convertToDelta", "AS SELECT"),
+        ("generate", "file_uris"),
+    ],
+)
+def test_methods_that_are_missing_say_what_there_is_instead(
+    spark: SparkSession, path: str, method: str, instead: str
+) -> None:
+    spark.range(3).write.format("deltalog").save(path)
+    table = DeltaTable.forPath(spark, path)
+    for owner in (DeltaTable, table):
+        assert not hasattr(owner, method)
+        with pytest.raises(UnsupportedFeatureError, match=f"DeltaTable.{method} is not supported.*{instead}"):
+            getattr(owner, method)
+        with pytest.raises(AttributeError, match="nothing"):
+            _ = owner.nothing
+    assert copy.copy(table).toDF().count() == 3
+
+
+def test_an_older_version_is_restored_by_an_overwrite(spark: SparkSession, path: str) -> None:
+    """As the error of `restoreToVersion` says."""
+    spark.range(3).write.format("deltalog").save(path)
+    spark.range(5).write.format("deltalog").mode("overwrite").save(path)
+    old = spark.read.format("deltalog").option("versionAsOf", 0).load(path)
+    old.write.format("deltalog").mode("overwrite").option("baseVersion", "newest").save(path)
+    assert DeltaTable.forPath(spark, path).toDF().count() == 3

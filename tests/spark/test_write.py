@@ -120,7 +120,8 @@ def test_tables_with_only_partition_columns_are_refused(spark: SparkSession, pat
 def test_failing_jobs_leave_neither_commits_nor_files(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
-    failing = spark.range(100, numPartitions=2).select(
+    # In one task: another one might end just when the job fails.
+    failing = spark.range(100, numPartitions=1).select(
         sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom")))
         .otherwise(sf.col("id"))
         .cast("long")
@@ -243,3 +244,27 @@ def test_paths_are_not_urls(spark: SparkSession, tmp_path: Path) -> None:
     assert Path(path, "_delta_log").is_dir()
     assert spark.sql(f"SELECT * FROM deltalog.`{path}` WHERE p = '%41'").count() == 3
     assert spark.read.format("deltalog").load(f"file:{path}").count() == 3
+
+
+def test_values_that_do_not_fit_are_never_changed(spark: SparkSession, path: str) -> None:
+    """Spark's LEGACY casts would cut the number off, or make it NULL, and are refused for tables of all kinds."""
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (k INT, g INT NOT NULL GENERATED ALWAYS AS (k + 1)) USING deltalog"
+    )
+    large = spark.sql("SELECT 99999999999 AS k")
+    policy = "spark.sql.storeAssignmentPolicy"
+    before = str(spark.conf.get(policy))
+    try:
+        for value, words in (
+            ("LEGACY", "LEGACY"),
+            ("ANSI", "(?i)overflow"),
+            ("STRICT", "(?i)cannot safely cast"),
+        ):
+            spark.conf.set(policy, value)
+            with pytest.raises(Exception, match=words):
+                spark.sql(f"INSERT INTO deltalog.`{path}` (k) VALUES (99999999999)")
+            with pytest.raises(Exception, match=words):
+                large.write.format("deltalog").mode("append").save(path)
+    finally:
+        spark.conf.set(policy, before)
+    assert versions(path) == [0]

@@ -9,6 +9,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 import deltalog
 from deltalog.spark.errors import CommitConflictError, InvalidArgumentError, VersionNotFoundError
@@ -184,6 +185,29 @@ def test_the_id_of_a_table_may_be_any_text(spark: SparkSession, tmp_path: Path) 
         overwrite(old, path)
     overwrite(read(spark, path).where("id > 0"), path)
     assert ids(path) == [1, 100]
+
+
+@pytest.mark.usefixtures("answers_from_log")
+@pytest.mark.parametrize("how", ["cached", "answered from the log"])
+def test_a_dynamic_overwrite_is_based_on_what_its_rows_were_read_from(
+    spark: SparkSession, tmp_path: Path, how: str
+) -> None:
+    """Neither a cache nor an answer from the log hides the version."""
+    path = str(tmp_path / "t")
+    data = spark.createDataFrame([(1, 1), (2, 2)], "id long, p long")
+    data.write.format("deltalog").partitionBy("p").save(path)
+    table = f"deltalog.`{path}`"
+    rows = spark.table(table).groupBy("p").agg(sf.max("id").alias("id")).select("id", "p")
+    if how == "cached":
+        rows = spark.table(table).where("p = 1").cache()
+    try:
+        rows.count()
+        spark.createDataFrame([(3, 1)], "id long, p long").write.format("deltalog").mode("append").save(path)
+        with pytest.raises(CommitConflictError):
+            rows.writeTo(table).overwritePartitions()
+    finally:
+        rows.unpersist()
+    assert ids(path) == [1, 2, 3]
 
 
 def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:

@@ -26,6 +26,25 @@ fn position_of(first: bool, after: Option<String>) -> Result<Option<ColumnPositi
     }
 }
 
+/// Returns the fields of a schema as new columns of `parent`: the first one at this position, the others behind it.
+fn new_columns(
+    schema_json: &str,
+    parent: Option<&str>,
+    first: bool,
+    after: Option<String>,
+) -> Result<Vec<NewColumn>> {
+    let parent = parent.map_or_else(|| ColumnPath::new([""; 0]), ColumnPath::parse);
+    let mut position = position_of(first, after)?;
+    let mut columns = Vec::new();
+    for field in StructType::from_json(schema_json)?.fields() {
+        let mut column = NewColumn::new(parent.clone(), field.clone());
+        let next = position.is_some().then(|| ColumnPosition::After(field.name.clone()));
+        column.position = std::mem::replace(&mut position, next);
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
 #[pymethods]
 impl TableChange {
     #[staticmethod]
@@ -53,6 +72,11 @@ impl TableChange {
         Self(CoreChange::AddFeatures(names))
     }
 
+    #[staticmethod]
+    fn upgrade_protocol(reader: i32, writer: i32) -> Self {
+        Self(CoreChange::UpgradeProtocol { reader, writer })
+    }
+
     /// Adds the fields of a schema, in their order.
     #[staticmethod]
     #[pyo3(signature = (schema_json, parent, first, after))]
@@ -63,18 +87,21 @@ impl TableChange {
         first: bool,
         after: Option<String>,
     ) -> PyResult<Self> {
+        call(py, || Ok(Self(CoreChange::AddColumns(new_columns(schema_json, parent, first, after)?))))
+    }
+
+    /// Adds the fields of several schemas, each with a parent and a position of its own.
+    #[staticmethod]
+    fn add_columns_at(
+        py: Python<'_>,
+        columns: Vec<(String, Option<String>, bool, Option<String>)>,
+    ) -> PyResult<Self> {
         call(py, || {
-            let schema = StructType::from_json(schema_json)?;
-            let parent = parent.map_or_else(|| ColumnPath::new([""; 0]), ColumnPath::parse);
-            let mut position = position_of(first, after)?;
-            let mut columns = Vec::new();
-            for field in schema.fields() {
-                let mut column = NewColumn::new(parent.clone(), field.clone());
-                let next = position.is_some().then(|| ColumnPosition::After(field.name.clone()));
-                column.position = std::mem::replace(&mut position, next);
-                columns.push(column);
+            let mut all = Vec::new();
+            for (schema_json, parent, first, after) in columns {
+                all.extend(new_columns(&schema_json, parent.as_deref(), first, after)?);
             }
-            Ok(Self(CoreChange::AddColumns(columns)))
+            Ok(Self(CoreChange::AddColumns(all)))
         })
     }
 

@@ -58,6 +58,11 @@ impl CommitArguments {
     }
 }
 
+/// Returns the progress of the application that a writer names, if it names one, without its time.
+pub(crate) fn progress_of(app_transaction: Option<(String, i64)>) -> Vec<SetTransaction> {
+    app_transaction.map(|(app_id, version)| SetTransaction::new(app_id, version)).into_iter().collect()
+}
+
 /// A write without effect, because its application has recorded its version or a later one.
 #[pyclass(frozen, eq, get_all, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]

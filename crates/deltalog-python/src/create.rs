@@ -64,7 +64,7 @@ pub(crate) fn create_table(
 }
 
 /// Parses the name of a mode, ignoring case.
-fn parse_mode(name: &str) -> Result<CreationMode> {
+pub(crate) fn parse_mode(name: &str) -> Result<CreationMode> {
     match name.to_ascii_lowercase().as_str() {
         "error" => Ok(CreationMode::ErrorIfExists),
         "ignore" => Ok(CreationMode::Ignore),

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::deletion_vector::DeletionVectors;
+use deltalog::engine::dml::{FileNumbers, NumberedFile, NumberedRows};
+use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 use deltalog::engine::protocol::{
     ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking,
     PartitionColumnBuilder, PathResolver, StructType,
@@ -34,6 +36,8 @@ struct Fragment {
     partition_columns: Vec<String>,
     /// The hidden columns with row ids and row commit versions, if they are requested.
     row_ids: Option<[String; 2]>,
+    /// The columns to read, if not all.
+    columns: Option<Vec<String>>,
     files: Vec<FragmentFile>,
 }
 
@@ -46,30 +50,55 @@ struct FragmentFile {
     deletion_vector: Option<DeletionVectorDescriptor>,
     base_row_id: Option<i64>,
     default_row_commit_version: Option<i64>,
+    /// The file's number, if rows are requested with their positions.
+    number: Option<u32>,
+}
+
+/// What a scan returns.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// The columns, if not all.
+    pub(crate) columns: Option<Vec<String>>,
+    /// Whether rows come with their row ids and row commit versions.
+    pub(crate) row_ids: bool,
+    /// Whether they come with the numbers of their files and their positions there.
+    pub(crate) positions: bool,
+    /// A further condition, by which files are left out as by the filters, and the time zone of its times.
+    pub(crate) condition: Option<(String, String)>,
 }
 
 /// Distributes the files that may contain rows for which `filter_sql` is true over at most `n` fragments of about
-/// the same size in bytes. If `row_ids` is true, the fragments have row ids and row commit versions.
+/// the same size in bytes.
 pub(crate) fn scan_partitions(
     snapshot: &Snapshot,
     filter_sql: &str,
     n: usize,
-    row_ids: bool,
+    wanted: &Wanted,
 ) -> Result<Vec<Vec<u8>>> {
-    let row_ids = match row_ids {
+    let row_ids = match wanted.row_ids {
         true => {
             let tracking = MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata());
-            let tracking = tracking
-                .map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))?;
+            let tracking = tracking.map_err(|error| snapshot.located(error))?;
             Some([tracking.row_id, tracking.row_commit_version])
         }
         false => None,
     };
+    let pushed = Some((filter_sql, "UTC"));
+    let condition = wanted.condition.as_ref().map(|(sql, time_zone)| (sql.as_str(), time_zone.as_str()));
+    let given = pushed.into_iter().chain(condition).filter(|(sql, _)| !sql.trim().is_empty());
+    let filters = given.map(|(sql, time_zone)| parse(sql, time_zone, ParseMode::Pruning));
+    let filters = filters.collect::<Result<Vec<_>>>()?;
     let mut listing = FileListing::new(snapshot);
-    if !filter_sql.trim().is_empty() {
-        listing = listing.pruning(&parse(filter_sql, "UTC", ParseMode::Pruning)?);
+    if !filters.is_empty() {
+        listing = listing.pruning(&Predicate::And(filters));
     }
     let mut files = listed(snapshot, listing, row_ids.is_some())?;
+    if wanted.positions {
+        let numbers = FileNumbers::of(snapshot)?;
+        for file in &mut files {
+            file.number = numbers.number(&file.path);
+        }
+    }
     // Add each file, largest first, to the smallest part.
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
     let mut parts: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
@@ -87,6 +116,7 @@ pub(crate) fn scan_partitions(
             column_mapping: snapshot.mapped_schema().mode(),
             partition_columns: snapshot.metadata().partition_columns.clone(),
             row_ids: row_ids.clone(),
+            columns: wanted.columns.clone(),
             files,
         };
         serde_json::to_vec(&fragment)
@@ -124,6 +154,7 @@ fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Ve
                 deletion_vector: vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?,
                 base_row_id: number(&batch, "baseRowId", row),
                 default_row_commit_version: number(&batch, "defaultRowCommitVersion", row),
+                number: None,
             });
         }
     }
@@ -145,7 +176,7 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
 /// Reads the rows of a fragment.
 #[pyfunction]
 pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowStream> {
-    let rows = call(py, || {
+    let (schema, rows) = call(py, || {
         let fragment: Fragment = serde_json::from_slice(fragment)
             .map_err(|error| Error::invalid_argument("the scan fragment is malformed").with_source(error))?;
         let storage = open_storage(&fragment.uri, None)?;
@@ -155,15 +186,30 @@ pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowSt
             .allowed_roots
             .iter()
             .try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
-        let mut scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?
+        let mut scan = RowScan::new(storage.clone(), schema.arrow(), &fragment.partition_columns)?
             .with_physical_schema(schema.physical_arrow())?;
+        if let Some(columns) = &fragment.columns {
+            scan = scan.with_projection(columns)?;
+        }
         if let Some([row_id, row_commit_version]) = fragment.row_ids.clone() {
             scan = scan.with_row_ids(&MaterializedRowTracking { row_id, row_commit_version })?;
         }
         let files = data_files(&fragment, &schema, &resolver)?;
-        Ok(scan.with_resolver(resolver).read(files.into_iter().map(Ok)))
+        let scan = scan.with_resolver(resolver.clone());
+        let numbers: Option<Vec<u32>> = fragment.files.iter().map(|file| file.number).collect();
+        let Some(numbers) = numbers else {
+            let rows = scan.read(files.into_iter().map(Ok));
+            return Ok((rows.schema(), Box::new(rows) as Box<dyn Iterator<Item = _> + Send>));
+        };
+        let numbered = numbers
+            .into_iter()
+            .zip(files)
+            .zip(fragment.files)
+            .map(|((number, file), about)| NumberedFile { number, file, vector: about.deletion_vector });
+        let rows = NumberedRows::new(scan, DeletionVectors::new(storage, resolver), numbered.collect())?;
+        Ok((rows.schema(), Box::new(rows) as _))
     })?;
-    ArrowStream::start(py, rows.schema(), rows)
+    ArrowStream::start(py, schema, rows)
 }
 
 fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolver) -> Result<Vec<DataFile>> {

@@ -18,11 +18,14 @@
 //! | `create` | `create_table`: tables by their definition, with or without rows |
 //! | `upkeep` | the threads that do what follows commits |
 //! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
+//! | `statement_tasks` | `StatementTask`, `StatementFragment`: statements by tasks in several processes |
+//! | `statements` | DELETE, UPDATE and MERGE |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
+//! | `spark_statement` | `SparkStatement` |
 //! | `spark_write` | `SparkWrite` |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
 //! | `write_arguments` | what a writer asks for beside its data |
@@ -46,7 +49,10 @@ mod registry;
 mod snapshot;
 mod spark_changes;
 mod spark_plan;
+mod spark_statement;
 mod spark_write;
+mod statement_tasks;
+mod statements;
 mod stream;
 mod table_options;
 mod upkeep;
@@ -70,7 +76,10 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::WriteTask>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_plan::SparkPlan>()?;
+    module.add_class::<spark_statement::SparkStatement>()?;
     module.add_class::<spark_write::SparkWrite>()?;
+    module.add_class::<statement_tasks::StatementFragment>()?;
+    module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<handle::Recent>()?;
@@ -85,6 +94,9 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
+    module.add_function(wrap_pyfunction!(statements::delete_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(statements::update_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;

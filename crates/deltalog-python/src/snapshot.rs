@@ -522,15 +522,20 @@ impl Snapshot {
         call(py, || versions.feed(&self.0)?.plan()).map(SparkChanges)
     }
 
-    #[pyo3(signature = (filter_sql, n, row_ids = false))]
+    #[pyo3(signature = (filter_sql, n, row_ids = false, positions = false, columns = None, condition = None))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn scan_partitions<'py>(
         &self,
         py: Python<'py>,
         filter_sql: &str,
         n: usize,
         row_ids: bool,
+        positions: bool,
+        columns: Option<Vec<String>>,
+        condition: Option<(String, String)>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let fragments = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, row_ids))?;
+        let wanted = fragment::Wanted { columns, row_ids, positions, condition };
+        let fragments = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, &wanted))?;
         Ok(fragments.iter().map(|fragment| PyBytes::new(py, fragment)).collect())
     }
 

@@ -2,25 +2,29 @@
 //! possibly in another process.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::mem;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use deltalog::engine::definition::TableHeader;
 use deltalog::engine::distributed::delete_files;
-use deltalog::engine::protocol::{ColumnMappingMode, Metadata, Protocol, SetTransaction, StructType};
+use deltalog::engine::dml::files_of_statement;
+use deltalog::engine::protocol::{ColumnMappingMode, Metadata, Protocol, StructType};
 use deltalog::engine::transaction::{
     Conflict, ConflictReason, Operation, PartitionOverwrite, SaveMode, changed_for_writers,
 };
-use deltalog::engine::write::{TableWriteSpec, Written};
+use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{
-    DistributedWrite, Error, ErrorKind, IdentityValues, PendingWrite, ReplaceWhere, Result, RuleText,
-    SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
+    ColumnPath, DistributedWrite, Environment, Error, ErrorKind, IdentityValues, PendingWrite, ReplaceWhere,
+    Result, RuleText, SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{call, call_that_commits};
-use crate::commit_arguments::{AlreadyApplied, Answer};
+use crate::commit_arguments::{AlreadyApplied, Answer, progress_of};
+use crate::create::parse_mode;
 use crate::distributed::{WriteTask, fragments_of};
 use crate::error::IntoPython;
 use crate::snapshot::{Snapshot as PySnapshot, open_storage};
@@ -58,13 +62,31 @@ pub(crate) struct Token {
 }
 
 impl Token {
+    /// Creates the token of a new write of data with this schema, which is based on no version yet.
+    fn new(storage: &Storage, schema: &str, mode: SaveMode, environment: &Environment) -> Self {
+        Self {
+            uri: storage.url(),
+            base: None,
+            new_table: None,
+            base_table: None,
+            allowed_roots: Vec::new(),
+            schema: schema.to_owned(),
+            mode: mode.name().to_ascii_lowercase(),
+            partition_overwrite: "static".to_owned(),
+            options: TableOptions::default(),
+            app_transaction: None,
+            replace_where: None,
+            schema_mode: None,
+            evolved: None,
+            directory: environment.uuid().to_string(),
+        }
+    }
+
     fn request(&self) -> Result<WriteRequest> {
         let mut request =
             self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?);
         request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
-        if let Some((app_id, version)) = &self.app_transaction {
-            request.app_transactions = vec![SetTransaction::new(app_id.clone(), *version)];
-        }
+        request.app_transactions = progress_of(self.app_transaction.clone());
         request.replace_where = self.replace_where.as_ref().map(|(predicate, time_zone, checks_rows)| {
             let mut replaced = ReplaceWhere::new(predicate);
             (replaced.time_zone, replaced.checks_rows) = (time_zone.clone(), *checks_rows);
@@ -77,11 +99,15 @@ impl Token {
         Ok(request)
     }
 
-    /// Records what the write is based on.
-    fn set_base(&mut self, base: &Snapshot) {
-        self.base = Some(base.version());
-        self.base_table = Some((base.protocol().clone(), base.metadata().clone()));
-        self.allowed_roots = base.resolver().allowed_roots().collect();
+    /// Records what the checked write is based on, and the table that it makes.
+    fn record(&mut self, pending: &PendingWrite) {
+        self.new_table = pending.new_table().cloned();
+        self.evolved = pending.evolved().cloned();
+        if let Some(base) = pending.base() {
+            self.base = Some(base.version());
+            self.base_table = Some((base.protocol().clone(), base.metadata().clone()));
+            self.allowed_roots = base.resolver().allowed_roots().collect();
+        }
     }
 
     /// Opens the snapshot that the write is based on.
@@ -162,27 +188,74 @@ impl Token {
 pub(crate) struct SparkWrite {
     token: Token,
     storage: Storage,
-    directory: String,
     spec: TableWriteSpec,
     table_schema: Option<String>,
+    /// Whether the write creates or replaces the table by a definition, which other processes do not know.
+    is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
+    /// What the tasks of Spark's jobs have reported.
+    reports: Mutex<Vec<u8>>,
+    /// The bytes of the reports of jobs that give values to identity columns.
+    counting: Mutex<Range<usize>>,
 }
 
 impl SparkWrite {
+    /// Returns a write that was checked just now.
+    fn begun(mut token: Token, storage: Storage, pending: PendingWrite) -> Self {
+        token.record(&pending);
+        Self::new(token, storage, pending)
+    }
+
     fn new(token: Token, storage: Storage, pending: PendingWrite) -> Self {
         Self {
-            directory: storage.file_url(&token.directory),
             spec: pending.spec().clone(),
             table_schema: pending.base().map(|_| pending.table_schema().to_json()),
+            is_definition: false,
             token,
             storage,
             pending: Mutex::new(Some(pending)),
+            reports: Mutex::default(),
+            counting: Mutex::new(0..usize::MAX),
         }
     }
 
-    /// Deletes the files that the engine wrote.
-    fn delete_files(&self) -> Result<()> {
-        delete_files(&self.storage, &self.token.directory)
+    /// Returns the write of the files of a statement that changes rows of exactly `base`; see [`files_of_statement`].
+    pub(crate) fn of_statement(base: &Snapshot, data_schema: Option<&str>) -> Result<Self> {
+        let environment = upkeep::environment();
+        let data = data_schema.map(StructType::from_json).transpose()?;
+        let pending = files_of_statement(base, data, &environment)?;
+        let schema = &base.metadata().schema_string;
+        let token = Token::new(base.storage(), schema, SaveMode::Append, &environment);
+        Ok(Self::begun(token, base.storage().clone(), pending))
+    }
+
+    /// Returns the table with the schema that the write gives it, if it changes the schema.
+    pub(crate) fn evolved(&self) -> Option<TableHeader> {
+        self.token.evolved.clone()
+    }
+
+    /// Ends the write, and returns what its tasks have reported. What cannot be used is deleted.
+    ///
+    /// Also returns the metadata of the table with the values that identity columns have used, if they have used some.
+    pub(crate) fn take_reported(&self) -> Result<(Reported, Option<Metadata>)> {
+        let pending = self.take()?;
+        Ok((self.reported_to(&pending)?, pending.counted_metadata()?))
+    }
+
+    fn reported_to(&self, pending: &PendingWrite) -> Result<Reported> {
+        let reports = mem::take(&mut *self.reports());
+        pending.reported(&reports, self.counting().clone()).inspect_err(|_| {
+            // Return the error that made the files unusable. Files that could not be deleted are left for clean-up.
+            let _ = PendingWrite::delete_reported(&self.storage, &reports);
+        })
+    }
+
+    fn counting(&self) -> MutexGuard<'_, Range<usize>> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn reports(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> Result<PendingWrite> {
@@ -203,7 +276,17 @@ enum Begun {
     AlreadyApplied(AlreadyApplied),
 }
 
-fn operation(
+impl Begun {
+    fn of(token: Token, target: &WriteTarget, pending: PendingWrite) -> Self {
+        match pending.already_applied() {
+            Some(applied) => Self::AlreadyApplied(AlreadyApplied::new(applied)),
+            None => Self::Write(SparkWrite::begun(token, target.storage().clone(), pending)),
+        }
+    }
+}
+
+/// Returns the operation that a commit records.
+pub(crate) fn operation(
     name: &str,
     parameters: BTreeMap<String, String>,
     engine_info: &str,
@@ -212,15 +295,16 @@ fn operation(
     let mut operation = parameters
         .iter()
         .fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
-    // The crate appends its own name.
-    let engine = engine_info
-        .split_whitespace()
-        .filter(|part| !part.starts_with("deltalog/"))
-        .collect::<Vec<_>>()
-        .join(" ");
-    operation.engine_info = (!engine.is_empty()).then_some(engine);
+    operation.engine_info = engine_of(engine_info);
     operation.user_metadata = user_metadata;
     operation
+}
+
+/// Returns the name of the engine alone: the crate appends its own.
+fn engine_of(engine_info: &str) -> Option<String> {
+    let parts = engine_info.split_whitespace().filter(|part| !part.starts_with("deltalog/"));
+    let engine = parts.collect::<Vec<_>>().join(" ");
+    (!engine.is_empty()).then_some(engine)
 }
 
 /// Checks a predicate of replaced rows whose time zone is unknown (empty): it must not depend on it.
@@ -269,47 +353,68 @@ impl SparkWrite {
         call(py, || {
             let environment = upkeep::environment();
             let target = WriteTarget::new(uri, storage_options, base)?;
-            let mut token = Token {
-                uri: target.storage().url(),
-                base: None,
-                new_table: None,
-                base_table: None,
-                allowed_roots: Vec::new(),
-                schema: schema_json.to_owned(),
-                mode: mode.to_owned(),
+            let token = Token {
                 partition_overwrite: partition_overwrite.to_owned(),
                 options: options.of_spark(),
                 app_transaction,
                 replace_where: replace_where.map(in_known_zone).transpose()?,
                 schema_mode,
-                evolved: None,
-                directory: environment.uuid().to_string(),
+                ..Token::new(target.storage(), schema_json, SaveMode::parse(mode)?, &environment)
             };
-            let Some(pending) = target.begin(token.request()?, &environment)? else {
-                return Ok(None);
+            let pending = target.begin(token.request()?, &environment)?;
+            Ok(pending.map(|pending| Begun::of(token, &target, pending)))
+        })
+    }
+
+    /// Checks a write that creates or replaces a table by its definition; see `DeltaTable.create`.
+    #[staticmethod]
+    #[pyo3(signature = (uri, schema_json, mode, options, cluster_by = None, base = None, app_transaction = None))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
+    fn define(
+        py: Python<'_>,
+        uri: &str,
+        schema_json: &str,
+        mode: &str,
+        options: TableOptions,
+        cluster_by: Option<Vec<String>>,
+        base: Option<Bound<'_, PySnapshot>>,
+        app_transaction: Option<(String, i64)>,
+    ) -> PyResult<Option<Begun>> {
+        let base = base.map(|base| base.get().0.clone());
+        call(py, || {
+            let environment = upkeep::environment();
+            let target = WriteTarget::new(uri, None, base)?;
+            let options = options.of_spark();
+            let token = Token {
+                options: options.clone(),
+                app_transaction,
+                ..Token::new(target.storage(), schema_json, SaveMode::Overwrite, &environment)
             };
-            if let Some(applied) = pending.already_applied() {
-                return Ok(Some(Begun::AlreadyApplied(AlreadyApplied::new(applied))));
-            }
-            token.new_table = pending.new_table().cloned();
-            token.evolved = pending.evolved().cloned();
-            if let Some(base) = pending.base() {
-                token.set_base(base);
-            }
-            Ok(Some(Begun::Write(Self::new(token, target.storage().clone(), pending))))
+            let mut definition = options.definition(StructType::from_json(schema_json)?);
+            definition.clustering_columns =
+                cluster_by.map(|columns| columns.iter().map(|column| ColumnPath::parse(column)).collect());
+            let progress = token.request()?.app_transactions;
+            let pending = target.define(&definition, parse_mode(mode)?, progress, &environment)?;
+            Ok(pending.map(|pending| match Begun::of(token, &target, pending) {
+                Begun::Write(write) => Begun::Write(Self { is_definition: true, ..write }),
+                applied => applied,
+            }))
         })
     }
 
     #[getter]
-    fn directory(&self) -> &str {
-        &self.directory
+    fn location(&self) -> String {
+        self.storage.url()
+    }
+
+    fn add_reports(&self, reports: &[u8]) {
+        self.reports().extend(reports);
     }
 
     /// Refuses a table with rules that separate processes cannot keep, before its writers are started: expressions that
     /// this crate cannot evaluate.
     fn ensure_evaluable(&self) -> PyResult<()> {
-        let rules = self.spec.rules();
-        let bound = rules.bind(self.spec.schema(), "UTC");
+        let bound = self.spec.bound_rules();
         bound.map(drop).map_err(|error| error.in_table(self.storage.url())).into_python()
     }
 
@@ -329,11 +434,24 @@ impl SparkWrite {
         self.spec.rules().computes_columns()
     }
 
-    /// Returns name, first value and step of the identity columns that the rows lack, for the engine to generate.
+    /// The names of the identity columns, and whether rows may come with values of them.
+    #[getter]
+    fn identity_columns(&self) -> Vec<(String, bool)> {
+        self.spec.rules().identity_columns()
+    }
+
+    /// Returns name, first value and step of the identity columns that the rows lack, for the engine to generate. The
+    /// jobs whose tasks have reported before do not generate values.
     fn identity_values(&self, given: Vec<String>) -> PyResult<Vec<(String, i64, i64)>> {
         let values = self.spec.rules().identity_values(&given);
         let values = values.map_err(|error| error.in_table(self.storage.url())).into_python()?;
+        *self.counting() = self.reports().len()..usize::MAX;
         Ok(values.into_iter().map(|values| (values.column, values.first, values.step)).collect())
+    }
+
+    /// Says that the jobs whose tasks report from now on do not generate values of identity columns.
+    fn end_identity_values(&self) {
+        self.counting().end = self.reports().len();
     }
 
     #[getter]
@@ -363,39 +481,35 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    #[pyo3(signature = (operation, parameters, engine_info, written = None, user_metadata = None))]
+    #[pyo3(signature = (operation, parameters, engine_info, user_metadata = None))]
     fn commit(
         &self,
         py: Python<'_>,
         operation: &str,
         parameters: BTreeMap<String, String>,
         engine_info: &str,
-        written: Option<(u64, u64)>,
         user_metadata: Option<String>,
     ) -> PyResult<Option<Answer>> {
         call_that_commits(py, || {
             let pending = self.take()?;
-            let partitioned = !self.spec.partition_columns().is_empty();
-            let written = written
-                .map(|(rows, partitions)| Written { rows, partitions: partitioned.then_some(partitions) });
-            let files = pending.adopt(&self.token.directory, written).inspect_err(|_| {
-                // Return the error that made the files unusable. Files that could not be deleted are left for
-                // clean-up.
-                let _ = self.delete_files();
-            })?;
+            let reported = self.reported_to(&pending)?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
-            Ok(Answer::of(pending.commit(files, operation)?))
+            Ok(Answer::of(pending.commit(reported.files, operation)?))
         })
     }
 
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         call(py, || {
             drop(self.take()?);
-            self.delete_files()
+            PendingWrite::delete_reported(&self.storage, &mem::take(&mut *self.reports()))
         })
     }
 
     fn token<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        if self.is_definition {
+            let error = Error::invalid_argument("a write that defines its table has no token");
+            return Err(error.in_table(self.storage.url())).into_python();
+        }
         let json = serde_json::to_vec(&self.token).map_err(|error| {
             Error::invalid_argument("the write cannot be serialized as a token").with_source(error)
         });
@@ -435,7 +549,7 @@ impl SparkWrite {
             let checked = write.check(&fragments).inspect_err(|_| {
                 // Return the error that made the fragments unusable. Files that could not be deleted are left for
                 // clean-up.
-                let _ = self.delete_files();
+                let _ = delete_files(&self.storage, &self.token.directory);
             })?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
             Ok(Answer::of(write.commit(checked, operation)?))

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The properties of a new table beside its columns, as in `deltalog.arguments.TableOptions`.
 ///
 /// For an existing table they are checked against it.
-#[derive(Clone, FromPyObject, Serialize, Deserialize)]
+#[derive(Clone, Default, FromPyObject, Serialize, Deserialize)]
 pub(crate) struct TableOptions {
     partition_by: Option<Vec<String>>,
     configuration: Option<BTreeMap<String, String>>,

@@ -110,7 +110,7 @@ fn asks_to_stop(error: &Error) -> bool {
 }
 
 /// Returns the rows of `reader` in pieces, between which signals are checked.
-fn pieces(reader: Box<dyn RecordBatchReader + Send>) -> impl Iterator<Item = Result<RecordBatch>> {
+pub(crate) fn pieces(reader: Box<dyn RecordBatchReader + Send>) -> impl Iterator<Item = Result<RecordBatch>> {
     let slices = |batch: RecordBatch| {
         let starts = (0..batch.num_rows()).step_by(ROWS_AT_ONCE);
         starts.map(move |start| Ok(batch.slice(start, ROWS_AT_ONCE.min(batch.num_rows() - start))))

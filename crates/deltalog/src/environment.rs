@@ -72,6 +72,11 @@ impl Environment {
         (self.clock)()
     }
 
+    /// Returns how many milliseconds have passed since the time `began_ms`.
+    pub(crate) fn ms_since(&self, began_ms: i64) -> u64 {
+        u64::try_from(self.now_ms().saturating_sub(began_ms)).unwrap_or_default()
+    }
+
     /// Returns a new id.
     pub fn uuid(&self) -> Uuid {
         (self.uuids)()

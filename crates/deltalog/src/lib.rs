@@ -68,6 +68,7 @@
 mod alter;
 mod background;
 mod calendar;
+mod change_files;
 mod changes;
 mod checkpoint;
 mod commit_actions;
@@ -76,6 +77,7 @@ mod conversion;
 mod definition;
 mod deletion_vector;
 mod distributed;
+mod dml;
 #[doc(hidden)]
 pub mod engine;
 mod environment;

@@ -14,29 +14,29 @@
 //! - New rows must meet the predicate, as they must meet a CHECK constraint.
 //! - What was read is the predicate: a commit that adds a file that may have such a row conflicts.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
-//! - Tables whose other rows would have to be left out of the change data feed are refused before a row is written.
-//!   (PROTOCOL, "Change Data Files".)
+//! - If rows are copied, change data files say what has changed, with the rows that go and the new ones. These are read
+//!   back from their files, because it is not known earlier whether rows are copied. (PROTOCOL, "Change Data Files".)
 
-use std::iter::once;
-
-use arrow::array::{Array, BooleanArray, RecordBatch};
-use arrow::compute::{filter_record_batch, not, prep_null_mask_filter};
-use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
+use crate::change_files::{Change, ChangeFiles, ensure_recordable};
 use crate::constraints::ensure_bytes;
-use crate::deletion_vector::{DeletionVector, DeletionVectors};
+use crate::deletion_vector::DeletionVector;
+use crate::dml::{
+    Finder, ListedFile, RowWriter, condition_of, copy_others, deletes_by_vectors, reads_partitions_only,
+    truth_in_partition, visit_files,
+};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{BoundPredicate, ParseMode, Predicate, filter_mask, parse};
-use crate::protocol::{Add, Metadata};
-use crate::replay::{AddRequest, FileColumn, FileColumns, add_at, filtered};
+use crate::predicate::{ParseMode, Predicate, parse};
+use crate::protocol::{Add, AddCdcFile, ColumnMappingMode, MappedSchema, Metadata, Protocol};
+use crate::replay::{FileColumn, add_at, batches_of_adds, filtered, with_columns};
 use crate::row_copy::RowCopy;
-use crate::scan::{DataFile, FileRows, PartitionColumns, RowScan, data_files, file_filters};
+use crate::scan::{DataFile, PartitionColumns, RowScan, data_files};
 use crate::snapshot::Snapshot;
-use crate::stats::num_records;
+use crate::stats::with_num_records;
 use crate::transaction::{PartitionOverwrite, SaveMode, Transaction};
-use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
+use crate::write::TableWriteSpec;
 
 /// The rows that an overwrite replaces: those for which a predicate is true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,8 +101,7 @@ impl ReplaceWhere {
     /// replaced by it.
     pub(crate) fn resolve(&self, base: &Snapshot) -> Result<Predicate> {
         let predicate = parse(&self.predicate, &self.time_zone, ParseMode::Strict)?;
-        let bound = predicate.bind(base.arrow_schema())?;
-        ensure_bytes(bound.columns(), base.schema())?;
+        let bound = condition_of(base, &predicate)?;
         if !reads_partitions_only(&bound, base.metadata()) {
             ensure_rewritable(base)?;
         }
@@ -110,210 +109,154 @@ impl ReplaceWhere {
     }
 }
 
-fn reads_partitions_only(bound: &BoundPredicate, metadata: &Metadata) -> bool {
-    let is_partition = |name: &String| metadata.partition_columns.contains(name);
-    bound.columns().iter().all(|column| matches!(column.path.parts(), [name] if is_partition(name)))
-}
-
-fn has_vectors(metadata: &Metadata) -> bool {
-    metadata.is_enabled("delta.enableDeletionVectors")
-}
-
 /// Refuses a table in which rows cannot be copied from one file to another.
 fn ensure_rewritable(base: &Snapshot) -> Result<()> {
     const HINT: &str = "set the table property 'delta.enableDeletionVectors' to true, so that the other rows stay \
                         where they are, or use a predicate on partition columns";
-    if has_vectors(base.metadata()) {
+    if deletes_by_vectors(base)? {
         return Ok(());
     }
-    if base.metadata().is_enabled("delta.enableChangeDataFeed") {
-        return Err(Error::unsupported(
-            "a predicate on columns that are not partition columns replaces some rows of a file, and the others would \
-             have to be left out of the change data feed (delta.enableChangeDataFeed), which is not implemented",
-        )
-        .with_hint(HINT));
+    let spec = TableWriteSpec::of(base)?;
+    if base.metadata().has_change_feed() {
+        ensure_recordable(&spec)?;
     }
-    match RowCopy::of(base, TableWriteSpec::of(base)?) {
+    match RowCopy::of(base, spec) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::InvalidArgument => Err(error.with_hint(HINT)),
         Err(error) => Err(error),
     }
 }
 
-/// Removes the rows of `base` for which `predicate` is true, as part of `transaction`. Returns the files that other
-/// rows were copied to, which belong to the transaction as well; the caller owns them.
+/// The table as an overwrite leaves it, and the files with its new rows.
+pub(crate) struct NewRows<'a> {
+    pub(crate) protocol: &'a Protocol,
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) spec: &'a TableWriteSpec,
+    pub(crate) files: &'a [Add],
+}
+
+/// The paths of files that were written for a commit, as its actions have them.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) files: Vec<String>,
+    pub(crate) changes: Vec<String>,
+}
+
+/// Replaces the rows of `base` for which `predicate` is true by `new` ones, as part of `transaction`. Files that are
+/// written for this belong to the transaction as well, and are added to `written`; the caller owns them.
 ///
 /// # Errors
-/// `CorruptLog`, `CorruptData`, and errors of the store. No file is left then.
-pub(crate) fn remove_matching(
+/// `CorruptLog`, `CorruptData`, and errors of the store.
+pub(crate) fn replace_matching(
     transaction: &mut Transaction,
     base: &Snapshot,
     predicate: &Predicate,
+    new: &NewRows<'_>,
     environment: &Environment,
-) -> Result<Vec<Add>> {
-    let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
-    let bound = predicate.bind(base.arrow_schema()).map_err(located)?;
-    let by_partition = reads_partitions_only(&bound, base.metadata());
+    written: &mut Written,
+) -> Result<()> {
+    let located = |error| base.located(error);
+    let finder = Finder::new(base, predicate).map_err(located)?;
+    let by_partition = reads_partitions_only(finder.condition(), base.metadata());
+    let by_vectors = deletes_by_vectors(base).map_err(located)?;
     transaction.read_predicate(predicate.clone());
-    let mut request = AddRequest::new(FileColumns::of(&FileColumn::ALL));
-    request.filters = file_filters(base, predicate).map_err(located)?;
-    let partitions = PartitionColumns::of(base).map_err(located)?;
-    let mut remover = Remover { base, bound, environment, scan: None, copier: None };
-    for batch in base.replay(request)? {
-        let batch = batch?;
-        let files = data_files(&batch, base.resolver(), &partitions).map_err(located)?;
-        let removed = match by_partition {
-            true => remover.truth_of_partitions(&files)?,
-            false => {
-                let removed = files.into_iter().enumerate().map(|(row, file)| {
-                    let add = add_at(&batch, row).map_err(located)?;
-                    let path = add.path.clone();
-                    remover.visit(add, file, transaction).map_err(|error| error.at_path(path))
-                });
-                removed.collect::<Result<Vec<bool>>>()?.into()
+    let mut remover = Remover { base, finder, environment, by_vectors, writer: None, removed: Vec::new() };
+    transaction.add_files(new.files)?;
+    visit_files(base, Some(predicate), |batch, files| {
+        let removed = files.into_iter().enumerate().map(|(row, file)| {
+            if by_partition {
+                return truth_in_partition(remover.finder.condition(), &file);
             }
-        };
-        transaction.remove_files(&filtered(&batch, &removed)?)?;
-    }
-    remover.finish(transaction)
+            let add = add_at(batch, row)?;
+            let path = add.path.clone();
+            remover.visit(ListedFile { add, file }, transaction).map_err(|error| error.at_path(path))
+        });
+        let removed = removed.collect::<Result<Vec<bool>>>()?.into();
+        transaction.remove_files(&filtered(batch, &removed)?)
+    })?;
+    remover.finish(transaction, new, written)
 }
 
 /// Finds the rows to remove in files, and removes those of files that keep other rows.
 struct Remover<'a> {
     base: &'a Snapshot,
-    bound: BoundPredicate,
+    finder: Finder<'a>,
     environment: &'a Environment,
-    /// The scan of the columns that the predicate reads.
-    scan: Option<RowScan>,
-    /// The scan and the writer of rows that are copied.
-    copier: Option<(RowScan, DataWriter)>,
+    by_vectors: bool,
+    /// Copies the other rows of files, once there are some.
+    writer: Option<RowWriter>,
+    /// The rows that go, if the feed may have to have them.
+    removed: Vec<DataFile>,
 }
 
 impl Remover<'_> {
-    /// Returns for each file whether the predicate, which reads partition columns only, is true.
-    fn truth_of_partitions(&self, files: &[DataFile]) -> Result<BooleanArray> {
-        let truth = |file: &DataFile| {
-            let (values, row) = file.partition_values.parts();
-            let mask = self.truth(&RecordBatch::from(values.slice(row, 1)))?;
-            Ok(mask.value(0))
-        };
-        Ok(files.iter().map(truth).collect::<Result<Vec<bool>>>()?.into())
-    }
-
     /// Removes rows of a file that keeps others. Returns whether the file is to be removed as well: because it has no
     /// other rows, or because they were copied.
-    fn visit(&mut self, add: Add, file: DataFile, transaction: &mut Transaction) -> Result<bool> {
-        let deleted = match &add.deletion_vector {
-            Some(descriptor) => {
-                let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
-                vectors.read(descriptor, None)?.bitmap().clone()
-            }
-            None => RoaringTreemap::new(),
-        };
-        let (matching, rows) = self.matching_rows(&file, &deleted)?;
-        if deleted.max().is_some_and(|last| last >= rows) {
-            return Err(Error::corrupt_data("the deletion vector has a row that the file does not have"));
-        }
-        let deleted = deleted.len();
-        if matching.is_empty() {
+    fn visit(&mut self, file: ListedFile, transaction: &mut Transaction) -> Result<bool> {
+        let found = self.finder.find(&file)?;
+        if found.rows.is_empty() {
             return Ok(false);
         }
-        if matching.len() == rows - deleted {
-            return Ok(true);
-        }
-        if has_vectors(self.base.metadata()) {
-            transaction.delete_rows(with_num_records(add, rows), DeletionVector::from(matching));
+        let is_whole = found.is_whole();
+        if !is_whole && self.by_vectors {
+            let add = with_num_records(file.add, found.all)?;
+            transaction.delete_rows(add, DeletionVector::from(found.rows));
             return Ok(false);
         }
-        self.copy_others(file)?;
+        if !is_whole {
+            let writer = match &mut self.writer {
+                Some(writer) => writer,
+                None => self.writer.insert(RowWriter::new(self.base, self.environment, false)?),
+            };
+            copy_others(self.base, writer, &file, &found.rows, |_, _, _| Ok(()))?;
+        }
+        if self.base.metadata().has_change_feed() {
+            self.removed.push(if is_whole { file.file } else { file.of_rows(&found.rows) });
+        }
         Ok(true)
     }
 
-    /// Returns the positions of the rows of a data file for which the predicate is true, without the rows `deleted`,
-    /// and the number of all rows. A deleted row is not evaluated: the predicate may have no value for it.
-    fn matching_rows(&mut self, file: &DataFile, deleted: &RoaringTreemap) -> Result<(RoaringTreemap, u64)> {
-        let scan = match &self.scan {
-            Some(scan) => scan.clone(),
-            None => {
-                let mut names: Vec<&str> = Vec::new();
-                for column in self.bound.columns() {
-                    if let Some(name) =
-                        column.path.parts().first().filter(|name| !names.contains(&name.as_str()))
-                    {
-                        names.push(name);
-                    }
-                }
-                self.scan.insert(RowScan::of(self.base)?.with_projection(&names)?).clone()
-            }
-        };
-        let all = DataFile { rows: FileRows::All, ..file.clone() };
-        let (mut matching, mut next) = (RoaringTreemap::new(), 0);
-        for batch in scan.read(once(Ok(all))) {
-            let batch = batch?;
-            let end = next + batch.num_rows() as u64;
-            if deleted.range_cardinality(next..end) == 0 {
-                for (start, end) in self.truth(&batch)?.values().set_slices() {
-                    matching.insert_range(next + start as u64..next + end as u64);
-                }
-            } else {
-                let live: BooleanArray =
-                    (next..end).map(|row| !deleted.contains(row)).collect::<Vec<_>>().into();
-                let rows = filter_record_batch(&batch, &live).map_err(|error| {
-                    Error::invalid_argument("the rows of the file cannot be selected").with_source(error)
-                })?;
-                let truth = self.truth(&rows)?;
-                let positions = (next..end).filter(|row| !deleted.contains(*row));
-                matching.extend(
-                    positions.zip(truth.values()).filter(|(_, is_true)| *is_true).map(|(row, _)| row),
-                );
-            }
-            next = end;
+    /// Adds the files with copied rows to `transaction`, and what the feed must have because of them.
+    fn finish(self, transaction: &mut Transaction, new: &NewRows<'_>, written: &mut Written) -> Result<()> {
+        let Some(writer) = self.writer else { return Ok(()) };
+        if self.base.metadata().has_change_feed() {
+            let changes = recorded(self.base, self.removed, new, self.environment)?;
+            written.changes.extend(changes.iter().map(|file| file.path.clone()));
+            transaction.add_change_files(changes);
         }
-        Ok((matching, next))
-    }
-
-    /// Copies the live rows of a file for which the predicate is not true.
-    fn copy_others(&mut self, file: DataFile) -> Result<()> {
-        let (scan, mut writer) = match self.copier.take() {
-            Some(copier) => copier,
-            None => {
-                let RowCopy { scan, spec } = RowCopy::of(self.base, TableWriteSpec::of(self.base)?)?;
-                let options = WriteOptions::new(self.environment.clone());
-                (scan, DataWriter::new(self.base.storage().clone(), spec, options)?)
-            }
-        };
-        for batch in scan.clone().read(once(Ok(file))) {
-            let batch = batch?;
-            let others = not(&self.truth(&batch)?).and_then(|others| filter_record_batch(&batch, &others));
-            writer.write(&others.map_err(|error| {
-                Error::invalid_argument("rows that are not replaced cannot be copied").with_source(error)
-            })?)?;
-        }
-        self.copier = Some((scan, writer));
-        Ok(())
-    }
-
-    /// Returns where the predicate is true.
-    fn truth(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let mask = filter_mask(&self.bound, batch)?;
-        Ok(if mask.null_count() > 0 { prep_null_mask_filter(&mask) } else { mask })
-    }
-
-    /// Returns the files with copied rows, which `transaction` adds.
-    fn finish(self, transaction: &mut Transaction) -> Result<Vec<Add>> {
-        let Some((_, writer)) = self.copier else { return Ok(Vec::new()) };
-        let files = writer.finish()?;
-        transaction.add_files(&files)?;
-        Ok(files)
+        let files = writer.into_files()?;
+        written.files.extend(files.iter().map(|file| file.path.clone()));
+        transaction.add_files(&files)
     }
 }
 
-/// Returns the action with the number of its rows, without which rows cannot be deleted.
-fn with_num_records(mut add: Add, rows: u64) -> Add {
-    if add.stats.as_deref().and_then(num_records).is_none() {
-        add.stats = Some(format!("{{\"numRecords\":{rows}}}"));
+/// Writes change data files with the rows `removed` and the new ones.
+fn recorded(
+    base: &Snapshot,
+    removed: Vec<DataFile>,
+    new: &NewRows<'_>,
+    environment: &Environment,
+) -> Result<Vec<AddCdcFile>> {
+    let located = |error: Error| error.in_table(base.storage().url());
+    let names = &new.metadata.partition_columns;
+    let mode = ColumnMappingMode::of(new.protocol, new.metadata)?;
+    let schema = new.metadata.schema().and_then(|schema| MappedSchema::new(schema, mode)).map_err(located)?;
+    let partitions = PartitionColumns::new(&schema, names).map_err(located)?;
+    let scan = RowScan::new(base.storage().clone(), schema.arrow(), names)?
+        .with_physical_schema(schema.physical_arrow())?
+        .with_resolver(base.resolver().clone());
+    let mut changes = ChangeFiles::new(base.storage(), environment, new.spec)?;
+    let mut added = Vec::new();
+    for batch in batches_of_adds(new.files)? {
+        let batch = with_columns(&batch, FileColumn::ALL.iter().map(|column| column.field()).collect())?;
+        added.extend(data_files(&batch, base.resolver(), &partitions)?);
     }
-    add
+    for (files, change) in [(removed, Change::Delete), (added, Change::Insert)] {
+        for batch in scan.clone().read(files.into_iter().map(Ok)) {
+            changes.record(&batch?, change)?;
+        }
+    }
+    changes.finish()
 }
 
 /// Checks that the predicate can be evaluated for rows of a new table.

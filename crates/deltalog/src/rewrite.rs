@@ -64,7 +64,7 @@ impl<'a> Rewriter<'a> {
         choose: &'a dyn Fn(&RecordBatch, &[DataFile]) -> Result<BooleanArray>,
         environment: &'a Environment,
     ) -> Result<Self> {
-        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let located = |error| base.located(error);
         let copy = RowCopy::of(base, spec)?;
         let partitions = PartitionColumns::of(base).map_err(located)?;
         Ok(Self { copy, partitions, choose, environment })
@@ -144,7 +144,7 @@ impl<'a> Rewriter<'a> {
     /// Writes the chosen files of `base` that are not among the old ones. Returns false, and writes none, if an old one
     /// is not live any more or has another deletion vector.
     fn add_to(&self, rewritten: &mut Rewritten, base: &Snapshot) -> Result<bool> {
-        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let located = |error| base.located(error);
         let (mut chosen, mut still_there) = (Vec::new(), 0);
         for batch in base.replay_files(FileColumns::of_removes())? {
             let batch = batch?;

@@ -4,8 +4,8 @@
 //!   them, beside the ids that these files get as all files do.
 //! - While the feature is only supported, rows have no ids that could be kept.
 
-use crate::error::{Error, Result};
-use crate::protocol::{MaterializedRowTracking, tracks_rows};
+use crate::error::Result;
+use crate::protocol::{MaterializedRowTracking, Metadata, Protocol, tracks_rows};
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
@@ -29,8 +29,34 @@ impl RowCopy {
         if !tracks_rows(base.protocol(), base.metadata()) {
             return Ok(Self { scan, spec });
         }
-        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
-        let materialized = MaterializedRowTracking::of(base.protocol(), base.metadata()).map_err(located)?;
+        let materialized = materialized(base)?;
         Ok(Self { scan: scan.with_row_ids(&materialized)?, spec: spec.with_row_ids(&materialized) })
     }
+
+    /// Returns `spec` for rows of `base` that have their ids, if rows have some, or get new ones.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the table does not name the columns for the ids.
+    pub(crate) fn with_ids(base: &Snapshot, spec: TableWriteSpec) -> Result<TableWriteSpec> {
+        with_ids(base.protocol(), base.metadata(), spec).map_err(|error| base.located(error))
+    }
+}
+
+/// Returns `spec` for rows of a table that have their ids, if rows have some, or get new ones.
+///
+/// # Errors
+/// `CorruptLog` if the table does not name the columns for the ids.
+pub(crate) fn with_ids(
+    protocol: &Protocol,
+    metadata: &Metadata,
+    spec: TableWriteSpec,
+) -> Result<TableWriteSpec> {
+    match tracks_rows(protocol, metadata) {
+        true => Ok(spec.with_row_ids(&MaterializedRowTracking::of(protocol, metadata)?)),
+        false => Ok(spec),
+    }
+}
+
+fn materialized(base: &Snapshot) -> Result<MaterializedRowTracking> {
+    MaterializedRowTracking::of(base.protocol(), base.metadata()).map_err(|error| base.located(error))
 }

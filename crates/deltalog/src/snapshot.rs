@@ -283,6 +283,12 @@ impl Snapshot {
         self.0.source.resolver()
     }
 
+    /// Returns `error` with the table and the version, unless it names others.
+    #[doc(hidden)]
+    pub fn located(&self, error: Error) -> Error {
+        error.in_table(self.storage().url()).at_version(self.version())
+    }
+
     /// Returns when this version was committed, in milliseconds since the epoch.
     ///
     /// # Errors
@@ -438,7 +444,7 @@ impl Snapshot {
 
     /// Protocol and metadata by the log alone.
     pub(crate) fn replay_table_actions(&self) -> Result<(Protocol, Metadata)> {
-        let located = |error: Error| error.in_table(self.storage().url()).at_version(self.version());
+        let located = |error| self.located(error);
         open::find_table_actions(&self.0.state, None, &mut || Ok(None)).map_err(located)
     }
 
@@ -504,9 +510,7 @@ impl Snapshot {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
         let columns =
             domain.map(|domain| clustering_columns(&domain.configuration, &self.0.facts.schema)).transpose();
-        columns
-            .map(Option::unwrap_or_default)
-            .map_err(|error| error.in_table(self.storage().url()).at_version(self.version()))
+        columns.map(Option::unwrap_or_default).map_err(|error| self.located(error))
     }
 }
 

@@ -1,38 +1,68 @@
 //! Which files of a write that failed may be deleted.
 //!
-//! A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
-//! repetition fails or has no effect, the files are part of the table.
+//! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
+//!   repetition fails or has no effect, the files are part of the table.
+//! - Hadoop keeps the checksums of a local file beside it, in a hidden file, which is deleted with it.
 
 use std::collections::HashSet;
 
 use arrow::array::AsArray;
 
 use crate::error::{ErrorKind, Result};
+use crate::log::name::LogFileName;
 use crate::protocol::{LogPath, PathResolver, path};
-use crate::replay::{FileColumn, FileColumns};
+use crate::replay::{Commit, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 /// Deletes those of `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted
 /// now are left for VACUUM: what the caller reports is what became of the commit.
 pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
-    for path in unused(storage, paths) {
-        let deleted = path::decode(&path).and_then(|path| storage.delete(&path));
-        if let Err(error) = deleted {
-            tracing::warn!(table = storage.url(), path, %error, "a file of a write could not be deleted");
-        }
+    for path in unused(storage, paths, live) {
+        delete(storage, &path);
     }
 }
 
-/// Returns those of `paths`, as actions have them, that no file of the newest version has. Returns none if that cannot
-/// be found out.
-fn unused(storage: &Storage, paths: Vec<String>) -> Vec<String> {
+/// Deletes those of `paths`, as actions have them, that no version after `base` has as change data files.
+pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
+    let storage = base.storage();
+    for path in unused(storage, paths, |_, paths| recorded(base, paths)) {
+        delete(storage, &path);
+    }
+}
+
+fn delete(storage: &Storage, path: &str) {
+    if let Err(error) = path::decode(path).and_then(|path| delete_data_file(storage, &path)) {
+        tracing::warn!(table = storage.url(), path, %error, "a file of a write could not be deleted");
+    }
+}
+
+/// Deletes a file, given by its decoded path, that no version has.
+///
+/// # Errors
+/// Errors of the store.
+pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
+    storage.delete(path)?;
+    if storage.root().scheme() != "file" {
+        return Ok(());
+    }
+    let (directory, name) = path.rsplit_once('/').map_or(("", path), |(directory, name)| (directory, name));
+    storage.delete(format!("{directory}/.{name}.crc").trim_start_matches('/'))
+}
+
+/// Returns those of `paths`, as actions have them, that are not used. `find` returns for each path whether it is. If it
+/// fails, none are returned.
+fn unused(
+    storage: &Storage,
+    paths: Vec<String>,
+    find: impl FnOnce(&Storage, &[String]) -> Result<Vec<bool>>,
+) -> Vec<String> {
     if paths.is_empty() {
         return paths;
     }
-    match live(storage, &paths) {
-        Ok(live) => {
-            paths.into_iter().zip(live).filter(|(_, is_live)| !is_live).map(|(path, _)| path).collect()
+    match find(storage, &paths) {
+        Ok(used) => {
+            paths.into_iter().zip(used).filter(|(_, is_used)| !is_used).map(|(path, _)| path).collect()
         }
         Err(error) => {
             let table = storage.url();
@@ -63,4 +93,17 @@ fn live(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
         }
     }
     Ok(paths.iter().map(|path| found.contains(path)).collect())
+}
+
+/// Returns for each path whether a version after `base` has it as a change data file.
+fn recorded(base: &Snapshot, paths: &[String]) -> Result<Vec<bool>> {
+    let resolver = base.resolver();
+    let mut found = HashSet::new();
+    for version in base.version() + 1..=base.refresh()?.version() {
+        let bytes = base.storage().read(&LogFileName::Commit(version).path())?;
+        for file in Commit::parse_without_stats(&bytes, version)?.cdc {
+            found.insert(resolver.parse(&file.path)?);
+        }
+    }
+    paths.iter().map(|path| Ok(found.contains(&resolver.parse(path)?))).collect()
 }

@@ -20,6 +20,7 @@ from deltalog._internal import (
     VersionNotFoundError,
 )
 from deltalog.errors import AfterCommitError
+from deltalog.spark.dml import cardinality
 from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.causes import causes
 from deltalog.spark.jvm.compile import PACKAGE
@@ -39,8 +40,6 @@ __all__ = [
 
 # The number of kept exceptions is limited, because those of abandoned queries are never fetched.
 _KEPT = 64
-# The catalog name that TableDefinition.java gives to the target of a write.
-WRITE_CATALOG = "`SPARK_CATALOG`."
 
 _lock = threading.Lock()
 _tokens = itertools.count(1)
@@ -92,22 +91,6 @@ def original(java_exception: Any) -> BaseException | None:
     return None
 
 
-def _without_misleading_text(error: Any) -> Any:
-    """Returns `error`, or a clearer one if Spark's text would be misleading.
-
-    Spark itself refuses a PARTITION clause, because the target of an INSERT shows it no partitions.
-    """
-    condition = getattr(error, "getCondition", lambda: None)()
-    if condition != "PARTITIONS_NOT_FOUND" or WRITE_CATALOG not in str(error):
-        return error
-    refusal = UnsupportedFeatureError(
-        "INSERT with a PARTITION clause is not supported yet by deltalog: pass the partition columns as columns "
-        "of the rows, as in INSERT INTO t (a, p) SELECT …"
-    )
-    refusal.__cause__ = error
-    return as_pyspark_error(refusal)
-
-
 def install_conversion() -> None:
     """Makes PySpark raise the original exceptions of callbacks; other exceptions are converted as before.
 
@@ -120,9 +103,9 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        found = original(e) or file_errors.error_of(e) or rules.error_of(e)
+        found = original(e) or file_errors.error_of(e) or rules.error_of(e) or cardinality.error_of(e)
         if found is None:
-            return _without_misleading_text(convert(e))
+            return convert(e)
         return as_pyspark_error(found).with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]

@@ -1,19 +1,44 @@
 """Conversion between paths in Spark and locations in the core."""
 
+import re
 from typing import Any
 from urllib.parse import unquote
 
+from pyspark.errors import IllegalArgumentException
+
+from deltalog._internal import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+
+_LOCAL = "file:"
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     """Returns the URL of a Hadoop path.
 
-    The path is not escaped (`/my table`, `hdfs://…`). A relative path is resolved against the file system's
+    The path is not escaped (`/my table`, `file:/my table`). A relative path is resolved against the file system's
     working directory.
+
+    A location that is not in the local file system is returned as it is, for the core to refuse: Hadoop need not have
+    a class for it, and its errors say nothing about what is supported.
+
+    Raises `InvalidArgumentError` if the text is not a path.
     """
-    hadoop_path = jvm.root.org.apache.hadoop.fs.Path(path)
-    file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
+    from py4j.protocol import Py4JJavaError  # Spark's Connect client does not have it.
+
+    if _URL.match(path) and not path.lower().startswith(_LOCAL):
+        return path
+    try:
+        hadoop_path = jvm.java("org.apache.hadoop.fs.Path")(path)
+    except IllegalArgumentException as error:
+        raise InvalidArgumentError(f"{path!r} is not the path of a table: {error}") from error
+    try:
+        file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
+    except (Py4JJavaError, IllegalArgumentException) as error:
+        raise UnsupportedFeatureError(
+            f"Hadoop has no file system for the path {path!r}, which has no scheme: fs.defaultFS names another store, "
+            "which is not supported yet; write file:///path"
+        ) from error
     qualified: str = file_system.makeQualified(hadoop_path).toUri().toString()
     scheme, separator, rest = qualified.partition(":/")
     if separator and not rest.startswith("/"):
@@ -34,4 +59,4 @@ def unescaped(location: str) -> str:
 
 def path_of(jvm: Jvm, uri: str) -> str:
     """Returns the Hadoop path, which is not escaped, of a URL."""
-    return str(jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri)).toString())
+    return str(jvm.java("org.apache.hadoop.fs.Path")(jvm.java("java.net.URI")(uri)).toString())

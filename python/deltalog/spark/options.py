@@ -12,6 +12,19 @@ from deltalog.spark.jvm import Jvm
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+# Options as the documentation spells them.
+_SPELLED = {
+    name.lower(): name
+    for name in (
+        "readChangeFeed",
+        "readChangeData",
+        "startingVersion",
+        "startingTimestamp",
+        "endingVersion",
+        "endingTimestamp",
+        "rowIds",
+    )
+}
 # Unsupported options of the JVM connector. Ignoring them would change what is written.
 _WRITE_NOT_YET = ("replaceusing", "replaceon")
 _ALLOWED_ROOTS = "allowedroots"
@@ -19,7 +32,10 @@ _ROW_IDS = "rowids"
 _PARTITIONING = "__partition_columns"
 _CLUSTERING = "__clustering_columns"
 _COMMAND = "deltalog.command"
-_WRITE_TARGET = "deltalog.write"
+_SOURCES = "deltalog.sources"
+_POSITIONS = "deltalog.positions"
+_CONDITION = "deltalog.condition"
+_STATEMENT = "deltalog.statement"
 _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
@@ -45,6 +61,15 @@ class Options:
         return path
 
     @property
+    def sources(self) -> list[str] | None:
+        """The keys of the planners that the rows of a write come from, if `DynamicOverwrites.java` has noted them."""
+        text = self.values.get(_SOURCES)
+        if text is None:
+            return None
+        keys: list[str] = json.loads(text)
+        return keys
+
+    @property
     def allowed_roots(self) -> list[str]:
         """The directories outside the table that may contain data files."""
         text = self.values.get(_ALLOWED_ROOTS, "").strip()
@@ -59,19 +84,33 @@ class Options:
         return roots
 
     @property
-    def is_write_target(self) -> bool:
-        """Whether the table was loaded by our catalog for a statement that writes to it."""
-        return _WRITE_TARGET in self.values
-
-    @property
     def command(self) -> str | None:
         """The command of `DeltaTable` to execute instead of reading rows, under Spark Connect."""
         return self.values.get(_COMMAND)
 
     @property
+    def statement(self) -> str | None:
+        """The statement, as JSON, whose rows are written, under Spark Connect."""
+        return self.values.get(_STATEMENT)
+
+    @property
+    def wants_positions(self) -> bool:
+        """Whether the rows that a statement reads come with their positions, under Spark Connect."""
+        return self.values.get(_POSITIONS) == "true"
+
+    @property
+    def condition(self) -> tuple[str, str] | None:
+        """A condition by which a statement leaves out files, and its time zone, under Spark Connect."""
+        text = self.values.get(_CONDITION)
+        if text is None:
+            return None
+        sql, time_zone = json.loads(text)
+        return sql, time_zone
+
+    @property
     def wants_changes(self) -> bool:
         """Whether the query reads the change data feed instead of the table's rows."""
-        return any(self.values.get(name, "false").strip().lower() == "true" for name in _CHANGE_FEED)
+        return any(self._is_true(name) for name in _CHANGE_FEED)
 
     @property
     def wants_row_ids(self) -> bool:
@@ -79,16 +118,25 @@ class Options:
 
         The native scan provides them in `_metadata` instead.
         """
-        return self.values.get(_ROW_IDS, "false").strip().lower() == "true"
+        return self._is_true(_ROW_IDS)
 
-    def check_read(self) -> None:
+    def _is_true(self, name: str) -> bool:
+        value = self.values.get(name, "false")
+        if value.strip().lower() not in ("true", "false"):
+            raise InvalidArgumentError(f"the option {_SPELLED[name]} must be true or false, not {value!r}")
+        return value.strip().lower() == "true"
+
+    def check_read(self, under_connect: bool = False) -> None:
         """Raises an error if options contradict each other or do not apply. No option is ignored silently."""
-        if _COMMAND in self.values:
-            raise InvalidArgumentError(f"the option {_COMMAND} is for Spark Connect: use DeltaTable here")
+        for name in (_COMMAND, _POSITIONS, _CONDITION):
+            if name in self.values and not under_connect:
+                raise InvalidArgumentError(f"the option {name} is for Spark Connect: use DeltaTable here")
+        for name in (*_CHANGE_FEED, _ROW_IDS):
+            self._is_true(name)
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
         if not self.wants_changes and bounds:
             raise InvalidArgumentError(
-                f"the option {bounds[0]} is for the change data feed: set readChangeFeed to true as well"
+                f"the option {_SPELLED[bounds[0]]} is for the change data feed: set readChangeFeed to true as well"
             )
         if not self.wants_changes:
             return
@@ -108,6 +156,8 @@ class Options:
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
     def check_write(self) -> None:
+        if _STATEMENT in self.values:
+            raise InvalidArgumentError(f"the option {_STATEMENT} is for Spark Connect: use DeltaTable here")
         self._refuse(_WRITE_NOT_YET + _CHANGE_FEED + _CHANGE_BOUNDS)
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")

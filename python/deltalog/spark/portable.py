@@ -41,6 +41,8 @@ from deltalog._internal import (
 )
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
+from deltalog.spark.connect.statement import POSITION_FIELDS
+from deltalog.spark.connect.writer import statement_writer
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
 from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text
@@ -118,11 +120,11 @@ class DeltalogDataSource(DataSource):
         return self._schema_of(snapshot)
 
     def _schema_of(self, snapshot: Snapshot) -> StructType:
-        text = (
-            with_fields(snapshot.schema_json, ROW_ID_FIELDS)
-            if self._options.wants_row_ids
-            else snapshot.schema_json
-        )
+        text = snapshot.schema_json
+        if self._options.wants_row_ids:
+            text = with_fields(text, ROW_ID_FIELDS)
+        if self._options.wants_positions:
+            text = with_fields(text, POSITION_FIELDS)
         return StructType.fromJson(json.loads(text))
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -143,12 +145,15 @@ class DeltalogDataSource(DataSource):
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
         if changes is not None:
             return ChangesReader(snapshot, changes.versions, schema, partitions)
-        return self._reader_type()(snapshot, schema, partitions, self._options.wants_row_ids)
+        return self._reader_type()(snapshot, schema, partitions, self._options)
 
     def _reader_type(self) -> type["DeltalogReader"]:
         return DeltalogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        if self._options.statement is not None:
+            uri, *roots = map(connect_uri, [self._options.path, *self._options.allowed_roots])
+            return statement_writer(uri, roots, self._options.statement)
         mode = "overwrite" if overwrite else "append"
         self._options.check_write()
         self._options.check_mode(mode)
@@ -191,7 +196,7 @@ class DeltalogDataSource(DataSource):
         return Snapshot.open(connect_uri(self._options.path))
 
     def _snapshot(self) -> Snapshot:
-        self._options.check_read()
+        self._options.check_read(under_connect=True)
         roots = [connect_uri(root) for root in self._options.allowed_roots]
         if self._version is not None:
             return Snapshot.open(connect_uri(self._options.path), version=self._version, allowed_roots=roots)
@@ -239,10 +244,12 @@ class VersionsPartition(InputPartition):
 class DeltalogReader(DataSourceReader):
     """A reader that plans on the driver and reads in the workers."""
 
-    def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int, row_ids: bool) -> None:
+    def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int, options: Options) -> None:
         self._uri = snapshot.uri
         self._version = snapshot.version
-        self._row_ids = row_ids
+        self._row_ids = options.wants_row_ids
+        self._positions = options.wants_positions
+        self._condition = options.condition
         self._roots = snapshot.allowed_roots
         self._schema = schema
         self._partitions = partitions
@@ -252,7 +259,9 @@ class DeltalogReader(DataSourceReader):
         snapshot = Snapshot.open(self._uri, version=self._version, allowed_roots=self._roots)
         return [
             FragmentPartition(fragment)
-            for fragment in snapshot.scan_partitions(self._filters, self._partitions, self._row_ids)
+            for fragment in snapshot.scan_partitions(
+                self._filters, self._partitions, self._row_ids, self._positions, condition=self._condition
+            )
         ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from deltalog._internal import Snapshot
-from deltalog.spark.errors import UnsupportedFeatureError
 
 # Metadata that Spark adds to columns of a table or file scan. It does not apply to a new table.
 _INTERNAL_METADATA = (
@@ -39,17 +38,6 @@ def of_data(schema_json: str) -> str:
     """
     schema = json.loads(schema_json)
     return json.dumps(_nullable(schema))
-
-
-def of_definition(schema_json: str) -> str:
-    """Returns the schema of a table created by `CREATE TABLE (...)`, unchanged."""
-    schema = json.loads(schema_json)
-    for field in schema["fields"]:
-        if any(name in field.get("metadata", {}) for name in _DEFAULTS):
-            raise UnsupportedFeatureError(
-                f"the DEFAULT of column {field['name']} is not supported yet by deltalog"
-            )
-    return json.dumps(schema)
 
 
 def _nullable(kind: Any) -> Any:

@@ -18,6 +18,11 @@ from deltalog.spark.write import interrupts
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _BUILTIN = "builtin"  # The default value since Spark 4.1.
 
+# Those of newer releases of Spark come first.
+_CATALOGS = ("TableLikeCatalog", "TableInfoCatalog", "DeltalogCatalog")
+# Rules of the optimizer, in their order: an aggregate that the log answers needs no scan.
+_OPTIMIZATIONS = ("AnswersFromLog", "PrunedSizes")
+
 _lock = threading.Lock()
 _bridged: Any = None  # The gateway whose JVM calls this process.
 
@@ -61,10 +66,12 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
             alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
         _plan_statements(jvm, spark)
-        _answer_from_log(jvm, spark)
+        _analyze_statements(jvm, spark)
+        _parse_statements(jvm, spark)
+        _optimize(jvm, spark)
         if alias_delta:
             alias.add(jvm, spark._jsparkSession)
-        _install_catalog(spark, alias_delta)
+        _install_catalog(spark, jvm, alias_delta)
         interrupts.install()
     return spark
 
@@ -105,26 +112,52 @@ def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
         getattr(methods, "extraStrategies_$eq")(jvm.seq([jvm.new("DeltalogStrategy"), *strategies]))
 
 
-def _answer_from_log(jvm: Jvm, spark: SparkSession) -> None:
+def _analyze_statements(jvm: Jvm, spark: SparkSession) -> None:
+    problem = jvm.static("AnalyzerHook", "install", spark._jsparkSession)
+    if problem is not None:
+        warnings.warn(
+            f"deltalog cannot use the analyzer of Spark {spark.version} ({problem}): the statements DELETE, UPDATE and "
+            "MERGE are refused in this session; use the methods of deltalog.tables.DeltaTable",
+            RuntimeWarning,
+            stacklevel=4,  # The caller of `enable`.
+        )
+
+
+def _parse_statements(jvm: Jvm, spark: SparkSession) -> None:
+    problem = jvm.static("StatementParser", "install", spark._jsparkSession)
+    if problem is not None:
+        warnings.warn(
+            f"deltalog cannot use the parser of Spark {spark.version} ({problem}): statements that Spark does not "
+            "know, such as DESCRIBE HISTORY, are syntax errors in this session; use the methods of "
+            "deltalog.tables.DeltaTable",
+            RuntimeWarning,
+            stacklevel=4,  # The caller of `enable`.
+        )
+
+
+def _optimize(jvm: Jvm, spark: SparkSession) -> None:
     methods = spark._jsparkSession.experimental()
     rules = jvm.sequence(methods.extraOptimizations())
-    if not any(rule.getClass().getSimpleName() == "AnswersFromLog" for rule in rules):
-        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, jvm.new("AnswersFromLog")]))
+    known = {rule.getClass().getSimpleName() for rule in rules}
+    ours = [jvm.new(name) for name in _OPTIMIZATIONS if name not in known]
+    if ours:
+        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, *ours]))
 
 
-def _install_catalog(spark: SparkSession, alias_delta: bool) -> None:
+def _install_catalog(spark: SparkSession, jvm: Jvm, alias_delta: bool) -> None:
     """Installs our catalog, which adds tables by path to the built-in one and passes other names on to it.
 
     With the alias, it also replaces the JVM connector's catalog, whose class is missing.
     """
-    ours = f"{PACKAGE}.DeltalogCatalog"
+    ours = f"{PACKAGE}.{next(filter(jvm.has, _CATALOGS))}"
     current = spark.conf.get(_CATALOG, None)
     if current == ours:
         return
     if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
         warnings.warn(
-            f"{_CATALOG} is set to {current} and is not changed: deltalog.`/path` is not a table name in this "
-            "session, and a table read by name stays at the version that was read first until REFRESH TABLE. "
+            f"{_CATALOG} is set to {current} and is not changed: in this session deltalog.`/path` is not a table "
+            "name, SQL cannot define or change tables except by INSERT INTO, and a table read by name stays at the "
+            "version that was read first until REFRESH TABLE. "
             "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
             stacklevel=4,  # The caller of `enable`.

@@ -1,82 +1,75 @@
 """`DeltaTable` for Spark, with the names of `delta.tables.DeltaTable`. Import it from `deltalog.tables`."""
 
 import json
-from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import Snapshot
-from deltalog.spark.errors import InvalidArgumentError, NotATableError
-from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.connect.target import Target
+from deltalog.spark.dml import verbs
+from deltalog.spark.dml.clauses import Condition, Values
+from deltalog.spark.dml.verbs import DeltaMergeBuilder
+from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
+from deltalog.spark.exceptions import as_pyspark_error, raises_pyspark_errors
 from deltalog.spark.read import commands
+from deltalog.spark.read.results import DETAIL, HISTORY, row
+from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.names import is_connect, path_of_name, uri_in
+from deltalog.spark.write.record import USER_METADATA
 
-_STRINGS = MapType(StringType(), StringType())
-_NOTEBOOK = StructType([StructField("notebookId", StringType())])
-_JOB = StructType(
-    [
-        StructField(name, StringType())
-        for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")
-    ]
+__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+
+_COPY = "CREATE TABLE … USING deltalog AS SELECT copies rows into a new table"
+_RESTORE = (
+    "bring back the rows of that version, if not the schema and the properties (nor a table whose identity column is "
+    "GENERATED ALWAYS): spark.read.format('deltalog').option('versionAsOf', …)"
+    ".load(path).write.format('deltalog').mode('overwrite').option('baseVersion', 'newest').save(path)"
 )
-_HISTORY = StructType(
-    [
-        StructField("version", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("userId", StringType()),
-        StructField("userName", StringType()),
-        StructField("operation", StringType()),
-        StructField("operationParameters", _STRINGS),
-        StructField("job", _JOB),
-        StructField("notebook", _NOTEBOOK),
-        StructField("clusterId", StringType()),
-        StructField("readVersion", LongType()),
-        StructField("isolationLevel", StringType()),
-        StructField("isBlindAppend", BooleanType()),
-        StructField("operationMetrics", _STRINGS),
-        StructField("userMetadata", StringType()),
-        StructField("engineInfo", StringType()),
-    ]
-)
-_DETAIL = StructType(
-    [
-        StructField("format", StringType()),
-        StructField("id", StringType()),
-        StructField("name", StringType()),
-        StructField("description", StringType()),
-        StructField("location", StringType()),
-        StructField("createdAt", TimestampType()),
-        StructField("lastModified", TimestampType()),
-        StructField("partitionColumns", ArrayType(StringType())),
-        StructField("clusteringColumns", ArrayType(StringType())),
-        StructField("numFiles", LongType()),
-        StructField("sizeInBytes", LongType()),
-        StructField("properties", _STRINGS),
-        StructField("minReaderVersion", IntegerType()),
-        StructField("minWriterVersion", IntegerType()),
-        StructField("tableFeatures", ArrayType(StringType())),
-    ]
-)
+# The methods of `delta.tables.DeltaTable` that are missing, with what exists instead.
+_MISSING = {
+    "clone": _COPY,
+    "cloneAtTimestamp": _COPY,
+    "cloneAtVersion": _COPY,
+    "convertToDelta": f"{_COPY}, also from parquet.`/path`",
+    "generate": "deltalog.DeltaTable(path).file_uris() lists the files of a version",
+    "optimize": "use the JVM connector in a session of its own",
+    "restoreToTimestamp": _RESTORE.replace("versionAsOf", "timestampAsOf"),
+    "restoreToVersion": _RESTORE,
+    "vacuum": "use the JVM connector in a session of its own",
+}
 
 
-class DeltaTable:
+class MissingMethodError(UnsupportedFeatureError, AttributeError):
+    """A method of `delta.tables.DeltaTable` that deltalog does not have, so that `hasattr` returns False."""
+
+
+def _missing(name: str) -> BaseException:
+    if name not in _MISSING:
+        return AttributeError(f"DeltaTable has no attribute {name!r}")
+    return as_pyspark_error(
+        MissingMethodError(f"DeltaTable.{name} is not supported yet by deltalog: {_MISSING[name]}")
+    )
+
+
+class _Methods(type):
+    """Names the missing methods of the class."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        raise _missing(name)
+
+
+class DeltaTable(metaclass=_Methods):
     """A Delta table, created by `forPath` or `forName`. Each call uses the newest version."""
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, spark: SparkSession, path: str, alias: str | None = None) -> None:
         self._spark = spark
         self._path = path
+        self._alias = alias
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _missing(name)
 
     @classmethod
     @raises_pyspark_errors
@@ -97,6 +90,36 @@ class DeltaTable:
 
     @classmethod
     @raises_pyspark_errors
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
+        """Begins the definition of a new table, which `execute()` creates as `CREATE TABLE` does."""
+        return DeltaTableBuilder(_session(sparkSession), "create")
+
+    @classmethod
+    @raises_pyspark_errors
+    def createIfNotExists(  # noqa: N802
+        cls,
+        sparkSession: SparkSession | None = None,  # noqa: N803
+    ) -> DeltaTableBuilder:
+        """Begins the definition of a table, which `execute()` creates if there is none with this name."""
+        return DeltaTableBuilder(_session(sparkSession), "createIfNotExists")
+
+    @classmethod
+    @raises_pyspark_errors
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
+        """Begins the definition of a table, which `execute()` puts in the place of an existing one."""
+        return DeltaTableBuilder(_session(sparkSession), "replace")
+
+    @classmethod
+    @raises_pyspark_errors
+    def createOrReplace(  # noqa: N802
+        cls,
+        sparkSession: SparkSession | None = None,  # noqa: N803
+    ) -> DeltaTableBuilder:
+        """Begins the definition of a table, which `execute()` creates, or puts in the place of an existing one."""
+        return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
+
+    @classmethod
+    @raises_pyspark_errors
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: N802, N803
         """Returns whether there is a Delta table at the path.
 
@@ -114,7 +137,53 @@ class DeltaTable:
         reader = self._spark.read.format("deltalog")
         if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
             reader = reader.option("versionAsOf", self._ask("version"))
-        return reader.load(self._path)
+        newest = reader.load(self._path)
+        return newest if self._alias is None else newest.alias(self._alias)
+
+    @raises_pyspark_errors
+    def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
+        """Returns the same table under another name, by which conditions refer to its columns."""
+        return DeltaTable(self._spark, self._path, aliasName)
+
+    @raises_pyspark_errors
+    def delete(self, condition: Condition | None = None) -> DataFrame:
+        """Deletes the rows for which `condition`, SQL text or a column, is true; without one, all rows.
+
+        With the table property `delta.enableDeletionVectors` the other rows of their files stay where they are.
+        Otherwise these files are rewritten. Returns one row with `num_affected_rows`. Nothing is committed if there is
+        no such row.
+
+        Raises:
+            CommitConflictError: another writer has changed one of these rows, or the table itself.
+        """
+        return verbs.delete(self._spark, self._target(), condition)
+
+    @raises_pyspark_errors
+    def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
+        """Changes the rows for which `condition` is true; without one, all rows.
+
+        `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
+        Returns one row with `num_affected_rows`. Errors are those of `delete`.
+        """
+        if not set:
+            raise InvalidArgumentError(
+                "update needs a value for at least one column: set={'column': 'expression'}"
+            )
+        return verbs.update(self._spark, self._target(), condition, set)
+
+    @raises_pyspark_errors
+    def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
+        """Begins a merge with the rows of `source`, matched by `condition`, which `execute()` carries out.
+
+        Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
+        """
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition)
+
+    def _target(self) -> DataFrame | Target:
+        if is_connect(self._spark):
+            return Target(self._spark, self._path, self._alias, self._ask)
+        newest = self._spark.read.format("deltalog").load(self._path)
+        return newest if self._alias is None else newest.alias(self._alias)
 
     @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:
@@ -122,12 +191,12 @@ class DeltaTable:
         if limit is not None and limit < 1:
             raise InvalidArgumentError(f"the limit of history must be at least 1, not {limit}")
         commits = self._ask("history", limit=limit)
-        return self._spark.createDataFrame([_row(_HISTORY, commit) for commit in commits], _HISTORY)
+        return self._spark.createDataFrame([row(HISTORY, commit) for commit in commits], HISTORY)
 
     @raises_pyspark_errors
     def detail(self) -> DataFrame:
         """Returns one row that describes the newest version."""
-        return self._spark.createDataFrame([_row(_DETAIL, self._ask("detail"))], _DETAIL)
+        return self._spark.createDataFrame([row(DETAIL, self._ask("detail"))], DETAIL)
 
     @raises_pyspark_errors
     def count(self, condition: str | None = None) -> int:
@@ -158,6 +227,49 @@ class DeltaTable:
         answer = self._ask("minMax", column=column, condition=condition, time_zone=self._time_zone())
         return None if answer is None else (answer[0], answer[1])
 
+    @raises_pyspark_errors
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:  # noqa: N802, N803
+        """Upgrades the protocol to at least these versions, with all features that they imply.
+
+        Nothing is lowered. The versions 3 and 7 have lists of features: they alone change nothing, and
+        `addFeatureSupport` adds a feature.
+
+        Raises:
+            InvalidArgumentError: the protocol has no such version.
+            UnsupportedFeatureError: a feature cannot be written.
+        """
+        for name, version in (("readerVersion", readerVersion), ("writerVersion", writerVersion)):
+            if not isinstance(version, int) or isinstance(version, bool):
+                raise InvalidArgumentError(f"{name} must be a whole number, not {version!r}")
+        self._change("upgradeProtocol", reader=readerVersion, writer=writerVersion)
+
+    @raises_pyspark_errors
+    def addFeatureSupport(self, featureName: str) -> None:  # noqa: N802, N803
+        """Adds a table feature to the protocol, such as `deletionVectors`.
+
+        Raises:
+            InvalidArgumentError: there is no such feature.
+            UnsupportedFeatureError: the feature cannot be written.
+        """
+        self._change("addFeature", feature=_feature(featureName))
+
+    @raises_pyspark_errors
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:  # noqa: N802, N803
+        """Drops a table feature, as Python's `DeltaTable.alter.drop_feature` does.
+
+        Args:
+            featureName: the name of the feature.
+            truncateHistory: delete the versions that use the feature, instead of protecting checkpoints. Such versions
+                must be a day old, so that a first call only prepares the drop, and its error says when to call again.
+        """
+        if truncateHistory is not None and not isinstance(truncateHistory, bool):
+            raise InvalidArgumentError(f"truncateHistory must be True or False, not {truncateHistory!r}")
+        self._change("dropFeature", feature=_feature(featureName), truncate_history=bool(truncateHistory))
+
+    def _change(self, command: str, **arguments: Any) -> None:
+        """Executes a command that changes the table."""
+        self._ask(command, **arguments, user_metadata=self._spark.conf.get(USER_METADATA, None))
+
     def _ask(self, command: str, **arguments: Any) -> Any:
         """Returns the result of a command on the newest version.
 
@@ -173,43 +285,14 @@ class DeltaTable:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
 
-def _row(schema: StructType, values: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(_field_value(field, values.get(field.name)) for field in schema.fields)
+def _session(spark: SparkSession | None) -> SparkSession:
+    found = SparkSession.getActiveSession() if spark is None else spark
+    if found is None:
+        raise InvalidArgumentError("there is no active session: pass the SparkSession")
+    return found
 
 
-def _field_value(field: StructField, value: Any) -> Any:
-    """Converts a value to the type of its column.
-
-    A commitInfo is free-form. A value of another type is converted to text or dropped.
-    """
-    if value is None:
-        return None
-    if isinstance(field.dataType, TimestampType):
-        return _timestamp(value)
-    if isinstance(field.dataType, MapType):
-        return {name: _text(entry) for name, entry in value.items()} if isinstance(value, dict) else None
-    if isinstance(field.dataType, StructType):
-        return (
-            tuple(_optional_text(value.get(name)) for name in field.dataType.names)
-            if isinstance(value, dict)
-            else None
-        )
-    if isinstance(field.dataType, ArrayType):
-        return value if isinstance(value, list) else None
-    if isinstance(field.dataType, LongType | IntegerType):
-        return value if isinstance(value, int) else None
-    if isinstance(field.dataType, BooleanType):
-        return value if isinstance(value, bool) else None
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _timestamp(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+def _feature(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"the name of a feature must be text, not {name!r}")
+    return name

@@ -13,6 +13,7 @@
 //!         4  the change type of all rows of the file in a change data feed: i32 length, text
 //!         8  i64 id of the first row, i64 version that added the rows
 //!         16 no field: the path is absolute and not below the root
+//!         32 i32 number of the file in the plan of a statement that changes rows
 //!
 //! vector = i64 cardinality, u8 place
 //!     place 0: i32 length, the vector itself
@@ -29,6 +30,7 @@ mod answers;
 mod changes;
 mod packer;
 mod plan;
+mod statement;
 mod values;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -43,6 +45,7 @@ pub(crate) use answers::pack_answers;
 pub(crate) use changes::pack_changes;
 use packer::{Packed, Packer, PlannedFile, PlannedPath, is_absolute};
 pub(crate) use plan::SparkPlan;
+pub(crate) use statement::{GivenRows, NumberedFile, file_number, pack_numbered};
 
 /// A packed file list.
 pub(crate) struct Plan {
@@ -105,7 +108,7 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
         }
         _ => None,
     };
-    let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
+    let located = |error| snapshot.located(error);
     for row in 0..batch.num_rows() {
         let path = paths.value(row);
         let outside = if is_absolute(path) {
@@ -122,6 +125,8 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
             rows: vectors.get(row).map_err(|error| error.at_path(path))?.into(),
             change_type: None,
             row_tracking: of_row(row),
+            number: None,
+            given: None,
         })?;
     }
     Ok(())

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use arrow::array::ArrayRef;
-use deltalog::engine::deletion_vector::VectorPlace;
+use deltalog::engine::deletion_vector::{DeletionVector, VectorPlace};
 use deltalog::engine::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
 use deltalog::engine::scan::FileRows;
 use deltalog::{Error, Result};
 
+use super::statement::GivenRows;
 use super::values::pack_partition_row;
 
 /// The flags of a file, which show the fields that follow its path.
@@ -17,6 +18,7 @@ const ONLY_ROWS: u8 = 2;
 const CHANGE_TYPE: u8 = 4;
 const ROW_TRACKING: u8 = 8;
 const OUTSIDE: u8 = 16;
+const NUMBER: u8 = 32;
 
 /// The kinds of places of a deletion vector.
 const INLINE: u8 = 0;
@@ -66,6 +68,10 @@ pub(super) struct PlannedFile<'a> {
     pub(super) change_type: Option<&'static str>,
     /// The id of the first row, and the version that added the rows.
     pub(super) row_tracking: Option<(i64, i64)>,
+    /// The number of the file in the plan of a statement that changes rows.
+    pub(super) number: Option<i32>,
+    /// The rows that are read, in place of `rows`.
+    pub(super) given: Option<&'a GivenRows>,
 }
 
 pub(super) struct Packer<'a> {
@@ -83,6 +89,8 @@ pub(super) struct Packer<'a> {
 struct Directory {
     row: Vec<u8>,
     count: i32,
+    /// The total size of the files in bytes.
+    size: i64,
     files: Vec<u8>,
 }
 
@@ -124,9 +132,10 @@ impl<'a> Packer<'a> {
 
     pub(super) fn add(&mut self, file: PlannedFile<'_>) -> Result<()> {
         let resolver = self.resolver;
-        self.has_vectors |= !matches!(file.rows, FileRows::All);
+        self.has_vectors |= !matches!(file.rows, FileRows::All) || file.given.is_some();
         let directory = self.directory(file.values, file.row)?;
         directory.count = directory.count.checked_add(1).ok_or_else(too_many)?;
+        directory.size = directory.size.saturating_add(file.size);
         let bytes = &mut directory.files;
         bytes.extend(file.size.to_be_bytes());
         bytes.extend(file.modification_time_ms.to_be_bytes());
@@ -162,6 +171,7 @@ impl<'a> Packer<'a> {
         for directory in self.directories {
             head.extend(directory.row);
             head.extend(directory.count.to_be_bytes());
+            head.extend(directory.size.to_be_bytes());
             head.extend(count(directory.files.len())?.to_be_bytes());
             parts.push(std::mem::take(&mut head));
             parts.push(directory.files);
@@ -176,11 +186,24 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// Rows of a file.
+enum Vector<'a> {
+    OfTable(&'a DeletionVectorDescriptor),
+    Given(&'a DeletionVector),
+}
+
 fn facts(file: &PlannedFile<'_>, resolver: &PathResolver, bytes: &mut Vec<u8>) -> Result<()> {
-    let (without, only) = match &file.rows {
-        FileRows::All => (None, None),
-        FileRows::Live(deleted) => (Some(deleted), None),
-        FileRows::Between { named_by, not_by } => (not_by.as_ref(), Some(named_by)),
+    let (without, only) = match (file.given, &file.rows) {
+        (Some(GivenRows::Without(rows)), _) => (Some(Vector::Given(rows)), None),
+        (Some(GivenRows::Only(rows)), _) => (None, Some(Vector::Given(rows))),
+        (None, FileRows::All) => (None, None),
+        (None, FileRows::Live(deleted)) => (Some(Vector::OfTable(deleted)), None),
+        (None, FileRows::Between { named_by, not_by }) => {
+            (not_by.as_ref().map(Vector::OfTable), Some(Vector::OfTable(named_by)))
+        }
+        (None, FileRows::Chosen(_)) => {
+            return Err(Error::unsupported("rows that were chosen in this process cannot be read by Spark"));
+        }
     };
     let bit = |present: bool, bit: u8| if present { bit } else { 0 };
     bytes.push(
@@ -188,10 +211,19 @@ fn facts(file: &PlannedFile<'_>, resolver: &PathResolver, bytes: &mut Vec<u8>) -
             | bit(only.is_some(), ONLY_ROWS)
             | bit(file.change_type.is_some(), CHANGE_TYPE)
             | bit(file.row_tracking.is_some(), ROW_TRACKING)
-            | bit(matches!(file.path, PlannedPath::Outside(_)), OUTSIDE),
+            | bit(matches!(file.path, PlannedPath::Outside(_)), OUTSIDE)
+            | bit(file.number.is_some(), NUMBER),
     );
     for vector in [without, only].into_iter().flatten() {
-        pack_vector(vector, resolver, bytes)?;
+        match vector {
+            Vector::OfTable(descriptor) => pack_vector(descriptor, resolver, bytes)?,
+            Vector::Given(rows) => {
+                let cardinality = i64::try_from(rows.cardinality()).map_err(|_| too_many())?;
+                bytes.extend(cardinality.to_be_bytes());
+                bytes.push(INLINE);
+                blob(&rows.to_bytes(), bytes)?;
+            }
+        }
     }
     if let Some(change_type) = file.change_type {
         text(change_type, bytes)?;
@@ -199,6 +231,9 @@ fn facts(file: &PlannedFile<'_>, resolver: &PathResolver, bytes: &mut Vec<u8>) -
     if let Some((base_row_id, commit_version)) = file.row_tracking {
         bytes.extend(base_row_id.to_be_bytes());
         bytes.extend(commit_version.to_be_bytes());
+    }
+    if let Some(number) = file.number {
+        bytes.extend(number.to_be_bytes());
     }
     Ok(())
 }

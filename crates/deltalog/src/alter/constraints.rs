@@ -24,7 +24,7 @@ pub(super) fn add(draft: &mut Draft<'_>, name: &str, sql: &str) -> Result<Operat
         return Err(Error::invalid_argument(format!("the table has a constraint '{name}' already ({sql})"))
             .with_hint("choose another name, or drop the constraint first"));
     }
-    let check = Check::bind(name, sql, &draft.schema, "UTC")?;
+    let check = Check::bind_new(name, sql, &draft.schema, "UTC")?;
     ensure_met(draft, &check)?;
     draft.depends_on_rows = true;
     // Another constraint may be left over from a protocol that does not support the feature.
@@ -82,7 +82,10 @@ fn ensure_met(draft: &Draft<'_>, check: &Check) -> Result<()> {
                 violation.rule,
                 values.join(", ")
             ))
-            .with_hint("correct or delete such rows first"));
+            .with_hint(format!(
+                "change or delete such rows first: SELECT … WHERE ({}) IS NOT TRUE finds them",
+                check.sql()
+            )));
         }
     }
     Ok(())

@@ -22,6 +22,8 @@ pub(super) struct Draft<'a> {
     /// The metadata, apart from the schema.
     pub(super) metadata: Metadata,
     pub(super) schema: StructType,
+    /// The versions of readers and writers that the protocol has at least.
+    pub(super) versions: (i32, i32),
     /// The features that the change itself asks for, whatever the metadata require.
     pub(super) features: Vec<TableFeature>,
     /// The feature that the table supports no longer.
@@ -48,6 +50,7 @@ impl<'a> Draft<'a> {
             environment,
             metadata: base.metadata().clone(),
             schema: base.schema().clone(),
+            versions: (1, 1),
             features: Vec::new(),
             dropped: None,
             depends_on_rows: false,
@@ -130,12 +133,13 @@ impl<'a> Draft<'a> {
 
     /// Returns the protocol that supports what the change asks for. What the table has required before, and its
     /// protocol has not supported, is left as it was.
-    fn protocol(&self) -> Result<Protocol> {
+    pub(super) fn protocol(&self) -> Result<Protocol> {
         let before = required_features(self.base.schema(), self.base.metadata())?;
         let required = required_features(&self.schema, &self.metadata)?;
         let new = required.into_iter().filter(|feature| !before.contains(feature));
         let features = with_required(self.features.iter().cloned().chain(new));
-        let protocol = self.base.protocol().supporting(&features);
+        let (reader, writer) = self.versions;
+        let protocol = self.base.protocol().upgraded(reader, writer).supporting(&features);
         Ok(match &self.dropped {
             Some(dropped) => protocol.without(dropped),
             None => protocol,

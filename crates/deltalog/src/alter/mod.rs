@@ -48,7 +48,7 @@ pub(crate) use evolve::{merged, overwritten};
 
 use self::draft::Draft;
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::predicate::ColumnPath;
 use crate::protocol::PrimitiveType;
 use crate::snapshot::Snapshot;
@@ -76,6 +76,13 @@ pub enum TableChange {
     SetDescription(String),
     /// Adds features to those that the protocol supports, by name.
     AddFeatures(Vec<String>),
+    /// Upgrades the protocol to at least these versions. The versions 3 and 7, with lists of features, change nothing.
+    UpgradeProtocol {
+        /// The version for readers.
+        reader: i32,
+        /// The version for writers.
+        writer: i32,
+    },
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
     /// Drops columns or nested fields.
@@ -154,6 +161,7 @@ impl TableChange {
             Self::SetName(name) => Ok(properties::set_name(draft, name)),
             Self::SetDescription(description) => Ok(properties::set_description(draft, description)),
             Self::AddFeatures(names) => features::add(draft, names),
+            Self::UpgradeProtocol { reader, writer } => features::raise(draft, *reader, *writer),
             Self::AddColumns(new) => columns::add(draft, new),
             Self::DropColumns(paths) => columns::drop(draft, paths),
             Self::RenameColumn { column, name } => columns::rename(draft, column, name),
@@ -201,7 +209,7 @@ pub fn alter_table(
     custom_metadata: Map<String, Value>,
     environment: &Environment,
 ) -> Result<Option<Committed>> {
-    let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+    let located = |error| base.located(error);
     let mut draft = Draft::of(base, environment).map_err(located)?;
     let operation = change.plan(&mut draft).map_err(located)?;
     let operation = operation.custom_metadata(custom_metadata).map_err(located)?;

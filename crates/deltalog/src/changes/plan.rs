@@ -200,7 +200,7 @@ impl<'a> FeedLog<'a> {
     }
 
     fn record_switch(&mut self, version: u64, metadata: &Metadata) {
-        match (metadata.is_enabled(PROPERTY), self.off.last_mut()) {
+        match (metadata.has_change_feed(), self.off.last_mut()) {
             (true, Some((_, on @ None))) => *on = Some(version),
             (false, None | Some((_, Some(_)))) => self.off.push((version, None)),
             _ => {}

@@ -171,7 +171,7 @@ fn write(
         }
         Ok(files)
     };
-    write().map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))
+    write().map_err(|error| snapshot.located(error))
 }
 
 /// Checks that the version has its commit file: "Checkpoints for a given version must only be created after the

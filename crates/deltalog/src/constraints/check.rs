@@ -36,9 +36,20 @@ impl Check {
     /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist,
     /// or has a part that this crate cannot evaluate.
     pub fn bind(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
+        let hint = "write to the table with Spark, which evaluates every expression";
+        Self::bind_or(name, sql, schema, time_zone, hint)
+    }
+
+    /// Binds the condition of a constraint that a table does not have yet.
+    pub(crate) fn bind_new(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
+        let hint = "choose a condition that deltalog can evaluate for the rows that the table has";
+        Self::bind_or(name, sql, schema, time_zone, hint)
+    }
+
+    fn bind_or(name: &str, sql: &str, schema: &StructType, time_zone: &str, hint: &str) -> Result<Self> {
         let unusable = |error: Error| {
             Error::invalid_argument(format!("the constraint '{name}' ({sql}) cannot be evaluated: {error}"))
-                .with_hint("write to the table with Spark, which evaluates every expression")
+                .with_hint(hint)
         };
         let condition = Expression::bind(sql, &schema.to_arrow()?, time_zone).map_err(unusable)?;
         ensure_bytes(condition.columns(), schema).map_err(unusable)?;

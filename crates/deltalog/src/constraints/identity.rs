@@ -144,6 +144,11 @@ impl Identities {
         Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }
 
+    /// Returns the names of the columns, and whether rows may come with values of them.
+    pub(super) fn described(&self) -> Vec<(String, bool)> {
+        self.columns.iter().map(|identity| (identity.column.clone(), identity.accepts_values)).collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::StructField;
 
 /// Spark's key in the metadata of a top-level column, such as `varchar(10)` or `array<char(2)>`.
-const TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
+pub(crate) const TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 /// A column with strings of limited length.
 #[derive(Debug, Clone)]

@@ -27,6 +27,7 @@ mod identity;
 mod lane;
 mod length;
 mod length_type;
+pub(crate) use length::TYPE as LENGTH_TYPE;
 mod rules;
 
 #[cfg(test)]

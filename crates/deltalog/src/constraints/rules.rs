@@ -127,6 +127,11 @@ impl RowRules {
         self.identities.for_engine(given)
     }
 
+    /// Returns the names of the identity columns, and whether rows may come with values of them.
+    pub fn identity_columns(&self) -> Vec<(String, bool)> {
+        self.identities.described()
+    }
+
     /// Refuses default values that are computed, if the table's Iceberg compatibility asks for constants.
     ///
     /// # Errors

@@ -41,6 +41,12 @@ impl DeletionVector {
         self.rows.len()
     }
 
+    /// Returns the vector as bytes in the format of inline vectors and of vectors in files.
+    #[doc(hidden)]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        blob::encode(&self.rows)
+    }
+
     /// Returns whether row `row` of the data file, counted from zero, is deleted.
     pub fn contains(&self, row: u64) -> bool {
         self.rows.contains(row)

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use flate2::Crc;
 use parquet::file::reader::ChunkReader;
+use roaring::RoaringTreemap;
 
 use super::place::{VectorPlace, unreadable};
 use super::{DeletionVector, blob};
@@ -65,6 +66,21 @@ impl DeletionVectors {
             rows.map_or(Ok(()), |rows| vector.ensure_within(rows)).map(|()| vector)
         });
         vector.map_err(|error| unreadable(error, name))
+    }
+
+    /// Returns the rows of a data file that are deleted: those of its vector, if it has one.
+    ///
+    /// # Errors
+    /// As [`DeletionVectors::read`].
+    pub(crate) fn deleted(
+        &self,
+        descriptor: Option<&DeletionVectorDescriptor>,
+        rows: Option<u64>,
+    ) -> Result<RoaringTreemap> {
+        descriptor.map_or_else(
+            || Ok(RoaringTreemap::new()),
+            |descriptor| self.read(descriptor, rows).map(|vector| vector.rows),
+        )
     }
 
     /// Returns the file at `path`, which may still be open from an earlier call.

@@ -21,15 +21,15 @@ use crate::write::{TableWriteSpec, ensure_required};
 /// Fragments that were checked, ready to be committed.
 #[derive(Debug, Clone)]
 pub struct CheckedFragments {
-    pub(super) files: Vec<Add>,
+    pub(crate) files: Vec<Add>,
     /// The values of identity columns: the column, and the first and the last value of a fragment.
     pub(super) counted: Vec<(String, i64, i64)>,
     /// The decoded paths of the write's files that no fragment names.
-    pub(super) unnamed: Vec<String>,
+    pub(crate) unnamed: Vec<String>,
 }
 
 /// Checks the fragments of the write whose files are below `directory`.
-pub(super) fn check(
+pub(crate) fn check(
     storage: &Storage,
     spec: &TableWriteSpec,
     directory: &str,

@@ -54,7 +54,7 @@ impl Fragment {
     pub(super) const FORMAT: u32 = 2;
 
     /// Returns the fragment of `files`, which belong to the write with the id `write`.
-    pub(super) fn new(write: &str, files: Vec<Add>, counted: Option<Counted>) -> Result<Self> {
+    pub(crate) fn new(write: &str, files: Vec<Add>, counted: Option<Counted>) -> Result<Self> {
         let files = files.into_iter().map(FragmentFile::of).collect::<Result<_>>()?;
         Ok(Self { format: Self::FORMAT, write: write.to_owned(), files, counted })
     }

@@ -28,6 +28,7 @@ mod fragment;
 mod task;
 
 pub use check::CheckedFragments;
+pub(crate) use check::check;
 pub use fragment::{Fragment, FragmentFile};
 pub use task::WriteTask;
 
@@ -90,8 +91,7 @@ impl DistributedWrite {
     pub fn new(pending: PendingWrite) -> Result<Self> {
         let directory = pending.environment().uuid().to_string();
         let task = WriteTask::of(&pending, directory);
-        let bound = pending.spec().rules().bind(pending.spec().schema(), "UTC");
-        bound.map_err(|error| error.in_table(pending.storage().url()))?;
+        pending.spec().bound_rules().map_err(|error| error.in_table(pending.storage().url()))?;
         Ok(Self { pending, task })
     }
 
@@ -144,10 +144,7 @@ impl DistributedWrite {
         }
         let outcome = self.pending.commit(files, operation);
         if !outcome.as_ref().is_err_and(Error::is_commit_state_unknown) {
-            delete_unused(&storage, unnamed.iter().map(|path| path::encode(path)).collect());
-            if let Err(error) = storage.delete_empty_directories(self.task.directory()) {
-                tracing::warn!(%error, "the empty directories of a write could not be deleted");
-            }
+            delete_unnamed(&storage, self.task.directory(), &unnamed);
         }
         outcome
     }
@@ -159,6 +156,14 @@ impl DistributedWrite {
     /// Errors of the store, after an attempt for each file. Then it may be called again.
     pub fn abort(&self) -> Result<()> {
         delete_files(self.pending.storage(), self.task.directory())
+    }
+}
+
+/// Deletes those files below the directory of a write that no fragment names, given by their decoded paths.
+pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[String]) {
+    delete_unused(storage, unnamed.iter().map(|path| path::encode(path)).collect());
+    if let Err(error) = storage.delete_empty_directories(directory) {
+        tracing::warn!(table = storage.url(), %error, "the empty directories of a write could not be deleted");
     }
 }
 

@@ -101,8 +101,33 @@ impl WriteTask {
     /// `CorruptLog` if the task's metadata is not valid, and those of [`DataWriter::new`].
     pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
         let located = |error: Error| error.in_table(storage.url());
-        let spec = TableWriteSpec::clustered(&self.protocol, &self.metadata, &self.clustering);
-        let spec = checking(spec.map_err(located)?, self.replace_where.as_ref()).in_lane(self.lane);
+        let spec = checking(self.spec().map_err(located)?, self.replace_where.as_ref()).in_lane(self.lane);
+        self.writer_by(spec, storage, environment)
+    }
+
+    /// Returns what writers of the table's files keep to.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the task's metadata is not valid.
+    pub(crate) fn spec(&self) -> Result<TableWriteSpec> {
+        TableWriteSpec::clustered(&self.protocol, &self.metadata, &self.clustering)
+    }
+
+    /// Returns the table's protocol and metadata.
+    pub(crate) fn table(&self) -> (&Protocol, &Metadata) {
+        (&self.protocol, &self.metadata)
+    }
+
+    /// Returns a writer of files of this write that keeps to `spec`.
+    ///
+    /// # Errors
+    /// Those of [`DataWriter::new`].
+    pub(crate) fn writer_by(
+        &self,
+        spec: TableWriteSpec,
+        storage: &Storage,
+        environment: &Environment,
+    ) -> Result<DataWriter> {
         let mut options = WriteOptions::new(environment.clone());
         options.target_file_size = Some(self.target_file_size);
         options.directory = Some(self.write.clone());

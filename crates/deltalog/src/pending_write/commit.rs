@@ -5,15 +5,15 @@
 use super::{PendingWrite, Target, WriteOutcome};
 use crate::definition::{CreationMode, TableHeader};
 use crate::error::{ErrorKind, Result};
-use crate::protocol::{Add, Metadata};
-use crate::replacement::remove_matching;
+use crate::protocol::Add;
+use crate::replacement::{NewRows, Written, replace_matching};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::transaction::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,
 };
-use crate::unused_files::delete_unused;
+use crate::unused_files::{delete_unused, delete_unused_changes};
 
 impl PendingWrite {
     /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its state is unknown, they are
@@ -23,16 +23,20 @@ impl PendingWrite {
     /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
     /// `CommitStateUnknown` mean that this call has committed nothing.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
-        let mut paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-        let storage = self.storage.clone();
-        let outcome = self.try_commit(&files, operation, &mut paths);
+        let files_of_write = files.iter().map(|file| file.path.clone()).collect();
+        let mut written = Written { files: files_of_write, changes: Vec::new() };
+        let (storage, base) = (self.storage.clone(), self.base().cloned());
+        let outcome = self.try_commit(&files, operation, &mut written);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
             Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_)) => true,
             Err(error) => !error.is_commit_state_unknown(),
         };
         if is_unused {
-            delete_unused(&storage, paths);
+            delete_unused(&storage, written.files);
+            if let Some(base) = base {
+                delete_unused_changes(&base, written.changes);
+            }
         }
         outcome
     }
@@ -54,12 +58,7 @@ impl PendingWrite {
     }
 
     /// Commits `files`. Further files that are written for the commit are added to `written`.
-    fn try_commit(
-        self,
-        files: &[Add],
-        operation: Operation,
-        written: &mut Vec<String>,
-    ) -> Result<WriteOutcome> {
+    fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
         }
@@ -71,9 +70,9 @@ impl PendingWrite {
             (Target::Existing(base), _) if let Some(replaced) = &self.replaced => {
                 let mut transaction = Transaction::new(base, operation, environment)?
                     .with_isolation(IsolationLevel::Serializable);
-                let copied = remove_matching(&mut transaction, base, replaced, environment)?;
-                written.extend(copied.into_iter().map(|file| file.path));
-                transaction.add_files(files)?;
+                let (protocol, metadata) = self.table();
+                let new = NewRows { protocol, metadata, spec: &self.spec, files };
+                replace_matching(&mut transaction, base, replaced, &new, environment, written)?;
                 transaction
             }
             (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
@@ -96,17 +95,11 @@ impl PendingWrite {
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }
-        let marked = self.spec.rules().identities.marked(self.spec.schema())?;
-        let metadata = match (&self.target, &self.evolved) {
-            (Target::Existing(base), Some(table)) => {
-                transaction.set_header(table.clone(), base)?;
-                &table.metadata
-            }
-            (Target::Existing(base), None) => base.metadata(),
-            (Target::New(table), _) => &table.metadata,
-        };
-        if let Some(schema) = marked {
-            transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..metadata.clone() });
+        if let (Target::Existing(base), Some(table)) = (&self.target, &self.evolved) {
+            transaction.set_header(table.clone(), base)?;
+        }
+        if let Some(metadata) = self.counted_metadata()? {
+            transaction.set_metadata(metadata);
         }
         match transaction.commit()? {
             Outcome::Conflict { conflict, transaction }

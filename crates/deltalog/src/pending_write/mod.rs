@@ -23,6 +23,7 @@ mod outcome;
 pub use outcome::WriteOutcome;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use arrow::datatypes::SchemaRef;
 
@@ -30,12 +31,13 @@ use crate::definition::{CreationMode, TableDefinition, TableHeader};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
-use crate::protocol::{Add, Metadata, Protocol, SetTransaction, StructType, path};
+use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, path};
 use crate::replacement::{ReplaceWhere, check_predicate};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::transaction::{AlreadyApplied, PartitionOverwrite, SaveMode, check_distinct};
-use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
+use crate::unused_files::delete_data_file;
+use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
 use crate::write_request::{WriteRequest, check_existing, evolved, requested};
 
 /// The table that a write goes to.
@@ -307,29 +309,56 @@ impl PendingWrite {
         DataWriter::new(self.storage.clone(), self.spec.clone(), options)
     }
 
-    /// Adopts the files that an engine wrote below `directory`, a path relative to the table's root, and makes them
-    /// durable. The engine has enforced the table's rules (`TableWriteSpec::rules`). Files without rows are deleted.
-    /// If `written` is given, the files must hold exactly that.
+    /// Returns what the tasks of an engine report to have done (`write::task_report`), with durable files. The
+    /// engine enforced the table's rules (`TableWriteSpec::rules`). Files in the bytes `counting` of the
+    /// reports have the values of identity columns for which the engine has asked (`RowRules::identity_values`).
     ///
     /// # Errors
-    /// `CorruptData` for invalid files, errors of
-    /// [`Written::check`], and errors of the store.
+    /// `CorruptData` for a report that does not fit the table; `FileNotFound` if a file is not in the table's location
+    /// as this process sees it; also errors of the store.
     #[doc(hidden)]
-    pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
-        let adopted = adopt(&self.storage, directory, &self.spec)?;
-        if let Some(written) = written {
-            written
-                .check(&adopted.adds)
-                .map_err(|error| error.in_table(self.storage.url()).at_path(directory))?;
-        }
-        for path in &adopted.empty {
-            self.storage.delete(path)?;
-        }
+    pub fn reported(&self, reports: &[u8], counting: Range<usize>) -> Result<Reported> {
+        let reported =
+            reported(reports, counting, &self.spec).map_err(|error| error.in_table(self.storage.url()))?;
         // Engines leave it to the operating system when their files reach the disk, but a commit must not reach it
         // before them.
-        let paths = adopted.adds.iter().map(|add| path::decode(&add.path)).collect::<Result<Vec<_>>>()?;
-        self.storage.sync(paths.iter().map(AsRef::as_ref))?;
-        Ok(adopted.adds)
+        let data = reported.files.iter().map(|add| &add.path);
+        let changes = reported.changes.iter().map(|file| &file.path);
+        let paths = data.chain(changes).map(|path| path::decode(path)).collect::<Result<Vec<_>>>()?;
+        self.storage.sync(paths.iter().map(AsRef::as_ref)).map_err(|error| match error.kind() {
+            ErrorKind::FileNotFound => error.with_hint(
+                "make sure that the table's path is the same place for the driver and all executors, such as a \
+                 directory of a shared file system",
+            ),
+            _ => error,
+        })?;
+        Ok(reported)
+    }
+
+    /// Returns the metadata of the table with the values that identity columns have used in this write; `None` if they
+    /// have used none. (PROTOCOL, "Identity Columns".)
+    ///
+    /// # Errors
+    /// As [`StructType::try_new`].
+    #[doc(hidden)]
+    pub fn counted_metadata(&self) -> Result<Option<Metadata>> {
+        let metadata = match (&self.target, &self.evolved) {
+            (Target::Existing(_), Some(table)) => &table.metadata,
+            (Target::Existing(base), None) => base.metadata(),
+            (Target::New(table), _) => &table.metadata,
+        };
+        self.spec.counted_metadata(metadata)
+    }
+
+    /// Deletes the files that the tasks of an engine report to have written for a write that was not committed.
+    ///
+    /// # Errors
+    /// `CorruptData` for a report that cannot be read; errors of the store, after an attempt for each file.
+    #[doc(hidden)]
+    pub fn delete_reported(storage: &Storage, reports: &[u8]) -> Result<()> {
+        let paths = reported_paths(reports).map_err(|error| error.in_table(storage.url()))?;
+        let deleted: Vec<Result<()>> = paths.iter().map(|path| delete_data_file(storage, path)).collect();
+        deleted.into_iter().collect()
     }
 }
 

@@ -214,7 +214,7 @@ fn whole_number(value: &ArrayRef) -> Option<i64> {
 }
 
 /// Returns a constant as a literal, which has no type of its own.
-pub(super) fn literal_of(value: &ArrayRef) -> Option<Literal> {
+pub(crate) fn literal_of(value: &ArrayRef) -> Option<Literal> {
     if value.logical_null_count() > 0 {
         return Some(Literal::Null);
     }

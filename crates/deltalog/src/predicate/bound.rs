@@ -19,6 +19,13 @@ pub struct BoundColumn {
     pub data_type: DataType,
 }
 
+impl BoundColumn {
+    /// Returns the name of the top-level column that it is, or is in.
+    pub(crate) fn top_level(&self) -> Option<&str> {
+        self.path.parts().first().map(String::as_str)
+    }
+}
+
 /// A value that conditions refer to, with its type.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
@@ -167,6 +174,12 @@ impl BoundPredicate {
         Some(Self::new(self.source.clone(), Arc::clone(&self.arena), root))
     }
 
+    /// Returns whether the predicate can only be NULL for a row in which one of its columns is. It then is true for all
+    /// rows of a file in which it is never false and no column is NULL.
+    pub(crate) fn is_null_only_by_columns(&self) -> bool {
+        self.root.is_null_only_by_columns(&self.arena.terms)
+    }
+
     /// Returns whether a part of the predicate was not understood, so that it can only be used for pruning.
     pub fn has_unknown(&self) -> bool {
         self.root.has_unknown()
@@ -181,6 +194,27 @@ impl Bound {
             Self::Not(condition) => condition.has_unknown(),
             Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::has_unknown),
             _ => false,
+        }
+    }
+
+    fn is_null_only_by_columns(&self, terms: &[Term]) -> bool {
+        // Functions of a column are NULL for NULL only.
+        let is_column =
+            |term: &usize| terms.get(*term).is_some_and(|term| matches!(term.source, Source::Column { .. }));
+        match self {
+            Self::Constant(truth) => truth.is_some(),
+            Self::Unknown(_) => false,
+            Self::UnlessNull { column, .. }
+            | Self::IsNull(column)
+            | Self::Boolean(column)
+            | Self::Compare { column, .. }
+            | Self::Like { column, .. } => is_column(column),
+            Self::In { column, has_null, .. } => !has_null && is_column(column),
+            Self::CompareColumns { left, right, .. } => is_column(left) && is_column(right),
+            Self::Is { condition, .. } | Self::Not(condition) => condition.is_null_only_by_columns(terms),
+            Self::And(parts) | Self::Or(parts) => {
+                parts.iter().all(|part| part.is_null_only_by_columns(terms))
+            }
         }
     }
 

@@ -39,9 +39,16 @@ impl Expression {
     /// InvalidArgument if a part of the text is not understood, if a column does not exist, or if an operation is
     /// not defined for its arguments.
     pub fn bind(sql: &str, schema: &Schema, time_zone: &str) -> Result<Self> {
-        let parsed = parse_value(sql, time_zone)?;
+        Self::of_value(&parse_value(sql, time_zone)?, schema)
+    }
+
+    /// Binds a value that was parsed.
+    ///
+    /// # Errors
+    /// As [`Expression::bind`].
+    pub(super) fn of_value(parsed: &Expr, schema: &Schema) -> Result<Self> {
         let mut binder = Binder::new(schema);
-        let value = binder.value(&parsed)?;
+        let value = binder.value(parsed)?;
         Ok(Self::new(binder.arena, value))
     }
 
@@ -50,9 +57,22 @@ impl Expression {
     /// # Errors
     /// As [`Expression::bind`], and InvalidArgument if there is no cast.
     pub fn bind_as(sql: &str, schema: &Schema, time_zone: &str, to: &DataType) -> Result<Self> {
-        let parsed = parse_value(sql, time_zone)?;
+        Self::of_parsed(&parse_value(sql, time_zone)?, schema, time_zone, to, sql)
+    }
+
+    /// Binds a value that was parsed from `sql`, as [`Expression::bind_as`] does.
+    ///
+    /// # Errors
+    /// As [`Expression::bind_as`].
+    pub(super) fn of_parsed(
+        parsed: &Expr,
+        schema: &Schema,
+        time_zone: &str,
+        to: &DataType,
+        sql: &str,
+    ) -> Result<Self> {
         let mut binder = Binder::new(schema);
-        let value = binder.value(&parsed)?;
+        let value = binder.value(parsed)?;
         let zone = time_zone.parse().map_err(|_| {
             Error::invalid_argument(format!("the time zone '{time_zone}' is not in the IANA database"))
         })?;

@@ -44,11 +44,13 @@ mod parse_value;
 mod place;
 mod prune;
 mod prune_constants;
+mod scope;
 mod token;
 mod values;
 mod zone;
 
 pub use ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
+pub(crate) use bind_value::literal_of;
 pub use bound::{BoundColumn, BoundPredicate};
 pub use build::{col, lit};
 pub use compute::{DatePart, Operation, TimePart};
@@ -59,7 +61,8 @@ pub(crate) use filter::leaf as column_at;
 pub use function::{CastType, Function, TruncUnit};
 pub use parse::{ParseMode, parse};
 pub use prune::{FileBounds, prune};
-pub(crate) use values::null_safe_equal;
+pub(crate) use scope::{Scope, ScopedValue};
+pub(crate) use values::{normal, null_safe_equal};
 
 #[cfg(test)]
 mod differential_tests;

@@ -268,7 +268,7 @@ fn incomparable() -> Error {
 }
 
 /// Maps all NaNs to one and both zeros to one; the total order of IEEE 754 is then Spark's order.
-fn normal(value: f64) -> f64 {
+pub(crate) fn normal(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 

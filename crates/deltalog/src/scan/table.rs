@@ -121,9 +121,7 @@ impl TableScan {
             scan = scan.with_view_types();
         }
         if self.row_ids {
-            let located = |error: Error| {
-                error.in_table(self.snapshot.storage().url()).at_version(self.snapshot.version())
-            };
+            let located = |error: Error| self.snapshot.located(error);
             let materialized =
                 MaterializedRowTracking::of(self.snapshot.protocol(), self.snapshot.metadata())
                     .map_err(located)?;

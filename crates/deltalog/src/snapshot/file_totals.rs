@@ -14,7 +14,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::replay_files`]; `CorruptLog` for a file with an impossible size.
     pub(crate) fn count_files(&self, sizes: FileSizeHistogram) -> Result<FileTotals> {
-        let located = |error: Error| error.in_table(self.storage().url()).at_version(self.version());
+        let located = |error| self.located(error);
         let mut totals = FileTotals::empty(sizes);
         let columns = FileColumns::of(&[FileColumn::Size, FileColumn::DeletionVector]);
         for batch in self.replay_files(columns)? {

@@ -60,8 +60,4 @@ impl Snapshot {
             )
         })
     }
-
-    fn located(&self, error: Error) -> Error {
-        error.in_table(self.storage().url()).at_version(self.version())
-    }
 }

@@ -4,6 +4,8 @@
 //! - Strings are truncated to 32 characters and timestamps to milliseconds: a minimum is rounded down, a
 //!   maximum is rounded up or left out.
 
+use crate::error::{Error, Result};
+use crate::protocol::Add;
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use arrow::datatypes::DataType;
 use serde::Deserialize;
@@ -19,6 +21,25 @@ pub(crate) fn num_records(stats: &str) -> Option<u64> {
         num_records: u64,
     }
     serde_json::from_str::<Count>(stats).ok().map(|count| count.num_records)
+}
+
+/// Returns the action with the number of its rows, without which rows cannot be deleted.
+///
+/// # Errors
+/// `CorruptData` if the statistics have another number than the file: rows would be lost with a file that only seems to
+/// have no others.
+pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
+    match add.stats.as_deref().and_then(num_records) {
+        Some(known) if known != rows => Err(Error::corrupt_data(format!(
+            "the statistics of the file have {known} rows, but the file has {rows}"
+        ))
+        .at_path(&add.path)),
+        Some(_) => Ok(add),
+        None => {
+            add.stats = Some(format!("{{\"numRecords\":{rows}}}"));
+            Ok(add)
+        }
+    }
 }
 
 /// Whether a value is a minimum, which may be rounded down, or a maximum, which may be rounded up.

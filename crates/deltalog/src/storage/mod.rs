@@ -22,6 +22,7 @@ mod write;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -442,7 +443,7 @@ impl Storage {
     /// local file systems have already done so.
     ///
     /// # Errors
-    /// `Unavailable` naming the file.
+    /// `FileNotFound` or `Unavailable`, naming the file.
     #[doc(hidden)]
     pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         if !self.local {
@@ -457,10 +458,11 @@ impl Storage {
             .to_file_path()
             .map_err(|()| Error::invalid_argument("the location is not a local path").in_table(self.url()))?;
         sync::sync_files(&root, &paths).map_err(|(path, error)| {
-            Error::new(ErrorKind::Unavailable, "the file could not be made durable")
-                .at_path(path.display().to_string())
-                .in_table(self.url())
-                .with_source(error)
+            let (kind, what) = match error.kind() {
+                io::ErrorKind::NotFound => (ErrorKind::FileNotFound, "the file does not exist"),
+                _ => (ErrorKind::Unavailable, "the file could not be made durable"),
+            };
+            Error::new(kind, what).at_path(path.display().to_string()).in_table(self.url()).with_source(error)
         })
     }
 

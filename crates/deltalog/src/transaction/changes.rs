@@ -9,8 +9,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use super::row_deletes::RowDelete;
 use crate::error::{Error, Result};
 use crate::protocol::{
-    Add, DomainMetadata, IcebergCompat, Metadata, PathResolver, Protocol, SetTransaction, TableFeature,
-    ensure_removable,
+    Add, AddCdcFile, DomainMetadata, IcebergCompat, Metadata, PathResolver, Protocol, SetTransaction,
+    TableFeature, ensure_removable,
 };
 use crate::replay::{FileColumn, FileSet, adds_of, batches_of_adds, has_vectors, path_of};
 use crate::stats::num_records;
@@ -34,6 +34,8 @@ pub(super) struct Changes {
     pub(super) adds: Vec<RecordBatch>,
     /// Rows that are deleted from files that remain.
     pub(super) row_deletes: Vec<RowDelete>,
+    /// The change data files.
+    pub(super) change_files: Vec<AddCdcFile>,
 }
 
 impl Changes {
@@ -108,6 +110,15 @@ impl Changes {
                  (delta.enableDeletionVectors)"
                     .to_owned(),
             );
+        }
+        if let Some(file) = self.change_files.first()
+            && !metadata.has_change_feed()
+        {
+            return refuse(format!(
+                "the transaction adds the change data file '{}' to a table without a change data feed \
+                 (delta.enableChangeDataFeed)",
+                file.path
+            ));
         }
         let features = protocol.writer_features();
         for (is_used, feature) in [

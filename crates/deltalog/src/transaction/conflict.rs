@@ -46,6 +46,13 @@ pub enum ConflictReason {
         /// The path of the file.
         file: String,
     },
+    /// The other commit deleted or changed a row that this transaction deletes or changes as well, or it restored rows.
+    ConcurrentRowDelete {
+        /// The path of the file that has the row.
+        file: String,
+        /// The position of the row in the file, counted from zero.
+        row: u64,
+    },
     /// The other commit recorded progress of the same application.
     AppTransaction(String),
     /// The other commit changed the same metadata domain, or one that this transaction depends on.
@@ -77,7 +84,9 @@ impl ConflictReason {
             Self::MetadataChanged => "metadata_changed",
             Self::ConcurrentAppend { .. } => "concurrent_append",
             Self::ConcurrentDeleteRead { .. } => "concurrent_delete_read",
-            Self::ConcurrentDeleteDelete { .. } => "concurrent_delete_delete",
+            Self::ConcurrentDeleteDelete { .. } | Self::ConcurrentRowDelete { .. } => {
+                "concurrent_delete_delete"
+            }
             Self::AppTransaction(_) => "app_transaction",
             Self::DomainChanged(_) => "domain_changed",
         }
@@ -88,7 +97,8 @@ impl ConflictReason {
         match self {
             Self::ConcurrentAppend { file, .. }
             | Self::ConcurrentDeleteRead { file }
-            | Self::ConcurrentDeleteDelete { file } => Some(file),
+            | Self::ConcurrentDeleteDelete { file }
+            | Self::ConcurrentRowDelete { file, .. } => Some(file),
             _ => None,
         }
     }
@@ -159,6 +169,12 @@ impl fmt::Display for Conflict {
             }
             ConflictReason::ConcurrentDeleteDelete { .. } => {
                 write!(f, "{winner} removed files that this transaction removes as well")
+            }
+            ConflictReason::ConcurrentRowDelete { row, .. } => {
+                write!(
+                    f,
+                    "{winner} deleted, changed or restored row {row} of a file, which this transaction depends on"
+                )
             }
             ConflictReason::AppTransaction(app) => {
                 write!(f, "{winner} recorded progress of the same application '{app}'")

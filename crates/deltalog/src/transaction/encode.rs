@@ -58,6 +58,9 @@ impl Changes {
         for domain in &self.domains {
             lines.push(&Action::DomainMetadata(domain.clone()))?;
         }
+        for file in &self.change_files {
+            lines.push(&Action::Cdc(file.clone()))?;
+        }
         for remove in self.removes.iter().map(removes_of) {
             remove?.into_iter().try_for_each(|remove| lines.push(&Action::Remove(remove)))?;
         }

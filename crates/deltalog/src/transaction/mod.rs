@@ -71,8 +71,8 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{
-    Add, CLUSTERING_DOMAIN, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature,
-    ensure_writable,
+    Add, AddCdcFile, CLUSTERING_DOMAIN, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction,
+    TableFeature, ensure_writable,
 };
 use crate::replay::adds_of;
 use crate::snapshot::Snapshot;
@@ -166,8 +166,7 @@ impl Transaction {
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written.
     pub fn new(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
-        ensure_writable(base.protocol(), base.metadata())
-            .map_err(|error| error.in_table(base.storage().url()).at_version(base.version()))?;
+        ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
         Ok(Self {
             storage: base.storage().clone(),
             resolver: base.resolver().clone(),
@@ -216,7 +215,7 @@ impl Transaction {
         let mut transaction = Self::new(base, operation, environment)?;
         base.ensure_removable()?;
         transaction.add_files(files)?;
-        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let located = |error| base.located(error);
         let mut partitions = PartitionSet::of(base, evolved).map_err(located)?;
         for batch in &transaction.changes.adds {
             partitions.insert(batch).map_err(located)?;
@@ -273,6 +272,12 @@ impl Transaction {
     /// `CorruptLog` if a map of an action has more entries than an Arrow array can hold.
     pub fn add_files(&mut self, files: &[Add]) -> Result<()> {
         self.changes.add_files(files)
+    }
+
+    /// Adds change data files. Readers of the change data feed then use nothing else of this commit. Protocol: "Add CDC
+    /// File".
+    pub fn add_change_files(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
+        self.changes.change_files.extend(files);
     }
 
     /// Adds the `add` actions of `batch`, which is in the form of the log.
@@ -393,6 +398,11 @@ impl Transaction {
     /// Returns the version that was read; `None` if the transaction creates the table.
     pub fn base_version(&self) -> Option<u64> {
         self.base.as_ref().map(Snapshot::version)
+    }
+
+    /// Sets the id of the transaction, which no other transaction must have.
+    pub(crate) fn set_id(&mut self, id: &str) {
+        id.clone_into(&mut self.id);
     }
 
     /// Returns the id of the transaction, as it will be in `commitInfo.txnId`.

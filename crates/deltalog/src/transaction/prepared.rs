@@ -41,6 +41,7 @@ impl Prepared {
         others.metadata = self.metadata;
         others.commit_info = Some(self.info);
         others.transactions.clone_from(&changes.transactions);
+        others.cdc.clone_from(&changes.change_files);
         others.domains = changes.domains.iter().cloned().chain(self.domains).collect();
         commits.push(others);
         commits

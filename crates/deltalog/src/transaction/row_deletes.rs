@@ -122,10 +122,7 @@ impl<'a> RowDeletes<'a> {
 
     fn vector(&self, file: &Add, num_records: u64) -> Result<RoaringTreemap> {
         let vectors = DeletionVectors::new(self.storage.clone(), self.resolver.clone());
-        match &file.deletion_vector {
-            None => Ok(RoaringTreemap::new()),
-            Some(descriptor) => Ok(vectors.read(descriptor, Some(num_records))?.bitmap().clone()),
-        }
+        vectors.deleted(file.deletion_vector.as_ref(), Some(num_records))
     }
 
     /// Takes note of the vectors of another commit. Returns the reason if it conflicts.
@@ -158,8 +155,10 @@ impl<'a> RowDeletes<'a> {
             };
             let deleted = self.vector(&add, file.num_records).map_err(|error| error.at_path(&path))?;
             // A row that is no longer deleted, or that both delete.
-            if !file.deleted.is_subset(&deleted) || !(&deleted - &file.deleted).is_disjoint(file.rows) {
-                return Ok(Some(ConflictReason::ConcurrentDeleteDelete { file: path }));
+            let restored = &file.deleted - &deleted;
+            let common = &(&deleted - &file.deleted) & file.rows;
+            if let Some(row) = common.min().or(restored.min()) {
+                return Ok(Some(ConflictReason::ConcurrentRowDelete { file: path, row }));
             }
             if let Some(file) = self.files.get_mut(index) {
                 (file.add, file.deleted, file.actions) = (add, deleted, None);

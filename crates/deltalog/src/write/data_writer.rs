@@ -13,7 +13,7 @@ use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
 use super::chunk::weight_of;
-use super::fit::fit;
+use super::completion::complete;
 use super::group::group;
 use super::inbox::Inbox;
 use super::output::Output;
@@ -98,8 +98,7 @@ impl DataWriter {
                 "a table needs at least one column that is not a partition column",
             ));
         }
-        let constraints =
-            spec.rules().bind(spec.schema(), "UTC").map_err(|error| error.in_table(storage.url()))?;
+        let constraints = spec.bound_rules().map_err(|error| error.in_table(storage.url()))?;
         let WriteOptions { target_file_size, directory, memory_budget, temporary_directory, environment } =
             options;
         let overflow = Overflow::new(temporary_directory.unwrap_or_else(std::env::temp_dir));
@@ -123,7 +122,7 @@ impl DataWriter {
         })
     }
 
-    /// Writes the rows of `batch`, converted to the table's schema by [`fit`]. A batch that does not fit
+    /// Writes the rows of `batch`, converted to the table's schema by `fit`. A batch that does not fit
     /// changes nothing.
     ///
     /// # Errors
@@ -187,7 +186,7 @@ impl DataWriter {
 
     /// Returns the rows of `batch` as files have them, and the partition of each row unless there is only one.
     fn prepare(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, Vec<PartitionId>)> {
-        let fitted = self.complete(batch)?;
+        let fitted = complete(batch, self.spec(), &self.constraints, &self.splitter)?;
         let partitions = match self.splitter.is_trivial() {
             true => Vec::new(),
             false => self.splitter.partitions(&fitted)?,
@@ -249,30 +248,6 @@ impl DataWriter {
             }
         }
         Ok(())
-    }
-
-    /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
-    fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        if self.spec().rules().is_empty() {
-            let fitted = fit(batch, self.spec().arrow())?;
-            // Files have what the log says of partition columns.
-            return if self.spec().keeps_partition_columns() {
-                self.splitter.as_stored(fitted)
-            } else {
-                Ok(fitted)
-            };
-        }
-        let given = batch.schema_ref();
-        let fitted = fit(batch, &self.constraints.schema_before_filling(self.spec().arrow(), given))?;
-        let filled = self.constraints.fill(fitted, self.spec().arrow(), given)?;
-        // Generated columns and constraints see values as they are stored.
-        let filled = self.splitter.as_stored(filled)?;
-        let filled =
-            self.splitter.as_stored(self.constraints.generate(filled, self.spec().arrow(), given)?)?;
-        match self.constraints.violation(&filled)? {
-            Some(violation) => Err(violation.into()),
-            None => Ok(filled),
-        }
     }
 
     fn check_usable(&self) -> Result<()> {

@@ -6,21 +6,19 @@
 //! city=__HIVE_DEFAULT_PARTITION__    NULL
 //! ```
 //!
-//! - `unescape(escape(s)) = s` for every string.
-//! - Readers of a Delta table take partition values from the log, never from directories. Only files that an
-//!   engine has written are adopted by the names of their directories.
+//! - The names are for people. Readers of a Delta table take partition values from the log, never from directories.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The text that represents NULL in the name of a directory.
-pub(super) const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
+const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The maximum length of a directory name that all common file systems allow, in bytes.
 const MAX_NAME: usize = 255;
 
 /// Replaces each character that Spark escapes in partition directories by `%XX`.
-pub(super) fn escape(text: &str) -> Cow<'_, str> {
+fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
     }
@@ -58,31 +56,6 @@ fn is_escaped(c: char) -> bool {
     )
 }
 
-/// Replaces each `%XX` by the character with that code. As in Spark, malformed escapes are kept.
-pub(super) fn unescape(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('%') {
-        out.push_str(before);
-        let digits = after.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(code) => {
-                out.push(char::from(code));
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push('%');
-                rest = after;
-            }
-        }
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
 /// Returns the directory of the partition with these values, including a trailing slash.
 ///
 /// The result is empty if there are no values, or if a name would be longer than file systems allow. That is
@@ -98,14 +71,6 @@ pub(super) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
         let _ = write!(directory, "{column}={value}/");
     }
     directory
-}
-
-/// Returns the column and value of a directory name, or `None` if it is not of the form `column=value`.
-pub(super) fn parse_directory(name: &str) -> Option<(String, Option<String>)> {
-    let (column, value) = name.split_once('=').filter(|(column, _)| !column.is_empty())?;
-    let value =
-        Some(unescape(value).into_owned()).filter(|value| !value.is_empty() && value != NULL_PARTITION);
-    Some((unescape(column).into_owned(), value))
 }
 
 #[cfg(test)]
@@ -126,22 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn malformed_escapes_are_kept() {
-        assert_eq!(unescape("100%"), "100%");
-        assert_eq!(unescape("%4"), "%4");
-        assert_eq!(unescape("%zz%41%é"), "%zzA%é");
-        assert_eq!(unescape("%+1"), "%+1");
-    }
-
-    #[test]
     fn null_and_empty_values_share_a_directory() {
         assert_eq!(
             directory([("a", None), ("b", Some("")), ("c=d", Some("x y"))]),
             format!("a={NULL_PARTITION}/b={NULL_PARTITION}/c%3Dd=x y/")
         );
-        assert_eq!(parse_directory(&format!("a={NULL_PARTITION}")), Some(("a".into(), None)));
-        assert_eq!(parse_directory("=x"), None);
-        assert_eq!(parse_directory("plain"), None);
     }
 
     #[test]
@@ -151,18 +105,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unescape_undoes_escape(text in any::<String>()) {
-            let escaped = escape(&text);
-            prop_assert_eq!(unescape(&escaped), text.as_str());
-        }
-
-        #[test]
-        fn parse_directory_undoes_directory(column in "[^\u{0}]+", value in "[^\u{0}]{1,40}") {
-            let name = directory([(column.as_str(), Some(value.as_str()))]);
-            prop_assume!(!name.is_empty());
-            let name = name.strip_suffix('/').unwrap();
-            prop_assert!(!name.contains('/'));
-            prop_assert_eq!(parse_directory(name), Some((column, Some(value))));
+        fn different_values_have_different_names(a in "[^\u{0}]{1,20}", b in "[^\u{0}]{1,20}") {
+            let name = |value: &str| directory([("c", Some(value))]);
+            prop_assert_eq!(name(&a) == name(&b), a == b);
+            prop_assert_eq!(name(&a).matches('/').count(), 1);
         }
     }
 }

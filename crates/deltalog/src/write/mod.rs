@@ -12,11 +12,14 @@
 //! | `partitions` | decides which rows wait, which are encoded, and which files are open |
 //! | `output` | names files, and describes those that are complete |
 //! | `footer` | reads the footer of a file |
-//! | `hive` | formats and parses the names of partition directories |
+//! | `hive` | formats the names of partition directories |
 //! | `data_file` | writes one Parquet file |
 //! | `chunk` | cuts the rows of a file into what is encoded at once |
+//! | `completion` | completes rows, and checks them |
 //! | `data_writer` | checks the rows of one write, and hands them to their partitions |
-//! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
+//! | `task_report` | reads what the tasks of an engine report of their work |
+//! | `statement_report` | writes the report of a task of a statement |
+//! | `reported` | turns the files that they report into `add` and `cdc` actions |
 //! | `counted` | notes the values that an engine has given to identity columns |
 //! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
 //! | `indexed` | reads from the table's properties which columns have statistics |
@@ -27,8 +30,8 @@
 //! - A file is durable before its `add` action is returned. Nothing in this module commits.
 //! - Files of a failed or aborted write are deleted.
 
-mod adopt;
 mod chunk;
+mod completion;
 mod counted;
 mod data_file;
 mod data_writer;
@@ -47,11 +50,13 @@ mod output;
 mod overflow;
 mod partitions;
 mod rename;
+mod reported;
 mod spec;
 mod split;
+mod statement_report;
+mod task_report;
 
-pub(crate) use adopt::ensure_required;
-pub use adopt::{Adopted, Written, adopt};
+pub(crate) use completion::RowCompletion;
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
 pub(crate) use footer::{THREADS as FOOTER_THREADS, read_footer};
@@ -59,10 +64,12 @@ pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
 };
+pub use reported::{Reported, has_change_files, removed_rows};
+pub(crate) use reported::{ensure_required, reported, reported_paths};
 pub use spec::TableWriteSpec;
+pub(crate) use statement_report::{RowsByFile, statement_report};
+pub use task_report::StatementCounts;
 
-#[cfg(test)]
-mod adopt_tests;
 #[cfg(test)]
 mod chunk_tests;
 #[cfg(test)]
@@ -73,3 +80,5 @@ mod fit_tests;
 mod iceberg_tests;
 #[cfg(test)]
 mod partitions_tests;
+#[cfg(test)]
+mod reported_tests;

@@ -19,7 +19,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::hive;
 use super::indexed::indexed_columns;
-use crate::constraints::{Lane, RowRules, RuleText};
+use crate::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
 use crate::protocol::{
@@ -296,6 +296,24 @@ impl TableWriteSpec {
         &self.rules
     }
 
+    /// Binds what the table demands of each row. Times without a zone are in UTC.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a constraint or a generated column cannot be evaluated.
+    pub fn bound_rules(&self) -> Result<Constraints> {
+        self.rules.bind(self.schema(), "UTC")
+    }
+
+    /// Returns the metadata of the table with the values that identity columns have used in this write; `None` if they
+    /// have used none. (PROTOCOL, "Identity Columns".)
+    ///
+    /// # Errors
+    /// As [`StructType::try_new`].
+    pub(crate) fn counted_metadata(&self, metadata: &Metadata) -> Result<Option<Metadata>> {
+        let marked = self.rules.identities.marked(self.schema())?;
+        Ok(marked.map(|schema| Metadata { schema_string: schema.to_json(), ..metadata.clone() }))
+    }
+
     /// Returns the spec with one more condition that rows must meet. `time_zone` is that of times without one.
     #[must_use]
     pub(crate) fn with_check(mut self, name: &str, sql: &str, time_zone: &str) -> Self {
@@ -320,10 +338,6 @@ impl TableWriteSpec {
         self.indexed = IndexedColumns::Chosen(indexed.collect());
         let columns =
             [(ROW_ID, &materialized.row_id), (ROW_COMMIT_VERSION, &materialized.row_commit_version)];
-        let more = |schema: &Schema, fields: [Field; 2]| {
-            let fields: Fields = schema.fields().iter().cloned().chain(fields.map(Arc::new)).collect();
-            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-        };
         let field = |name: &str| Field::new(name, DataType::Int64, true);
         let ids = self.iceberg.and_then(IcebergCompat::row_tracking_ids);
         let mut physical = columns.map(|(_, name)| field(name));
@@ -331,7 +345,24 @@ impl TableWriteSpec {
             let id = (PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string());
             field.set_metadata([id].into());
         }
-        self.arrow = more(&self.arrow, columns.map(|(name, _)| field(name)));
+        self.with_columns(columns.map(|(name, _)| field(name)), physical)
+    }
+
+    /// Returns the spec of change data files: rows have a column `name` with the kind of their change, and are not
+    /// checked. (PROTOCOL, "Change Data Files".)
+    #[must_use]
+    pub(crate) fn with_change_type(self, name: &str) -> Self {
+        let field = Field::new(name, DataType::Utf8, true);
+        self.without_rules().with_columns([field.clone()], [field])
+    }
+
+    /// Appends columns, with the names that they have in files.
+    fn with_columns<const N: usize>(mut self, logical: [Field; N], physical: [Field; N]) -> Self {
+        let more = |schema: &Schema, fields: [Field; N]| {
+            let fields: Fields = schema.fields().iter().cloned().chain(fields.map(Arc::new)).collect();
+            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+        };
+        self.arrow = more(&self.arrow, logical);
         self.physical_arrow = more(&self.physical_arrow, physical);
         self
     }
@@ -342,6 +373,13 @@ impl TableWriteSpec {
     pub(crate) fn in_lane(mut self, lane: Option<Lane>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);
         rules.identities = rules.identities.in_lane(lane);
+        self
+    }
+
+    /// Returns the spec for rows that have their values of identity columns.
+    #[must_use]
+    pub(crate) fn with_given_identities(mut self) -> Self {
+        Arc::make_mut(&mut self.rules).identities = Identities::default();
         self
     }
 

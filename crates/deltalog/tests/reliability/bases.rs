@@ -11,7 +11,7 @@ use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{FaultyStore, Op};
 use crate::common::{
-    add_line, append, empty, environment, metadata_line, overwrite, paths, write_commit, write_log,
+    add_line, append, empty, environment, metadata_line, newest, overwrite, paths, write_commit, write_log,
 };
 
 const CHECKPOINT: u64 = 8;
@@ -36,10 +36,6 @@ fn drop_table(storage: &Storage) {
 
 fn open(storage: &Storage, version: u64) -> Snapshot {
     Snapshot::open(storage, Some(version)).unwrap()
-}
-
-fn newest(storage: &Storage) -> Snapshot {
-    Snapshot::open(storage, None).unwrap()
 }
 
 fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {

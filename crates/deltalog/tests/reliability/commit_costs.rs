@@ -9,7 +9,7 @@ use deltalog::{Environment, Snapshot, Storage};
 use deltalog_testkit::store::FaultyStore;
 
 use crate::common::store::{Call, Op};
-use crate::common::{add, append, empty, environment, metadata_line, overwrite, table, write_commit};
+use crate::common::{add, append, empty, environment, metadata_line, newest, overwrite, table, write_commit};
 
 /// The ids must differ from those of the commits before.
 fn other_ids() -> Environment {
@@ -21,10 +21,6 @@ fn requests(calls: &[Call]) -> Vec<String> {
     let name =
         |call: &Call| call.path.rsplit('/').next().unwrap_or_default().trim_start_matches('0').to_owned();
     calls.iter().map(|call| format!("{:?} {}", call.op, name(call))).collect()
-}
-
-fn newest(storage: &Storage) -> Snapshot {
-    Snapshot::open(storage, None).unwrap()
 }
 
 /// Checks that the newest version has a checksum, and that it agrees with the log.

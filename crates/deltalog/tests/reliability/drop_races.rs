@@ -11,20 +11,21 @@ mod use_again;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::DataType;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Action, Remove};
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
     Add, ColumnPath, CreationMode, Environment, Operation, PendingWrite, PrimitiveType, ReplaceWhere, Result,
-    SaveMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, TableScan,
-    WriteRequest, alter_table, drop_feature,
+    SaveMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteRequest,
+    alter_table, drop_feature,
 };
 use deltalog_testkit::judge::Log;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, storage_in, write_commit};
 
@@ -89,17 +90,6 @@ fn delete(storage: &Storage, predicate: &str) -> Result<()> {
     request.replace_where = Some(ReplaceWhere::new(predicate));
     let delete = PendingWrite::begin(storage, request, &others())?.unwrap();
     delete.commit_or_fail(Vec::new(), Operation::new("DELETE")).map(drop)
-}
-
-fn ids(snapshot: &Snapshot) -> Vec<i64> {
-    let mut found = Vec::new();
-    for batch in TableScan::new(snapshot).read().unwrap() {
-        let column = Arc::clone(batch.unwrap().column(0));
-        let column = cast(&column, &DataType::Int64).unwrap();
-        found.extend(column.as_primitive::<Int64Type>().values());
-    }
-    found.sort_unstable();
-    found
 }
 
 /// A table whose rows are 0, 2 and 4, and which makes use of a feature.

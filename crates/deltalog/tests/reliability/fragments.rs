@@ -13,6 +13,9 @@ use deltalog::{
     Snapshot, Storage, StructField, StructType, TableScan, WriteRequest, WriteTask,
 };
 
+use crate::common::ids::ids;
+use crate::common::newest;
+
 fn table() -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -56,15 +59,6 @@ fn commit(write: DistributedWrite, fragments: &[Fragment]) -> Option<u64> {
     write.commit(checked, Operation::new("WRITE")).unwrap().version()
 }
 
-fn ids(storage: &Storage) -> Vec<i64> {
-    let mut ids = Vec::new();
-    for batch in TableScan::new(&Snapshot::open(storage, None).unwrap()).read().unwrap() {
-        ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values());
-    }
-    ids.sort_unstable();
-    ids
-}
-
 fn files(storage: &Storage) -> BTreeSet<String> {
     let all = storage.list_after("", "").unwrap().into_iter().map(|file| file.name);
     all.filter(|name| !name.starts_with("_delta_log")).collect()
@@ -79,7 +73,7 @@ fn fragments_of_workers_are_one_version() {
         assert_eq!((fragments[0].num_rows(), fragments[0].files().len(), fragments[2].num_rows()), (3, 2, 0));
         assert_eq!(commit(write, &fragments), Some(version));
     }
-    assert_eq!(ids(&storage), [1, 1, 2, 2, 3, 3, 4, 4]);
+    assert_eq!(ids(&newest(&storage)), [1, 1, 2, 2, 3, 3, 4, 4]);
     let totals = Snapshot::open(&storage, None).unwrap().totals().unwrap();
     assert_eq!(totals.files, files(&storage).len() as u64);
 }
@@ -99,7 +93,7 @@ fn files_that_no_fragment_names_are_deleted_with_the_commit() {
     assert_eq!(files(&storage).len(), 2);
     assert!(files(&storage).is_superset(&before));
     assert_eq!(commit(other, &[others]), Some(2));
-    assert_eq!(ids(&storage), [1, 2]);
+    assert_eq!(ids(&newest(&storage)), [1, 2]);
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod many_writers;
 mod pending_writes;
 mod prepared;
 mod protected_logs;
+mod row_changes;
 mod row_copies;
 mod row_deletes;
 mod staged;

@@ -13,8 +13,8 @@ use proptest::prelude::*;
 
 use crate::common::store::FaultyStore;
 use crate::common::{
-    NOW_MS, add, append, creation, empty, environment, metadata_line, overwrite, paths, schema, table,
-    write_commit,
+    NOW_MS, add, append, creation, empty, environment, metadata_line, newest, overwrite, paths, schema,
+    table, write_commit,
 };
 
 /// Creates a table with this property.
@@ -28,10 +28,6 @@ fn table_with(property: &str) -> (FaultyStore, Storage) {
         .commit_or_fail()
         .unwrap();
     (store, storage)
-}
-
-fn newest(storage: &Storage) -> Snapshot {
-    Snapshot::open(storage, None).unwrap()
 }
 
 fn with_rows(path: &str, rows: u64) -> Add {

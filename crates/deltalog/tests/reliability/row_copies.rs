@@ -11,7 +11,7 @@ use deltalog::{
 };
 use proptest::prelude::*;
 
-use crate::common::empty;
+use crate::common::{empty, write_commit};
 
 fn write(storage: &Storage, predicate: Option<&str>, rows: &[(i64, i64)]) -> deltalog::Result<u64> {
     let schema = ["id", "class"].map(|name| StructField::new(name, PrimitiveType::Long, true));
@@ -82,6 +82,21 @@ proptest! {
             prop_assert_eq!(after, kept);
         }
     }
+}
+
+/// "Writer Requirements for Deletion Vectors": the property alone, which another writer has set, allows no vectors.
+#[test]
+fn rows_are_copied_if_the_protocol_has_no_vectors() {
+    let (_, storage) = empty();
+    write(&storage, None, &[(0, 0), (1, 1), (2, 1)]).unwrap();
+    let mut metadata = Snapshot::open(&storage, None).unwrap().metadata().clone();
+    metadata.configuration.insert("delta.enableDeletionVectors".to_owned(), "true".to_owned());
+    write_commit(&storage, 1, &[serde_json::json!({"metaData": metadata}).to_string()]);
+    let before = tracked(&storage);
+    write(&storage, Some("class = 1"), &[(3, 1)]).unwrap();
+    let mut after = tracked(&storage);
+    assert!(after.remove(&3).is_some());
+    assert_eq!(after, BTreeMap::from([(0, before[&0])]));
 }
 
 /// The names under which a scan returns the ids are in the way, which is known before a row is written.

@@ -1,46 +1,15 @@
 //! Rows that are deleted by deletion vectors, by several transactions at once. Protocol: "Deletion Vectors".
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use arrow::array::{AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::protocol::{Action, Add};
-use deltalog::engine::transaction::{
-    ConflictReason, IsolationLevel, Operation, Outcome, SaveMode, Transaction,
-};
-use deltalog::{
-    Environment, ErrorKind, ParseMode, PendingWrite, Snapshot, Storage, TableScan, WriteRequest,
-    parse_predicate,
-};
+use deltalog::engine::transaction::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
+use deltalog::{ErrorKind, ParseMode, Snapshot, parse_predicate};
 use proptest::prelude::*;
 
-use crate::common::{append, overwrite, schema};
-
-const ROWS: i64 = 10;
-
-/// Creates a table with one file, whose ids are its row numbers.
-fn table() -> (tempfile::TempDir, Storage) {
-    let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
-    let mut request = WriteRequest::new(schema(), SaveMode::Append);
-    request.configuration = [("delta.enableDeletionVectors".to_owned(), "true".to_owned())].into();
-    let write = PendingWrite::begin(&storage, request, &environment()).unwrap().unwrap();
-    let ids = Arc::new(Int64Array::from_iter_values(0..ROWS));
-    let mut writer = write.writer().unwrap();
-    writer.write(&RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![ids]).unwrap()).unwrap();
-    write.commit(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
-    (directory, storage)
-}
-
-fn environment() -> Environment {
-    Environment::system().with_sleep(|_| {})
-}
-
-fn newest(storage: &Storage) -> Snapshot {
-    Snapshot::open(storage, None).unwrap()
-}
+use crate::common::ids::{ROWS, environment, ids, table};
+use crate::common::{append, newest, overwrite};
 
 /// Returns the last `add` action of the data file up to the version of `base`.
 fn file(base: &Snapshot) -> Add {
@@ -60,14 +29,6 @@ fn delete(base: &Snapshot, rows: &[u64]) -> Transaction {
     transaction
 }
 
-fn ids(snapshot: &Snapshot) -> BTreeSet<i64> {
-    let mut ids = BTreeSet::new();
-    for batch in TableScan::new(snapshot).read().unwrap() {
-        ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values().iter().copied());
-    }
-    ids
-}
-
 /// Returns the number of files of deletion vectors in the table's directory.
 fn vector_files(directory: &tempfile::TempDir) -> usize {
     let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -83,34 +44,34 @@ fn conflict(outcome: Outcome) -> ConflictReason {
 
 #[test]
 fn deletes_of_different_rows_of_one_file_are_merged() {
-    let (directory, storage) = table();
+    let (directory, storage) = table(&[]);
     let base = newest(&storage);
     for (rows, remaining) in [(vec![1, 2], 8), (vec![5], 7), (vec![0, 9], 5)] {
         let committed = delete(&base, &rows).commit_or_fail().unwrap();
         assert_eq!(ids(&newest(&storage)).len(), remaining, "{committed:?}");
     }
-    assert_eq!(ids(&newest(&storage)), [3, 4, 6, 7, 8].into());
+    assert_eq!(ids(&newest(&storage)), [3, 4, 6, 7, 8]);
     assert_eq!(ids(&Snapshot::open(&storage, Some(1)).unwrap()).len(), 8);
     assert_eq!(vector_files(&directory), 3);
 }
 
 #[test]
 fn deletes_of_the_same_row_conflict_and_leave_no_vector() {
-    let (directory, storage) = table();
+    let (directory, storage) = table(&[]);
     let base = newest(&storage);
     delete(&base, &[1, 2]).commit_or_fail().unwrap();
     let path = file(&base).path;
     let reason = conflict(delete(&base, &[2, 3]).commit().unwrap());
-    assert_eq!(reason, ConflictReason::ConcurrentDeleteDelete { file: path });
+    assert_eq!(reason, ConflictReason::ConcurrentRowDelete { file: path, row: 2 });
     assert_eq!(vector_files(&directory), 1);
     // On the version that has the vector, the same rows are not deleted twice.
     delete(&newest(&storage), &[2, 3]).commit_or_fail().unwrap();
-    assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9].into());
+    assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9]);
 }
 
 #[test]
 fn rows_that_are_deleted_already_change_nothing() {
-    let (directory, storage) = table();
+    let (directory, storage) = table(&[]);
     delete(&newest(&storage), &[1, 2]).commit_or_fail().unwrap();
     let base = newest(&storage);
     let before = file(&base);
@@ -125,7 +86,7 @@ fn rows_that_are_deleted_already_change_nothing() {
 /// "Row Tracking": rows that had no ids get them, because the file is added again.
 #[test]
 fn a_file_from_before_row_tracking_gets_row_ids() {
-    let (directory, storage) = table();
+    let (directory, storage) = table(&[]);
     let features = r#"["deletionVectors","rowTracking","domainMetadata"]"#;
     let protocol = format!(
         r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors"],
@@ -151,7 +112,7 @@ fn a_file_from_before_row_tracking_gets_row_ids() {
 /// The old vector of another commit may have been removed. Whether its file has new rows is then unknown.
 #[test]
 fn an_unreadable_vector_of_a_winner_is_a_conflict_and_no_error() {
-    let (directory, storage) = table();
+    let (directory, storage) = table(&[]);
     delete(&newest(&storage), &[1]).commit_or_fail().unwrap();
     let base = newest(&storage);
     let old = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -169,7 +130,7 @@ fn an_unreadable_vector_of_a_winner_is_a_conflict_and_no_error() {
 
 #[test]
 fn a_file_without_rows_is_removed() {
-    let (directory, storage) = table();
+    let (directory, storage) = table(&[]);
     let base = newest(&storage);
     delete(&base, &[0, 1, 2, 3, 4]).commit_or_fail().unwrap();
     delete(&base, &[5, 6, 7, 8, 9]).commit_or_fail().unwrap();
@@ -179,7 +140,7 @@ fn a_file_without_rows_is_removed() {
 
 #[test]
 fn a_delete_conflicts_with_the_removal_of_the_file() {
-    let (_directory, storage) = table();
+    let (_directory, storage) = table(&[]);
     let base = newest(&storage);
     overwrite(&base, "new", &environment()).unwrap().commit_or_fail().unwrap();
     let reason = conflict(delete(&base, &[1]).commit().unwrap());
@@ -189,7 +150,7 @@ fn a_delete_conflicts_with_the_removal_of_the_file() {
 /// A file that is added again with fewer rows has no new rows.
 #[test]
 fn a_predicate_that_was_read_is_not_changed_by_deletes() {
-    let (_directory, storage) = table();
+    let (_directory, storage) = table(&[]);
     let base = newest(&storage);
     delete(&base, &[1]).commit_or_fail().unwrap();
     let mut reader = append(&base, "new", &environment());
@@ -200,7 +161,7 @@ fn a_predicate_that_was_read_is_not_changed_by_deletes() {
 /// Otherwise the rows of a file that is removed would come back.
 #[test]
 fn a_file_is_removed_or_loses_rows_but_not_both() {
-    let (_directory, storage) = table();
+    let (_directory, storage) = table(&[]);
     let base = newest(&storage);
     let mut transaction = Transaction::overwrite(&base, Operation::new("WRITE"), &environment()).unwrap();
     transaction.delete_rows(file(&base), [1].into_iter().collect());
@@ -210,7 +171,7 @@ fn a_file_is_removed_or_loses_rows_but_not_both() {
 
 #[test]
 fn what_cannot_be_deleted_by_a_vector_is_refused() {
-    let (_directory, storage) = table();
+    let (_directory, storage) = table(&[]);
     let base = newest(&storage);
     let refused = |file: Add, row: u64| {
         let mut transaction = Transaction::new(&base, Operation::new("DELETE"), &environment()).unwrap();
@@ -234,7 +195,7 @@ proptest! {
             1..8,
         ),
     ) {
-        let (_directory, storage) = table();
+        let (_directory, storage) = table(&[]);
         let mut bases = vec![(newest(&storage), BTreeSet::new())];
         for (rows, base) in deletes {
             let (base, deleted) = &bases[base.index(bases.len())];
@@ -252,7 +213,7 @@ proptest! {
                 let snapshot = newest(&storage);
                 let verified = snapshot.verify().unwrap();
                 prop_assert!(verified.is_ok() && verified.file.is_some(), "{:?}", verified);
-                let remaining = (0..ROWS).filter(|id| !all.contains(&(*id as u64))).collect();
+                let remaining: Vec<i64> = (0..ROWS).filter(|id| !all.contains(&(*id as u64))).collect();
                 prop_assert_eq!(ids(&snapshot), remaining);
                 bases.push((snapshot, all));
             }

@@ -161,6 +161,19 @@ impl<'a> Session<'a> {
         stats["numRecords"].as_u64().unwrap()
     }
 
+    /// Chooses one or two rows of a file of `base`, by their positions in it; `None` if there is no file.
+    pub fn some_rows(&self, base: &Snapshot) -> Result<Option<(Add, BTreeSet<u64>)>> {
+        let mut files = live_files(base)?;
+        if files.is_empty() {
+            return Ok(None);
+        }
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        let file = files.swap_remove(self.process.below(files.len() as u64) as usize);
+        let all = self.row_count(&file);
+        let rows = (0..1 + self.process.below(2)).map(|_| self.process.below(all)).collect();
+        Ok(Some((file, rows)))
+    }
+
     /// Writes one or two data files with rows that no other write has, of `class` or of all classes.
     pub fn write_files(&mut self, pending: &PendingWrite, class: Option<i64>) -> Result<Files> {
         let mut files = Files { adds: Vec::new(), rows: BTreeMap::new() };

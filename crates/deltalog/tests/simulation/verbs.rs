@@ -13,6 +13,7 @@ mod read;
 mod redefine;
 mod replace_rows;
 mod set_property;
+mod update_rows;
 
 use crate::session::Session;
 
@@ -29,6 +30,7 @@ pub const WRITER: Role = &[
     (3, progress::append_with_progress),
     (4, delete_rows::delete_rows),
     (3, replace_rows::replace_rows),
+    (3, update_rows::update_rows),
     (1, redefine::redefine),
     (1, set_property::set_property),
     (1, add_column::add_column),

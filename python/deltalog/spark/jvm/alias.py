@@ -37,16 +37,16 @@ def add(jvm: Jvm, session: Any) -> None:
         directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
         jar = directory / "deltalog-alias.jar"
         for created in (directory, jar):  # The JVM deletes them in reverse order when it exits.
-            jvm.root.java.io.File(str(created)).deleteOnExit()
+            jvm.java("java.io.File")(str(created)).deleteOnExit()
         with zipfile.ZipFile(jar, "w") as archive:
             archive.writestr(SERVICE, f"{_ALIAS}\n")
-        driver_loader(jvm.root).addURL(jvm.root.java.io.File(str(jar)).toURI().toURL())
+        driver_loader(jvm.root).addURL(jvm.java("java.io.File")(str(jar)).toURI().toURL())
     jvm.static("DeltaAlias", "enable")
 
 
 def _registered(jvm: Jvm, session: Any) -> str | None:
     """Returns the class that Spark finds for the name, or None."""
-    sources = jvm.root.org.apache.spark.sql.execution.datasources.DataSource
+    sources = jvm.java("org.apache.spark.sql.execution.datasources.DataSource")
     try:
         return str(sources.lookupDataSource(NAME, session.sessionState().conf()).getName())
     except Py4JJavaError as error:

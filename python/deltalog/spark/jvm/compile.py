@@ -25,6 +25,12 @@ _SOURCE_PACKAGE = "io.deltalog.spark"
 PACKAGE = f"{_SOURCE_PACKAGE}.v{re.sub('[^0-9A-Za-z]', '_', __version__)}"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+# Sources that only some Spark releases can compile, and the method that these have, with its class.
+_CATALOG = "org.apache.spark.sql.connector.catalog"
+_NEEDS = {
+    "TableInfoCatalog.java": (f"{_CATALOG}.TableInfo", "constraints"),
+    "TableLikeCatalog.java": (f"{_CATALOG}.TableCatalog", "createTableLike"),
+}
 # The path is the same in every version, so that other versions are detected.
 _MARKER = "META-INF/deltalog-spark-version"
 
@@ -105,7 +111,7 @@ def _compile(jvm: Any, gateway: Any, loader: Any) -> dict[str, bytes]:
     from py4j.protocol import Py4JJavaError
 
     resource = jvm.org.codehaus.commons.compiler.util.resource
-    sources = _sources()
+    sources = {name: text for name, text in _sources().items() if _has(jvm, loader, _NEEDS.get(name))}
     units = gateway.new_array(resource.Resource, len(sources))
     for index, (name, text) in enumerate(sources.items()):
         units[index] = resource.StringResource(name, text)
@@ -118,6 +124,17 @@ def _compile(jvm: Any, gateway: Any, loader: Any) -> dict[str, bytes]:
     except Py4JJavaError as error:
         raise ClassesError(str(error.java_exception.getMessage())) from error
     return {str(entry.getKey()): bytes(entry.getValue()) for entry in compiled.getMap().entrySet()}
+
+
+def _has(jvm: Any, loader: Any, need: tuple[str, str] | None) -> bool:
+    """Returns whether there is a class with the method, or nothing is asked for."""
+    if need is None:
+        return True
+    name, method = need
+    if loader.getResource(f"{name.replace('.', '/')}.class") is None:
+        return False
+    found = jvm.java.lang.Class.forName(name, False, loader).getMethods()
+    return any(candidate.getName() == method for candidate in found)
 
 
 def _sources() -> dict[str, str]:

@@ -6,6 +6,24 @@ from typing import Any
 
 from deltalog.spark.jvm.compile import PACKAGE, driver_loader
 
+_PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+_CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
+
+
+class _Type:
+    """A Java class whose members are looked up once."""
+
+    def __init__(self, java_class: Any) -> None:
+        self._class = java_class
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._class, name)
+        setattr(self, name, member)
+        return member
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._class(*arguments)
+
 
 class Jvm:
     """The JVM of an application, accessed through py4j."""
@@ -13,8 +31,8 @@ class Jvm:
     def __init__(self, gateway: Any) -> None:
         self.gateway = gateway
         self.root = gateway.jvm
-        self._python_utils = self.root.org.apache.spark.api.python.PythonUtils
         # What reflection found: each step of it is a round trip to the JVM.
+        self._types: dict[str, _Type] = {}
         self._classes: dict[str, Any] = {}
         self._constructors: dict[str, Any] = {}
         self._methods: dict[tuple[str, str, int], Any] = {}
@@ -23,11 +41,29 @@ class Jvm:
     def _loader(self) -> Any:
         return driver_loader(self.root)
 
+    def java(self, name: str) -> Any:
+        """Returns a class of the application by its full name, for its static members and its constructor."""
+        if name not in self._types:
+            found = self.root
+            for part in name.split("."):
+                found = getattr(found, part)
+            self._types[name] = _Type(found)
+        return self._types[name]
+
+    @property
+    def functions(self) -> Any:
+        """Spark's functions of columns."""
+        return self.java("org.apache.spark.sql.functions")
+
     def class_of(self, name: str) -> Any:
         """Returns a class of this package by its simple name."""
         if name not in self._classes:
             self._classes[name] = self._loader.loadClass(f"{PACKAGE}.{name}")
         return self._classes[name]
+
+    def has(self, name: str) -> bool:
+        """Returns whether there is a class of this package, because some need a newer Spark."""
+        return self._loader.getResource(f"{PACKAGE.replace('.', '/')}/{name}.class") is not None
 
     def new(self, name: str, *arguments: Any) -> Any:
         """Creates an object of a class of this package."""
@@ -52,32 +88,38 @@ class Jvm:
         raise AttributeError(f"{name} has no static method {method} with {parameters} parameters")
 
     def _array(self, values: Iterable[Any]) -> Any:
-        array = self.root.java.util.ArrayList()
+        array = self.java("java.util.ArrayList")()
         for value in values:
             array.add(value)
         return array.toArray()
 
     def seq(self, items: Iterable[Any]) -> Any:
-        return self._python_utils.toSeq(list(items))
+        return self.java(_PYTHON_UTILS).toSeq(list(items))
 
     def some(self, value: Any) -> Any:
         """Returns a Scala `Option`, which is empty for None."""
-        return self.root.scala.Option.apply(value)
+        return self.java("scala.Option").apply(value)
 
     def scala_map(self, items: Mapping[str, Any]) -> Any:
-        return self._python_utils.toScalaMap(dict(items))
+        return self.java(_PYTHON_UTILS).toScalaMap(dict(items))
 
     def dictionary(self, scala_map: Any) -> dict[str, str]:
         """Converts a Scala map of strings."""
-        return dict(self.root.scala.jdk.javaapi.CollectionConverters.asJava(scala_map))
+        entries = self.java(_CONVERTERS).asJava(scala_map).entrySet().toArray()
+        return {str(entry.getKey()): str(entry.getValue()) for entry in entries}
 
     def sequence(self, scala_seq: Any) -> list[Any]:
-        return list(self.root.scala.jdk.javaapi.CollectionConverters.asJava(scala_seq))
+        """Converts a Scala sequence."""
+        return self.items(self.java(_CONVERTERS).asJava(scala_seq))
+
+    def items(self, java_list: Any) -> list[Any]:
+        """Converts a Java collection. An iterator of py4j would end with an exception of Java, which costs much."""
+        return list(java_list.toArray())
 
     def struct(self, schema_json: str) -> Any:
         """Returns a `StructType` from its JSON form."""
-        return self.root.org.apache.spark.sql.types.DataType.fromJson(schema_json)
+        return self.java("org.apache.spark.sql.types.DataType").fromJson(schema_json)
 
     def singleton(self, name: str) -> Any:
         """Returns a Scala object by its full name."""
-        return self.root.java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None)
+        return self.java("java.lang.Class").forName(f"{name}$").getField("MODULE$").get(None)

@@ -17,9 +17,13 @@ _CLASSES = (
     f"{_DATASOURCES}.InsertIntoHadoopFsRelationCommand",
     f"{_DATASOURCES}.PartitionDirectory",
     f"{_DATASOURCES}.parquet.ParquetFileFormat",
+    f"{_DATASOURCES}.v2.DataSourceV2ScanRelation",
     f"{_DATASOURCES}.v2.V2CommandExec",
     f"{_CATALYST}.analysis.TableOutputResolver",
     f"{_CATALYST}.catalog.CatalogTable",
+    f"{_CATALYST}.parser.SqlBaseLexer",
+    f"{_CATALYST}.parser.UpperCaseCharStream",
+    f"{_CATALYST}.plans.logical.Call",
     f"{_CATALYST}.plans.logical.LocalRelation",
     f"{_CATALYST}.rules.Rule",
     f"{_CATALYST}.types.DataTypeUtils",
@@ -27,10 +31,12 @@ _CLASSES = (
     "org.apache.spark.sql.classic.Dataset",
     "org.apache.spark.sql.classic.ExpressionUtils",
     "org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension",
-    "org.apache.spark.sql.connector.catalog.V1Table",
+    "org.apache.spark.sql.connector.catalog.ProcedureCatalog",
+    "org.apache.spark.sql.connector.catalog.StagingTableCatalog",
+    "org.apache.spark.sql.connector.catalog.SupportsDeleteV2",
+    "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering",
     "org.apache.spark.sql.execution.FileSourceScanExec",
     "org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand",
-    "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand",
 )
 
 

@@ -4,6 +4,7 @@
     options: command, arguments as JSON      →      answer(snapshot, command, arguments)
     value, or the same exception             ←      one row with one text: the value or the error as JSON
 
+The server may execute a command twice. So those that change a table change nothing the second time.
 In a classic session, the same functions are called directly.
 """
 
@@ -13,10 +14,29 @@ from collections.abc import Callable
 from typing import Any
 
 import deltalog.errors
-from deltalog._internal import DeltaError, InvalidArgumentError, Snapshot, __version__
+from deltalog._internal import (
+    AlreadyApplied,
+    DeltaError,
+    InvalidArgumentError,
+    Snapshot,
+    SparkStatement,
+    StatementTask,
+    TableChange,
+    UnsupportedFeatureError,
+    __version__,
+    alter_table,
+    drop_feature,
+)
+from deltalog.commit import commit_arguments
 
 COMMAND = "deltalog.command"
 ARGUMENTS = "deltalog.arguments"
+# What is in the JSON of a column whose values Spark compares or passes on in another way than a classic session does.
+_UNSEEN = {
+    '"__CHAR_VARCHAR_TYPE_STRING": "char': "the type char",
+    '"variant"': "the type variant",
+    '"__COLLATIONS"': "a collation",
+}
 # The only column of an answer.
 ANSWER = "answer"
 _ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
@@ -68,6 +88,66 @@ def _min_max(
     return snapshot.min_max(column, condition, time_zone)
 
 
+def _add_feature(snapshot: Snapshot, feature: str, user_metadata: str | None) -> int:
+    return alter_table(snapshot, TableChange.add_features([feature]), commit_arguments(None, user_metadata))
+
+
+def _drop_feature(snapshot: Snapshot, feature: str, truncate_history: bool, user_metadata: str | None) -> int:
+    return drop_feature(snapshot, feature, truncate_history, commit_arguments(None, user_metadata))
+
+
+def _upgrade_protocol(snapshot: Snapshot, reader: int, writer: int, user_metadata: str | None) -> int:
+    change = TableChange.upgrade_protocol(reader, writer)
+    return alter_table(snapshot, change, commit_arguments(None, user_metadata))
+
+
+def _statement_target(
+    snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
+) -> dict[str, Any]:
+    """Returns what a client needs to know of the table that a statement changes, at a version or the newest one.
+
+    Raises an error if the table cannot be changed by a statement with this name.
+    """
+    if version is not None and version != snapshot.version:
+        snapshot = Snapshot.open(snapshot.uri, version=version)
+    _check_types(snapshot, name)
+    pair = None if app_transaction is None else (app_transaction[0], app_transaction[1])
+    _, applied = StatementTask.begin(snapshot, name, "", pair)
+    begun = SparkStatement.begin(snapshot)
+    generated = [] if isinstance(begun, AlreadyApplied) else begun[1].generated_columns
+    return {
+        "version": snapshot.version,
+        "table_id": snapshot.table_id,
+        "uri": snapshot.uri,
+        "schema": snapshot.schema_json,
+        "generated": [column for column, _ in generated],
+        "tracks_rows": bool(snapshot.row_tracking_columns),
+        "applied": applied is not None,
+    }
+
+
+def _check_types(snapshot: Snapshot, name: str) -> None:
+    """Raises an error for columns that a Python data source does not see as they are."""
+    for field in json.loads(snapshot.schema_json)["fields"]:
+        text = json.dumps(field)
+        found = [what for mark, what in _UNSEEN.items() if mark in text]
+        if found:
+            raise UnsupportedFeatureError(
+                f"{name} under Spark Connect does not support the column {field['name']} of the table {snapshot.uri}, "
+                f"which has {found[0]}: use a classic session"
+            )
+
+
+def _statement_metrics(snapshot: Snapshot, statement_id: str, version: int) -> dict[str, int] | None:
+    """Returns the metrics of the commit of a statement that has read `version`; None if it has committed nothing."""
+    newer = snapshot.version - version
+    for text in snapshot.history_json(newer) if newer > 0 else []:
+        commit = json.loads(text)
+        if commit.get("txnId") == statement_id:
+            return {name: int(value) for name, value in commit["operationMetrics"].items()}
+    return None
+
+
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "version": _version,
     "history": _history,
@@ -75,6 +155,11 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "count": _count,
     "countByPartition": _count_by_partition,
     "minMax": _min_max,
+    "addFeature": _add_feature,
+    "dropFeature": _drop_feature,
+    "upgradeProtocol": _upgrade_protocol,
+    "statementTarget": _statement_target,
+    "statementMetrics": _statement_metrics,
 }
 
 

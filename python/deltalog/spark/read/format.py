@@ -14,16 +14,26 @@ _DIGITS_OF_INTEGERS = 10
 _MOST_DIGITS = 38
 
 
-def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_change_feed: bool = False) -> Any:
-    """Returns the format that reads the files; it is Spark's own class if the table requires nothing else."""
+def file_format(
+    jvm: Jvm,
+    session: Any,
+    snapshot: Snapshot,
+    schema: Any,
+    is_change_feed: bool = False,
+    is_for_statement: bool = False,
+) -> Any:
+    """Returns the format that reads the files; it is Spark's own class if the table requires nothing else.
+
+    For a statement that changes rows, `_metadata` has the number of each file, and any file may have deleted rows.
+    """
     _check_variants(session, snapshot)
     mapping = snapshot.column_mapping_mode
     # Any version of a change data feed may have vectors.
-    has_vectors = is_change_feed or "deletionVectors" in (snapshot.reader_features or ())
+    has_vectors = is_change_feed or is_for_statement or "deletionVectors" in (snapshot.reader_features or ())
     read_as = _read_as(snapshot)
     row_tracking = None if is_change_feed else snapshot.row_tracking_columns
     if mapping == "none" and not has_vectors and not read_as and row_tracking is None:
-        return jvm.root.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat()
+        return jvm.java("org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat")()
     names = (
         None
         if mapping == "none"
@@ -38,6 +48,7 @@ def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_chan
         other_types,
         is_change_feed,
         *(row_tracking or (None, None)),
+        is_for_statement,
     )
 
 

@@ -12,11 +12,14 @@ import logging
 import os
 import tempfile
 import threading
+import uuid
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deltalog._internal import Snapshot, SparkChanges, SparkPlan
+from deltalog._internal import InvalidArgumentError, Snapshot, SparkChanges, SparkPlan
 from deltalog.arguments import ChangeRange
 from deltalog.spark.read import file_errors
 from deltalog.spark.read.table_version import TableVersion
@@ -29,6 +32,7 @@ _log = logging.getLogger("deltalog.spark")
 _failures = itertools.count()
 _lock = threading.Lock()
 _planners: "OrderedDict[str, Planner]" = OrderedDict()
+_needed: "dict[str, Planner]" = {}
 
 
 class Planner:
@@ -75,6 +79,24 @@ class Planner:
             plan.total,
         )
         return plan
+
+
+class StatementPlanner(Planner):
+    """Lists the files of a statement that changes rows: always the same ones, whose numbers the statement knows."""
+
+    def __init__(self, snapshot: Snapshot, plan: SparkPlan) -> None:
+        super().__init__(snapshot)
+        self._plan = plan
+        self._id = str(uuid.uuid4())
+
+    def _parts(self) -> dict[str, Any]:
+        return {**super()._parts(), "statement": self._id}
+
+    def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
+        return None
+
+    def _files(self, filters: str, time_zone: str) -> SparkPlan:
+        return self._plan
 
 
 class ChangesPlanner(Planner):
@@ -142,13 +164,32 @@ def forget() -> None:
         _planners.clear()
 
 
+@contextmanager
+def kept(planner: Planner) -> Iterator[str]:
+    """Keeps a planner that cannot be made again, and yields its key."""
+    key = planner.key
+    with _lock:
+        _needed[key] = planner
+    try:
+        yield key
+    finally:
+        with _lock:
+            del _needed[key]
+
+
 def planner_of(key: str) -> Planner:
     """Returns the planner with this key; creates it again if it was dropped."""
     with _lock:
+        if key in _needed:
+            return _needed[key]
         planner = _planners.get(key)
         if planner is not None:
             _planners.move_to_end(key)
             return planner
+    if "statement" in json.loads(key):
+        raise InvalidArgumentError(
+            "the rows of a statement that changes rows can be read by that statement only"
+        )
     planner = _opened(*parts_of(key))
     register(planner)
     return planner
@@ -161,6 +202,7 @@ def parts_of(key: str) -> tuple[TableVersion, list[int] | None]:
     """
     parts = json.loads(key)
     changes = parts.pop("changes", None)
+    parts.pop("statement", None)
     return TableVersion(**{**parts, "allowed_roots": tuple(parts["allowed_roots"])}), changes
 
 

@@ -10,7 +10,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
-from deltalog.spark.read.planner import ChangesPlanner, Planner, register
+from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
 from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
 
@@ -79,6 +79,44 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
     )
 
 
+def table_state(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
+    """Returns what our catalog shows of a version of a table."""
+    properties = {**snapshot.configuration, "location": path_of(jvm, snapshot.uri)}
+    if snapshot.description is not None:
+        properties["comment"] = snapshot.description
+    return jvm.new(
+        "TableState",
+        snapshot_relation(jvm, session, snapshot, scala_options),
+        jvm.scala_map(properties),
+        jvm.seq(jvm.seq(path) for path in snapshot.clustering_columns()),
+    )
+
+
+def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options, scala_options: Any) -> Any:
+    """Returns a relation of the version that the planner with this key reads, opened with the options of a query."""
+    options.check_read()
+    if options.wants_changes:
+        raise InvalidArgumentError(
+            "a change data feed has versions of its own: use startingVersion and endingVersion instead of a version "
+            f"of the table (table {options.path})"
+        )
+    table, _ = parts_of(key)
+    roots = _roots(jvm, session, options) or table.allowed_roots
+    return snapshot_relation(jvm, session, table._replace(allowed_roots=tuple(roots)).open(), scala_options)
+
+
+def statement_relation(
+    jvm: Jvm, session: Any, snapshot: Snapshot, key: str, statement: str, scala_options: Any
+) -> Any:
+    """Returns a relation of the files that a statement reads to change rows; `key` is that of their planner."""
+    schema = jvm.struct(snapshot.schema_json)
+    partition_schema = jvm.struct(_partition_schema(snapshot))
+    path, label = path_of(jvm, snapshot.uri), f"v{snapshot.version} for {statement}"
+    index = jvm.new("DeltalogFileIndex", path, label, key, partition_schema, key)
+    reader = file_format(jvm, session, snapshot, schema, is_for_statement=True)
+    return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, scala_options, session)
+
+
 def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
     """Raises an error if the schema passed by the caller is not the table's, ignoring nullability and metadata.
 
@@ -139,9 +177,9 @@ def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
 
 def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
     """Parses a timestamp as Spark does. Without a time zone, it is in the session's."""
-    zone = jvm.root.java.time.ZoneId.of(session.sessionState().conf().sessionLocalTimeZone())
-    utf8 = jvm.root.org.apache.spark.unsafe.types.UTF8String.fromString(text)
-    parsed = jvm.root.org.apache.spark.sql.catalyst.util.DateTimeUtils.stringToTimestamp(utf8, zone)
+    zone = jvm.java("java.time.ZoneId").of(session.sessionState().conf().sessionLocalTimeZone())
+    utf8 = jvm.java("org.apache.spark.unsafe.types.UTF8String").fromString(text)
+    parsed = jvm.java("org.apache.spark.sql.catalyst.util.DateTimeUtils").stringToTimestamp(utf8, zone)
     if parsed.isEmpty():
         raise InvalidArgumentError(f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}")
     return milliseconds(int(parsed.get()), round_up=name == "startingTimestamp")

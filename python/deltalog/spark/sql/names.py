@@ -10,7 +10,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
 
 # The second one is the provider in catalogs of the JVM connector.
-_PROVIDERS = ("deltalog", "delta")
+PROVIDERS = ("deltalog", "delta")
 
 
 def is_connect(spark: Any) -> bool:
@@ -44,7 +44,7 @@ def path_of_name(spark: SparkSession, name: str) -> str:
     prefix, separator, rest = name.partition(".")
     if (
         separator
-        and prefix.lower() in _PROVIDERS
+        and prefix.lower() in PROVIDERS
         and rest.startswith("`")
         and rest.endswith("`")
         and "/" in rest
@@ -52,8 +52,12 @@ def path_of_name(spark: SparkSession, name: str) -> str:
         return rest[1:-1].replace("``", "`")
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     about = {row["col_name"]: row["data_type"] for row in rows}
-    if about.get("Provider", "").lower() not in _PROVIDERS:
+    provider = about.get("Provider", "")
+    if about.get("Type") == "VIEW" or not provider:  # Spark says nothing about a temporary view.
         raise InvalidArgumentError(
-            f"{name} is not a Delta table: its provider is {about.get('Provider', 'unknown')}"
+            f"{name} is a view, not a Delta table: pass the name of the table that it reads, or read the view with "
+            f"spark.table({name!r})"
         )
+    if provider.lower() not in PROVIDERS:
+        raise InvalidArgumentError(f"{name} is not a Delta table: its provider is {provider}")
     return str(about["Location"])

@@ -1,35 +1,41 @@
-"""Execution of `CREATE TABLE … USING deltalog`, with and without `AS SELECT`.
+"""Execution of CREATE and REPLACE TABLE, with and without `AS SELECT`, and of `saveAsTable`.
 
-The table is created before its entry in the session catalog.
+The table is created before its entry in the session catalog. Definition and rows are one commit.
 """
 
 import json
 from contextlib import AbstractContextManager
 from typing import Any
 
-from deltalog._internal import AlreadyApplied, Snapshot, SparkWrite
+from deltalog._internal import Snapshot, SparkWrite
 from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import path_of, uri_of
-from deltalog.spark.options import BASE_VERSION, Options
-from deltalog.spark.write import fit, job
+from deltalog.spark.location import path_of, unescaped, uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.read.relation import check_expected_schema
+from deltalog.spark.sql.definition import Definition, defaults_of
+from deltalog.spark.write import job
+from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.outcome import after_commit
 from deltalog.spark.write.record import Record, started
 
-_CATALYST = "org.apache.spark.sql.catalyst"
-# Properties that Spark keeps in the catalog for internal use.
-_CATALOG_PROPERTIES = ("owner", "provider", "location", "transient_lastDdlTime")
 _STATEMENTS = {
-    "InsertIntoHadoopFsRelationCommand": "INSERT with a PARTITION clause",
     "DeleteFromTable": "DELETE",
     "UpdateTable": "UPDATE",
     "MergeIntoTable": "MERGE",
+    "InsertIntoHadoopFsRelationCommand": "INSERT with a PARTITION clause",
     "TruncateTableCommand": "TRUNCATE TABLE",
     "RepairTableCommand": "MSCK REPAIR TABLE",
     "LoadDataCommand": "LOAD DATA",
     "CreateTableLikeCommand": "CREATE TABLE LIKE",
+}
+_MODES = {"create": "error", "replace": "overwrite", "createOrReplace": "overwrite"}
+_OPERATIONS = {
+    "create": "CREATE TABLE",
+    "replace": "REPLACE TABLE",
+    "createOrReplace": "CREATE OR REPLACE TABLE",
 }
 
 
@@ -42,100 +48,179 @@ def describe(statement: Any) -> str:
     return _STATEMENTS.get(name, name)
 
 
-def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
-    """Creates a table with the given columns, or an entry for the existing table at the location."""
-    table = statement.table()
-    catalog = session.sessionState().catalog()
-    if _exists(catalog, table, statement.ignoreIfExists()):
+def create(jvm: Jvm, session: Any, definition: Definition) -> None:
+    """Creates or replaces a table without rows, or creates an entry for the existing table at the location."""
+    entry = _Entry(jvm, session, definition)
+    options = Options(definition.options)
+    options.check_mode("errorifexists")
+    existing = _existing(entry.uri) if definition.mode == "create" else None
+    if existing is not None:
+        if definition.database is None:
+            raise InvalidArgumentError(f"the table {definition.name} already exists")
+        if definition.has_columns:
+            _check_same(jvm, definition, existing)
+        entry.add(None)
         return
-    location, uri = _location(jvm, session, catalog, table)
-    _check(jvm, table)
-    Options.of(jvm, table.storage().properties()).check_mode("errorifexists")
-    existing = _existing(uri)
-    if existing is not None and table.schema().fields():
-        _check_same(jvm, table, existing)
-    version = _create_empty(jvm, session, table, uri) if existing is None else None
-    with _registering(jvm, table, uri, version):
-        _register(jvm, catalog, table, existing or Snapshot.open(uri), location)
+    if not definition.has_columns:
+        raise NotATableError(
+            f"there is no Delta table at {entry.uri}, and CREATE TABLE has no columns to create one"
+        )
+    definition = definition.with_defaults(defaults_of(jvm, session))
+    record = Record.of_session(Options({}), session)
+    pending = _begun(entry.uri, definition.schema_json, definition, record)
+    if pending is None:
+        return
+    outcome = pending.commit(
+        _OPERATIONS[definition.mode],
+        _parameters(definition),
+        job.engine_info(session),
+        user_metadata=record.user_metadata,
+    )
+    entry.add(outcome if isinstance(outcome, int) else None)
 
 
-def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
-    """Executes `CREATE TABLE … AS SELECT`, `saveAsTable` and `writeTo(…).create()`."""
-    table, mode = statement.table(), statement.mode().name()
-    catalog = session.sessionState().catalog()
-    exists = catalog.tableExists(table.identifier())
-    if exists and mode == "Ignore":
-        return
-    if exists and mode == "ErrorIfExists":
-        raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} already exists")
-    definition = catalog.getTableMetadata(table.identifier()) if exists else table
-    _check_provider(jvm, definition)
-    location, uri = _location(jvm, session, catalog, definition)
-    _check(jvm, table)
-    options = Options.of(jvm, table.storage().properties())
+def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, options: Options) -> None:
+    """Creates, replaces or overwrites a table with rows."""
+    entry = _Entry(jvm, session, definition)
+    options = Options({**definition.options, **options.values})
     options.check_write()
-    data = _query(jvm, session, statement)
-    partition_by = jvm.sequence(table.partitionColumnNames())
-    configuration = _configuration(jvm, table)
-    table_options = TableOptions(partition_by or None, configuration, None, _comment(table))
+    if definition.mode != "overwrite" or _existing(entry.uri) is None:
+        definition = definition.with_defaults(defaults_of(jvm, session))
     record = Record.of_session(options, session)
-    pending = job.begin(jvm, session, data, uri, mode, table_options, options, record)
+    begin = _begin_overwrite if definition.mode == "overwrite" else _begin_definition
+    pending = begin(jvm, session, definition, entry, data, options, record)
     version = None
     if pending is not None:
-        operation = "WRITE" if exists else "CREATE TABLE AS SELECT"
-        parameters = _parameters(table, partition_by, configuration, mode)
-        version = job.run(jvm, session, data, pending, uri, options, operation, parameters, record)
-    if not exists:
-        with _registering(jvm, table, uri, version):
-            _register(jvm, catalog, table, Snapshot.open(uri), location)
-
-
-def _registering(jvm: Jvm, table: Any, uri: str, version: int | None) -> AbstractContextManager[None]:
-    """Makes the error of a failure to create the catalog entry state that `version` was committed."""
-    name = table.identifier()
-    step = f"registering the table {name.unquotedString()} in the session catalog"
-    location = path_of(jvm, uri).replace("\\", "\\\\").replace("'", "\\'")
-    hint = f"register it with CREATE TABLE {name.quotedString()} USING deltalog LOCATION '{location}'"
-    return after_commit(uri, version, step, hint)
-
-
-def _check_provider(jvm: Jvm, definition: Any) -> None:
-    """Raises an error if the existing table has another format, because its directory must not get a log."""
-    if not jvm.static("TableDefinition", "isOurs", definition):
-        provider = definition.provider().get() if definition.provider().isDefined() else "unknown"
-        name = definition.identifier().unquotedString()
-        raise InvalidArgumentError(
-            f"the table {name} has the format {provider}, which deltalog does not overwrite: drop it first, or write "
-            "to another name"
+        operation = "WRITE"
+        if definition.mode != "overwrite" or not entry.exists:
+            operation = f"{_OPERATIONS.get(definition.mode, 'CREATE TABLE')} AS SELECT"
+        version = job.run(
+            jvm, session, data, pending, entry.uri, options, operation, _parameters(definition), record
         )
+    entry.add(version, options)
 
 
-def _query(jvm: Jvm, session: Any, statement: Any) -> Any:
-    data = fit.dataset(jvm, session, statement.query())
-    return data.toDF(jvm.seq(jvm.sequence(statement.outputColumnNames())))
+def _begin_overwrite(
+    jvm: Jvm,
+    session: Any,
+    definition: Definition,
+    entry: "_Entry",
+    data: Any,
+    options: Options,
+    record: Record,
+) -> SparkWrite | None:
+    if definition.cluster_by is not None:
+        raise InvalidArgumentError(
+            "clusterBy cannot be used with saveAsTable in the mode overwrite, which keeps the clustering of a table: "
+            "use writeTo(…).clusterBy(…).createOrReplace(), or ALTER TABLE … CLUSTER BY"
+        )
+    return job.begin(jvm, session, data, entry.uri, "Overwrite", _table_options(definition), options, record)
 
 
-def _exists(catalog: Any, table: Any, ignore: bool) -> bool:
-    """Returns whether the catalog has the table; raises an error if it does, unless `ignore` is set."""
-    if not catalog.tableExists(table.identifier()):
-        return False
-    if ignore:
-        return True
-    raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} already exists")
+def _begin_definition(
+    jvm: Jvm,
+    session: Any,
+    definition: Definition,
+    entry: "_Entry",
+    data: Any,
+    options: Options,
+    record: Record,
+) -> SparkWrite | None:
+    mode = _MODES[definition.mode]
+    options.check_mode("overwrite" if mode == "overwrite" else "errorifexists")
+    base = None
+    if mode == "overwrite":
+        roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
+        requested = options.base_version is not None
+        base = (
+            requested_base(options, entry.uri, roots) if requested else base_of(jvm, data, entry.uri, roots)
+        )
+    pending = _begun(entry.uri, schema.of_data(definition.schema_json), definition, record, base)
+    if pending is None:
+        record.finish(session)
+    return pending
 
 
-def _location(jvm: Jvm, session: Any, catalog: Any, table: Any) -> tuple[Any, str]:
-    """Returns the location as a URI of Spark's catalog and as a URL of the core."""
-    given = table.storage().locationUri()
-    location = given.get() if given.isDefined() else catalog.defaultTablePath(table.identifier())
-    return location, uri_of(jvm, session, jvm.root.org.apache.hadoop.fs.Path(location).toString())
+def _begun(
+    uri: str, schema_json: str, definition: Definition, record: Record, base: Snapshot | None = None
+) -> SparkWrite | None:
+    begun = SparkWrite.define(
+        uri,
+        schema_json,
+        _MODES[definition.mode],
+        _table_options(definition),
+        definition.clustering,
+        base,
+        record.app_transaction,
+    )
+    return started(begun, uri)
 
 
-def _check(jvm: Jvm, table: Any) -> None:
-    if table.bucketSpec().isDefined():
-        raise InvalidArgumentError("a Delta table cannot be bucketed: omit CLUSTERED BY … INTO … BUCKETS")
-    if "clusteringColumns" in jvm.dictionary(table.properties()):
-        raise InvalidArgumentError("CLUSTER BY is not supported yet by deltalog")
+class _Entry:
+    """The entry of a table in the session catalog. A table that is named by its path has none."""
+
+    def __init__(self, jvm: Jvm, session: Any, definition: Definition) -> None:
+        self._jvm = jvm
+        self._definition = definition
+        self._catalog = session.sessionState().catalog()
+        self.exists = False
+        location = definition.location
+        if definition.database is not None:
+            database, catalog = jvm.some(definition.database), jvm.some("spark_catalog")
+            self._identifier = jvm.java("org.apache.spark.sql.catalyst.TableIdentifier")(
+                definition.name, database, catalog
+            )
+            self.exists = bool(self._catalog.tableExists(self._identifier))
+            if self.exists:
+                refuse_format(jvm, session, self._identifier)
+                found = self._catalog.getTableMetadata(self._identifier).storage().locationUri().get()
+                location = jvm.java("org.apache.hadoop.fs.Path")(found).toString()
+                self._check_location(session, str(location))
+            elif location is None:
+                default = self._catalog.defaultTablePath(self._identifier)
+                location = jvm.java("org.apache.hadoop.fs.Path")(default).toString()
+        self.uri = uri_of(jvm, session, str(location))
+
+    def _check_location(self, session: Any, location: str) -> None:
+        """Raises an error if the statement names another location than the entry, which keeps its own."""
+        given = self._definition.location
+        if given is None:
+            return
+        wanted, known = (uri_of(self._jvm, session, path) for path in (str(given), location))
+        if unescaped(wanted).rstrip("/") != unescaped(known).rstrip("/"):
+            raise InvalidArgumentError(
+                f"the table {self._identifier.unquotedString()} is at {known}, not at {wanted}: leave the location out "
+                "to replace it there, or drop the table first"
+            )
+
+    def add(self, version: int | None, options: Options | None = None) -> None:
+        """Creates the entry, after `version` was committed. Does nothing if it exists."""
+        if self._definition.database is None or self.exists:
+            return
+        kept = self._definition.options
+        if options is not None and "allowedroots" in options.values:
+            kept = {**kept, "allowedRoots": options.values["allowedroots"]}
+        with self._registering(version):
+            _register(self._jvm, self._catalog, self._identifier, self._definition, self.uri, kept)
+
+    def _registering(self, version: int | None) -> AbstractContextManager[None]:
+        """Makes the error of a failure to create the entry state that `version` was committed."""
+        name = self._identifier
+        step = f"registering the table {name.unquotedString()} in the session catalog"
+        location = path_of(self._jvm, self.uri).replace("\\", "\\\\").replace("'", "\\'")
+        hint = f"register it with CREATE TABLE {name.quotedString()} USING deltalog LOCATION '{location}'"
+        return after_commit(self.uri, version, step, hint)
+
+
+def refuse_format(jvm: Jvm, session: Any, identifier: Any) -> None:
+    """Raises an error if the existing table has another format, because its directory must not get a log."""
+    definition = session.sessionState().catalog().getTableMetadata(identifier)
+    if not jvm.static("CatalogEntries", "isEntry", definition):
+        provider = definition.provider().get() if definition.provider().isDefined() else "unknown"
+        raise InvalidArgumentError(
+            f"the table {definition.identifier().unquotedString()} has the format {provider}, which deltalog does not "
+            "overwrite: drop it first, or write to another name"
+        )
 
 
 def _existing(uri: str) -> Snapshot | None:
@@ -145,96 +230,50 @@ def _existing(uri: str) -> Snapshot | None:
         return None
 
 
-def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
-    """Creates a table without rows; returns its version."""
-    if not table.schema().fields():
-        raise NotATableError(
-            f"there is no Delta table at {uri}, and CREATE TABLE has no columns to create one"
-        )
-    partition_by = jvm.sequence(table.partitionColumnNames())
-    configuration = _configuration(jvm, table)
-    schema_json = schema.of_definition(table.schema().json())
-    record = Record.of_session(Options({}), session)
-    begun = SparkWrite.begin(
-        uri,
-        schema_json,
-        "errorifexists",
-        TableOptions(partition_by or None, configuration, None, _comment(table)),
-    )
-    pending = started(begun, uri)
-    if pending is None:
-        return None
-    parameters = _parameters(table, partition_by, configuration, None)
-    outcome = pending.commit(
-        "CREATE TABLE", parameters, job.engine_info(session), user_metadata=record.user_metadata
-    )
-    return None if isinstance(outcome, AlreadyApplied) else outcome
+def _table_options(definition: Definition) -> TableOptions:
+    return TableOptions(definition.partition_by or None, definition.configuration, None, definition.comment)
 
 
-def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:
+def _check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
     """Raises an error if CREATE TABLE does not describe the existing Delta table."""
-    from deltalog.spark.read.relation import check_expected_schema
-
-    check_expected_schema(existing, table.schema())
-    given = jvm.sequence(table.partitionColumnNames())
-    if given != list(existing.partition_columns):
+    check_expected_schema(existing, jvm.struct(definition.schema_json))
+    if definition.partition_by != list(existing.partition_columns):
         raise InvalidArgumentError(
             f"the Delta table {existing.uri} is partitioned by ({', '.join(existing.partition_columns)}), "
-            f"not by ({', '.join(given)})"
+            f"not by ({', '.join(definition.partition_by)})"
         )
-    for name, value in _configuration(jvm, table).items():
+    for name, value in definition.configuration.items():
         if existing.configuration.get(name) != value:
             raise InvalidArgumentError(
                 f"the Delta table {existing.uri} does not have the property {name}={value} of CREATE TABLE"
             )
 
 
-def _register(jvm: Jvm, catalog: Any, table: Any, snapshot: Snapshot, location: Any) -> None:
-    """Creates the catalog entry.
-
-    It has columns, which listings show, but no statistics and no partitions, which are in the log.
-    """
-    partitions = list(snapshot.partition_columns)
-    names = schema.field_names(snapshot.schema_json)
-    if names[len(names) - len(partitions) :] != partitions:
-        partitions = []  # Spark's catalog requires partition columns to come last.
-    # The base belongs to this write, but Spark passes the options in the catalog to later ones.
-    options = jvm.dictionary(table.storage().properties())
-    kept = {name: value for name, value in options.items() if name.lower() != BASE_VERSION.lower()}
-    changed = {"locationUri": jvm.some(location), "properties": jvm.scala_map(kept)}
-    storage = jvm.static("CaseClass", "with", table.storage(), changed)
-    changes = {
-        "storage": storage,
-        "schema": jvm.struct(snapshot.schema_json),
-        "partitionColumnNames": jvm.seq(partitions),
-        "tracksPartitionsInCatalog": False,
-    }
-    catalog.createTable(jvm.static("CaseClass", "with", table, changes), False, False)
+def _register(
+    jvm: Jvm, catalog: Any, identifier: Any, definition: Definition, uri: str, options: dict[str, str]
+) -> None:
+    """Creates the catalog entry, which has neither columns nor properties, because they are in the log."""
+    location = jvm.java("org.apache.hadoop.fs.Path")(path_of(jvm, uri)).toUri()
+    entry = jvm.static(
+        "CatalogEntries",
+        "create",
+        identifier,
+        definition.is_managed,
+        location,
+        definition.provider,
+        jvm.scala_map(options),
+    )
+    catalog.createTable(entry, False, False)
 
 
-def _configuration(jvm: Jvm, table: Any) -> dict[str, str]:
-    properties = jvm.dictionary(table.properties())
-    return {
-        name: value
-        for name, value in properties.items()
-        if name not in _CATALOG_PROPERTIES and not name.startswith("option.")
-    }
-
-
-def _comment(table: Any) -> str | None:
-    return table.comment().get() if table.comment().isDefined() else None
-
-
-def _parameters(
-    table: Any, partition_by: list[str], configuration: dict[str, str], mode: str | None
-) -> dict[str, str]:
-    managed = "true" if table.tableType().name() == "MANAGED" else "false"
+def _parameters(definition: Definition) -> dict[str, str]:
     parameters = {
-        "isManaged": managed,
-        "partitionBy": json.dumps(partition_by),
-        "properties": json.dumps(configuration),
+        "isManaged": "true" if definition.is_managed else "false",
+        "partitionBy": json.dumps(definition.partition_by),
+        "properties": json.dumps(definition.configuration),
     }
-    if mode is not None:
-        parameters["mode"] = mode
-    comment = _comment(table)
-    return parameters if comment is None else {**parameters, "description": comment}
+    if definition.clustering is not None:
+        parameters["clusterBy"] = json.dumps([".".join(path) for path in definition.cluster_by or []])
+    if definition.mode == "overwrite":
+        parameters["mode"] = "Overwrite"
+    return parameters if definition.comment is None else {**parameters, "description": definition.comment}

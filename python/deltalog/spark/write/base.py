@@ -14,6 +14,7 @@ commits between the two would be lost.
 """
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkWrite, TableReplacedError
@@ -49,7 +50,17 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
 
 def base_of(jvm: Jvm, data: Any, uri: str, allowed_roots: list[str]) -> Snapshot | None:
     """Returns the oldest version of the table `uri` in the plan of `data`; None if the plan has none."""
-    sources = map(parts_of, jvm.static("SourceVersions", "of", data.queryExecution().analyzed()))
+    return base_in(jvm, data.queryExecution().analyzed(), uri, allowed_roots)
+
+
+def base_in(jvm: Jvm, plan: Any, uri: str, allowed_roots: list[str]) -> Snapshot | None:
+    """Returns the oldest version of the table `uri` in a plan; None if it has none."""
+    return base_among(jvm.static("SourceVersions", "of", plan), uri, allowed_roots)
+
+
+def base_among(keys: Iterable[str], uri: str, allowed_roots: list[str]) -> Snapshot | None:
+    """Returns the oldest version of the table `uri` among those that the planners with these keys read."""
+    sources = map(parts_of, keys)
     read = [table for table, changes in sources if changes is None and _place(table.uri) == _place(uri)]
     if not read:
         return None

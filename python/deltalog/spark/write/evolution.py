@@ -1,4 +1,4 @@
-"""Whether a write changes the schema of the table.
+"""Whether a write changes the schema of the table, and how a MERGE does.
 
 | option | session setting | what it does |
 | --- | --- | --- |
@@ -7,14 +7,17 @@
 
 Names and precedence are those of the JVM connector. Unlike there, `overwriteSchema` without `partitionBy` keeps the
 partition columns: an overwrite should not lose them unnoticed. A Python data source does not see the session's
-settings.
+settings. The setting goes for MERGE as well, as `MERGE WITH SCHEMA EVOLUTION` does for one statement; which columns a
+MERGE adds is in `MergeEvolution.java`.
 """
 
+import json
 from typing import Any
 
+from deltalog._internal import AlreadyApplied, Snapshot, SparkStatement
 from deltalog.spark.options import Options
 
-_AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
+AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 def schema_mode(options: Options, session: Any) -> str | None:
@@ -23,6 +26,21 @@ def schema_mode(options: Options, session: Any) -> str | None:
         return "overwrite"
     merges = options.is_true("mergeSchema")
     if merges is None and session is not None:
-        setting = session.conf().getOption(_AUTO_MERGE)
-        merges = bool(setting.isDefined()) and str(setting.get()).strip().lower() == "true"
+        merges = merges_by_default(session)
     return "merge" if merges else None
+
+
+def merges_by_default(session: Any) -> bool:
+    """Returns whether the setting of the session (of the JVM) says that writes add columns."""
+    setting = session.conf().getOption(AUTO_MERGE)
+    return bool(setting.isDefined()) and str(setting.get()).strip().lower() == "true"
+
+
+def changed_columns(base: Snapshot, data_schema: str) -> str:
+    """Returns the columns that merging data of a schema adds to the table or changes, as the JSON of a schema."""
+    begun = SparkStatement.begin(base, data_schema=data_schema)
+    write = None if isinstance(begun, AlreadyApplied) else begun[1]
+    evolved = json.loads((write and write.table_schema_json) or base.schema_json)
+    known = {field["name"]: field["type"] for field in json.loads(base.schema_json)["fields"]}
+    changed = [field for field in evolved["fields"] if known.get(field["name"]) != field["type"]]
+    return json.dumps({**evolved, "fields": changed})

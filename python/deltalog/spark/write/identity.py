@@ -29,8 +29,8 @@ def with_numbers(jvm: Jvm, data: Any, counted: Counted) -> Any:
     """Returns `data`, which has the table's columns, with the values of the columns to be counted."""
     if not counted:
         return data
-    functions = jvm.root.org.apache.spark.sql.functions
-    long = jvm.root.java.lang.Long
+    functions = jvm.functions
+    long = jvm.java("java.lang.Long")
     columns = []
     for name in data.columns():
         if name.lower() in counted:

@@ -20,7 +20,7 @@ from deltalog.spark.options import Options
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 _AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 _log = logging.getLogger("deltalog.spark")
 
@@ -45,11 +45,24 @@ class Record(NamedTuple):
         """Returns what the options of a write say, else the settings of the session (of the JVM)."""
         record = cls.of_options(options)
         if record.user_metadata is None:
-            record = record._replace(user_metadata=_setting(session, _USER_METADATA))
+            record = record._replace(user_metadata=_setting(session, USER_METADATA))
         if record.app_transaction is None:
             pair = _pair(_setting(session, _APP_ID), _setting(session, _VERSION), (_APP_ID, _VERSION))
             record = record._replace(app_transaction=pair, is_version_of_session=pair is not None)
         return record
+
+    @classmethod
+    def of_client(cls, spark: Any) -> "Record":
+        """Returns what the settings of a Connect session say."""
+        app_id, version = (spark.conf.get(name, None) for name in (_APP_ID, _VERSION))
+        pair = _pair(app_id, version, (_APP_ID, _VERSION))
+        return cls(pair, spark.conf.get(USER_METADATA, None), pair is not None)
+
+    def forget(self, spark: Any) -> None:
+        """Forgets the version that a Connect session had for one write, if the session asks for that."""
+        resets = str(spark.conf.get(_AUTO_RESET, "false")).strip().lower() == "true"
+        if self.is_version_of_session and resets:
+            spark.conf.unset(_VERSION)
 
     def finish(self, session: Any) -> None:
         """Forgets the version that the session had for one write, if the session asks for that."""
@@ -97,3 +110,8 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
     if number is None or not -(2**63) <= number < 2**63:
         raise InvalidArgumentError(f"{names[1]} must be a whole number of 64 bits, not {version!r}")
     return app_id, number
+
+
+def change_metadata(session: Any) -> str | None:
+    """Returns the user's text for a change of a table, which is no write of an application."""
+    return Record.of_session(Options({}), session).user_metadata

@@ -63,13 +63,19 @@ def optional(table_schema_json: str, missing: set[str]) -> str:
     return json.dumps(schema)
 
 
-def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
-    """Returns `data`, which has the table's columns, with the missing columns computed and all rows checked."""
+def enforced(
+    jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str], is_written: Any | None = None
+) -> Any:
+    """Returns `data`, which has the table's columns, with the missing columns computed and all rows checked.
+
+    With the condition `is_written`, only rows for which it is true are computed and checked. Further columns stay as
+    they are.
+    """
     # Generated columns are computed from values as they are stored, and may be partition columns themselves.
     data = _as_stored(jvm, data, pending)
     if missing:
-        data = _as_stored(jvm, _computed(jvm, data, pending, missing), pending)
-    functions = jvm.root.org.apache.spark.sql.functions
+        data = _as_stored(jvm, _computed(jvm, data, pending, missing, is_written), pending)
+    functions = jvm.functions
     rules = [
         (f"the constraint '{name}' ({sql}) is not met", functions.expr(sql)) for name, sql in pending.checks
     ]
@@ -88,6 +94,8 @@ def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any
     for rule, condition in rules:
         # NULL does not meet a constraint.
         met = functions.coalesce(jvm.seq([condition, functions.lit(False)]))
+        if is_written is not None:
+            met = functions.when(is_written, met).otherwise(functions.lit(True))
         refusal = functions.raise_error(_refusal(jvm, data, rule, condition)).cast(carrier.dataType())
         checked = functions.when(met, checked).otherwise(refusal)
     columns = [
@@ -97,8 +105,8 @@ def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any
     return data.select(jvm.seq(columns))
 
 
-def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
-    functions = jvm.root.org.apache.spark.sql.functions
+def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str], is_written: Any | None) -> Any:
+    functions = jvm.functions
     types = _types(data)
     expressions = {column.lower(): sql for column, sql in pending.generated_columns}
     not_null = _required(pending)
@@ -113,6 +121,8 @@ def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> An
             text = f"{_REFUSAL}the generated column '{name}' is NOT NULL, and its expression is NULL"
             refusal = functions.raise_error(functions.lit(text)).cast(types[key])
             value = functions.when(value.isNotNull(), value).otherwise(refusal)
+        if is_written is not None:
+            value = functions.when(is_written, value).otherwise(functions.col(quoted(name)))
         columns.append(value.alias(name))
     return data.select(jvm.seq(columns))
 
@@ -124,7 +134,7 @@ def _as_stored(jvm: Jvm, data: Any, pending: SparkWrite) -> Any:
     partitions = {name.lower() for name in pending.partition_columns}
     if not partitions or not (pending.checks or pending.generated_columns):
         return data
-    functions = jvm.root.org.apache.spark.sql.functions
+    functions = jvm.functions
     columns = []
     for field in data.schema().fields():
         column = functions.col(quoted(field.name()))
@@ -146,7 +156,7 @@ def _types(data: Any) -> dict[str, Any]:
 
 def _refusal(jvm: Jvm, data: Any, rule: str, condition: Any) -> Any:
     """Returns the text of the error, with the values of the columns that the condition reads."""
-    functions = jvm.root.org.apache.spark.sql.functions
+    functions = jvm.functions
     plan = data.select(jvm.seq([condition])).queryExecution().analyzed()
     read = {attribute.name() for attribute in jvm.sequence(plan.references().toSeq())}
     parts = [functions.lit(_REFUSAL + rule)]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{described, name_of};
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_fields, position, split};
+use crate::constraints::LENGTH_TYPE;
 use crate::definition::{MAX_COLUMN_ID, check_names, last_column_id};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
@@ -121,12 +122,18 @@ fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
     let of_one = StructType::try_new(vec![field.clone()])?;
     let mut unknown = None;
     of_one.any_field(&mut |field| {
-        unknown = field.metadata.entries().into_iter().map(|(key, _)| key).find(|key| key != COMMENT);
+        unknown = field
+            .metadata
+            .entries()
+            .into_iter()
+            .map(|(key, _)| key)
+            .find(|key| ![COMMENT, LENGTH_TYPE].contains(&key.as_str()));
         unknown.is_some()
     });
     if let Some(key) = unknown {
         return Err(Error::invalid_argument(format!(
-            "the new column '{name}' has the metadata '{key}', and a new column may only have a comment"
+            "the new column '{name}' has the metadata '{key}', and a new column may only have a comment and a \
+             length"
         ))
         .with_hint("leave it out"));
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::lenient::null_as_default;
-use super::{PartitionValues, Tags};
+use super::{Add, PartitionValues, Tags};
 
 /// A change data file: the rows that a version changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,4 +22,22 @@ pub struct AddCdcFile {
     /// Free-form metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Tags>,
+}
+
+impl AddCdcFile {
+    /// The directory of change data files in a table's root.
+    pub const DIRECTORY: &str = "_change_data";
+}
+
+impl From<Add> for AddCdcFile {
+    /// Describes a file that was written like a data file.
+    fn from(file: Add) -> Self {
+        Self {
+            path: file.path,
+            partition_values: file.partition_values,
+            size: file.size,
+            data_change: false,
+            tags: None,
+        }
+    }
 }

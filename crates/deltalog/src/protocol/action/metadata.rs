@@ -62,6 +62,11 @@ impl Metadata {
         self.property(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
 
+    /// Returns whether the table has a change data feed. (PROTOCOL, "Change Data Files".)
+    pub fn has_change_feed(&self) -> bool {
+        self.is_enabled("delta.enableChangeDataFeed")
+    }
+
     /// Returns whether the table's checkpoint policy asks for V2 checkpoints.
     pub fn wants_v2_checkpoints(&self) -> bool {
         self.property("delta.checkpointPolicy").is_some_and(|policy| policy.trim().eq_ignore_ascii_case("v2"))

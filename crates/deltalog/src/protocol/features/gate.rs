@@ -44,8 +44,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints of all allowed forms are written, and no multi-part ones.
         TableFeature::V2Checkpoint => Support::Full,
-        // Files are only written or removed whole, together with their vectors. No row is updated, so there
-        // is no change data file to write.
+        // Files are removed whole or get vectors, and new files have new rows. A statement whose changes do not follow
+        // from that writes change data files (`dml::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,

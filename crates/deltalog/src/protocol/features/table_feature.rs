@@ -198,7 +198,7 @@ impl TableFeature {
             Self::CheckConstraints => {
                 Ok(metadata.configuration.keys().any(|key| key.starts_with("delta.constraints.")))
             }
-            Self::ChangeDataFeed => Ok(metadata.is_enabled("delta.enableChangeDataFeed")),
+            Self::ChangeDataFeed => Ok(metadata.has_change_feed()),
             Self::GeneratedColumns => field_has(|key| key == "delta.generationExpression"),
             Self::ColumnMapping => Ok(metadata
                 .property("delta.columnMapping.mode")

@@ -45,6 +45,27 @@ impl Protocol {
         }
     }
 
+    /// Returns the protocol with at least the versions `reader` and `writer`, in which all features of these versions
+    /// are supported.
+    ///
+    /// The versions with feature lists imply no feature, so that they change nothing. A protocol with feature lists
+    /// keeps its versions and lists what the versions imply. Writers from version 5 on need reader version 2.
+    #[must_use]
+    pub fn upgraded(&self, reader: i32, writer: i32) -> Self {
+        let writer = if writer >= WRITER_VERSION { 1 } else { writer };
+        let reader = if reader >= READER_VERSION { 1 } else { reader };
+        let least = if writer >= MAPPING_WRITER_VERSION { reader.max(2) } else { reader };
+        let asked = Self { min_reader_version: least, min_writer_version: writer, ..Self::default() };
+        if self.min_writer_version >= WRITER_VERSION {
+            return self.supporting(&asked.writer_features());
+        }
+        Self {
+            min_reader_version: self.min_reader_version.max(least),
+            min_writer_version: self.min_writer_version.max(writer),
+            ..self.clone()
+        }
+    }
+
     /// Returns the lowest protocol that supports what this one supports, except `feature`.
     #[must_use]
     pub fn without(&self, feature: &TableFeature) -> Self {
@@ -73,6 +94,9 @@ impl Protocol {
         })
     }
 }
+
+/// The first writer version that implies column mapping, which readers must know as well.
+const MAPPING_WRITER_VERSION: i32 = 5;
 
 fn names(features: &[TableFeature]) -> Vec<String> {
     features.iter().map(|feature| feature.name().to_owned()).collect()
@@ -122,6 +146,28 @@ mod tests {
                 assert_eq!(to.supporting(std::slice::from_ref(&feature)), to);
             }
         }
+    }
+
+    #[test]
+    fn versions_bring_the_features_that_they_imply_and_lower_nothing() {
+        for from in protocols() {
+            for (reader, writer) in (1..=3).flat_map(|reader| (1..=7).map(move |writer| (reader, writer))) {
+                let to = from.upgraded(reader, writer);
+                to.validate().unwrap();
+                assert!(to.min_reader_version >= from.min_reader_version);
+                assert!(to.min_writer_version >= from.min_writer_version);
+                let implied = legacy(reader.min(2), if writer == 7 { 1 } else { writer });
+                for feature in implied.writer_features() {
+                    assert!(to.supports(&feature), "{from:?} to {reader}, {writer}: {feature}");
+                }
+                assert!(from.writer_features().iter().all(|old| to.writer_features().contains(old)));
+                assert_eq!(to.upgraded(reader, writer), to);
+            }
+        }
+        assert_eq!(legacy(1, 2).upgraded(1, 4), legacy(1, 4));
+        assert_eq!(legacy(1, 2).upgraded(1, 6), legacy(2, 6));
+        assert_eq!(legacy(1, 2).upgraded(3, 7), legacy(1, 2));
+        assert_eq!(legacy(1, 5).upgraded(1, 1), legacy(1, 5));
     }
 
     #[test]

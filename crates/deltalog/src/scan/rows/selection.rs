@@ -15,6 +15,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::BooleanBufferBuilder;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
@@ -30,7 +31,7 @@ const BITS_OF_A_RUN: u64 = 256;
 /// The rows of a data file to read.
 ///
 /// The variants are exhaustive: a reader that ignored a new one would return wrong rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum FileRows {
     /// Every row.
     #[default]
@@ -45,6 +46,8 @@ pub enum FileRows {
         /// Excludes rows again.
         not_by: Option<DeletionVectorDescriptor>,
     },
+    /// Rows that a statement has chosen by their positions.
+    Chosen(Arc<DeletionVector>),
 }
 
 /// The rows of a logical file.
@@ -59,7 +62,7 @@ impl From<Option<DeletionVectorDescriptor>> for FileRows {
 pub(super) enum SelectedRows {
     All,
     Without(DeletionVector),
-    Only(DeletionVector),
+    Only(Arc<DeletionVector>),
 }
 
 impl SelectedRows {
@@ -72,9 +75,13 @@ impl SelectedRows {
         Ok(match rows {
             FileRows::All => Self::All,
             FileRows::Live(descriptor) => Self::Without(read(descriptor)?),
-            FileRows::Between { named_by, not_by: None } => Self::Only(read(named_by)?),
+            FileRows::Between { named_by, not_by: None } => Self::Only(Arc::new(read(named_by)?)),
             FileRows::Between { named_by, not_by: Some(not_by) } => {
-                Self::Only(DeletionVector::from(read(named_by)?.bitmap() - read(not_by)?.bitmap()))
+                Self::Only(Arc::new(DeletionVector::from(read(named_by)?.bitmap() - read(not_by)?.bitmap())))
+            }
+            FileRows::Chosen(rows) => {
+                rows.ensure_within(file_rows)?;
+                Self::Only(Arc::clone(rows))
             }
         })
     }
@@ -114,7 +121,7 @@ impl SelectedRows {
         let (vector, names_wanted) = match self {
             Self::All => return Ok(None),
             Self::Without(vector) => (vector, false),
-            Self::Only(vector) => (vector, true),
+            Self::Only(vector) => (vector.as_ref(), true),
         };
         let rows = groups.iter().map(|group| group.end - group.start).sum::<u64>();
         let runs = groups.iter().map(|group| vector.ranges(group.clone()).count() as u64).sum::<u64>();

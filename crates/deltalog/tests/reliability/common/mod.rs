@@ -2,6 +2,7 @@
 //! written line by line.
 
 pub mod forms;
+pub mod ids;
 pub mod oracle;
 pub mod warnings;
 
@@ -46,6 +47,11 @@ pub fn empty() -> (FaultyStore, Storage) {
 /// Returns the table in `store`.
 pub fn storage_in(store: &FaultyStore) -> Storage {
     Storage::with_store(Url::parse("memory:///t").unwrap(), store.connect()).unwrap()
+}
+
+/// Opens the newest version.
+pub fn newest(storage: &Storage) -> Snapshot {
+    Snapshot::open(storage, None).unwrap()
 }
 
 /// Returns a schema with one column, `id: long`.

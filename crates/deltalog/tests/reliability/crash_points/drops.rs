@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use arrow::array::{AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::array::{Int64Array, RecordBatch};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::{
     CreationMode, Environment, ErrorKind, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot,
-    Storage, TableDefinition, TableScan, WriteRequest, drop_feature,
+    Storage, TableDefinition, WriteRequest, drop_feature,
 };
 use uuid::Uuid;
 
 use super::{Failure, check_versions, other_ids, readable};
+use crate::common::ids::ids;
 use crate::common::store::{Crash, FaultyStore, Op};
 use crate::common::{empty, schema, storage_in};
 
@@ -54,15 +54,6 @@ fn table_with_deleted_rows() -> (FaultyStore, Storage) {
 fn two_days_later() -> Environment {
     let now_ms = || chrono::Utc::now().timestamp_millis() + 2 * 24 * 3_600_000;
     Environment::new(now_ms, Uuid::new_v4).with_sleep(|_| {})
-}
-
-fn ids(snapshot: &Snapshot) -> Vec<i64> {
-    let mut found = Vec::new();
-    for batch in TableScan::new(snapshot).read().unwrap() {
-        found.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values());
-    }
-    found.sort_unstable();
-    found
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::dml::{
+    Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, merge, update,
+};
 use deltalog::{
     CreationMode, Environment, Operation, PendingWrite, PrimitiveType, ReplaceWhere, Result, SaveMode,
     SchemaMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest,
@@ -98,4 +101,69 @@ fn an_append_that_merges_the_schema_is_atomic() {
     let (_, storage) = prepare();
     append(&storage).unwrap();
     assert_eq!(Snapshot::open(&storage, None).unwrap().schema().fields().len(), 2);
+}
+
+/// Carries out `statement`, which has something to do, on tables that copy rows and on tables that delete them by
+/// vectors, with a change data feed. One file goes as a whole, of the other one some rows do.
+fn statement_is_atomic(statement: impl Fn(&Snapshot, Request) -> Result<RowChangeOutcome>) {
+    let run = |storage: &Storage| {
+        let done = statement(&Snapshot::open(storage, None)?, Request::new(&hasty()))?;
+        assert!(matches!(done, RowChangeOutcome::Committed(..)), "{done:?}");
+        Ok(())
+    };
+    for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
+        let prepare = || {
+            with_rows(|definition| {
+                set(definition, property);
+                set(definition, "delta.enableChangeDataFeed");
+            })
+        };
+        fail_at_each_request(prepare, run, true);
+        let (store, storage) = prepare();
+        run(&storage).unwrap();
+        let files = |store: &FaultyStore| store.objects().list("t", "").len();
+        let before = files(&store);
+        // A statement that fails leaves no file.
+        let stale = Snapshot::open(&storage, Some(1)).unwrap();
+        statement(&stale, Request::new(&other_ids())).unwrap_err();
+        assert_eq!(files(&store), before);
+    }
+}
+
+#[test]
+fn a_delete_by_a_predicate_is_atomic() {
+    statement_is_atomic(|base, request| delete(base, Some("id >= 3"), request));
+}
+
+#[test]
+fn an_update_is_atomic() {
+    let values = [("id".to_owned(), "id + 10".to_owned())];
+    statement_is_atomic(|base, request| update(base, &values, Some("id >= 3"), request));
+}
+
+#[test]
+fn a_merge_is_atomic() {
+    let clause = |by_source, condition: Option<&str>, action| Clause {
+        by_source,
+        condition: condition.map(str::to_owned),
+        action,
+    };
+    let source = batch(&[("id", &[3, 4, 9])]);
+    let source = MergeSource::new(&source.schema(), [Ok(source)]).unwrap();
+    let merged = Merge {
+        condition: "target.id = source.id".to_owned(),
+        source_alias: "source".to_owned(),
+        target_alias: "target".to_owned(),
+        clauses: vec![
+            clause(
+                false,
+                Some("source.id = 3"),
+                ClauseAction::Update(vec![("id".to_owned(), "30".to_owned())]),
+            ),
+            clause(false, None, ClauseAction::Delete),
+            clause(false, None, ClauseAction::InsertAll(Vec::new())),
+            clause(true, Some("id > 4"), ClauseAction::Delete),
+        ],
+    };
+    statement_is_atomic(|base, request| merge(base, &merged, &source, request));
 }

@@ -1,13 +1,11 @@
 //! Deletes of rows, by deletion vectors. Protocol: "Deletion Vectors".
 
-use std::collections::BTreeSet;
-
 use deltalog::Operation;
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::transaction::Transaction;
 use deltalog_testkit::judge::{Intent, Outcome, Write};
 
-use crate::session::{Session, live_files};
+use crate::session::Session;
 
 /// Deletes one or two rows of a file of the newest version, or of that of the handle. Others delete rows of the same
 /// file, sometimes the same ones.
@@ -19,15 +17,7 @@ pub fn delete_rows(session: &mut Session<'_>) {
     let write = Write { progress: Some((mark.clone(), 1)), ..Write::default() };
     session.operate("delete rows", Intent::Write(write.clone()), |session, intend| {
         let base = session.base(2)?;
-        let mut files = live_files(&base)?;
-        if files.is_empty() {
-            return Ok(Outcome::Done);
-        }
-        files.sort_by(|one, other| one.path.cmp(&other.path));
-        let file = files.swap_remove(session.process.below(files.len() as u64) as usize);
-        let rows = session.row_count(&file);
-        let rows: BTreeSet<u64> =
-            (0..1 + session.process.below(2)).map(|_| session.process.below(rows)).collect();
+        let Some((file, rows)) = session.some_rows(&base)? else { return Ok(Outcome::Done) };
         intend(Intent::Write(Write { deletes: Some((file.path.clone(), rows.clone())), ..write }));
         let mut transaction = Transaction::new(&base, Operation::new("DELETE"), &session.environment)?;
         transaction.record_progress(mark, 1);

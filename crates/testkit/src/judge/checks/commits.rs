@@ -16,7 +16,8 @@ impl Case {
         let of_deletes: BTreeSet<String> = write.deletes.iter().map(|(path, _)| path.clone()).collect();
         let is_whole = if write.deletes.is_some() {
             // Rows that are deleted already change nothing, and a file without rows is removed.
-            commit.paths.is_subset(&of_deletes) && commit.removed_paths.is_subset(&of_deletes)
+            let others: BTreeSet<String> = commit.paths.difference(&of_deletes).cloned().collect();
+            others == files && commit.removed_paths.is_subset(&of_deletes)
         } else if write.replaces_class.is_some() {
             // Rows of other classes stay: in files with other deletion vectors, or in copies.
             commit.paths.is_superset(&files)

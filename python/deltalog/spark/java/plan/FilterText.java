@@ -3,6 +3,8 @@ package io.deltalog.spark;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation$;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
@@ -30,6 +32,23 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     return text.toString();
   }
 
+  /** Returns the text of a condition on the columns of a table. A condition without one is an error. */
+  public static String exact(Expression condition) {
+    String text = exactOrNull(condition);
+    if (text == null) {
+      throw new UnsupportedOperationException(
+          "deltalog cannot replace the rows for which " + condition.sql() + " is true: the condition depends on a "
+              + "collation or on another time zone than that of the session");
+    }
+    return text;
+  }
+
+  /** Returns the text of a condition on the columns of a table, or null if it has none. */
+  public static String exactOrNull(Expression condition) {
+    boolean isExpressible = isExpressible(condition, SQLConf.get().sessionLocalTimeZone());
+    return isExpressible ? ((Expression) condition.transform(new FilterText())).sql() : null;
+  }
+
   private static void append(StringBuilder text, Seq filters) {
     Iterator all = filters.iterator();
     while (all.hasNext()) {
@@ -50,11 +69,20 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     }
   }
 
+  /** Returns the text of an expression as people read it. */
+  public static String readable(Expression expression) {
+    Expression simple = Plans.simplified(expression, OneRowRelation$.MODULE$.apply());
+    return ((Expression) simple.transform(new FilterText())).sql();
+  }
+
   /** Returns whether the text of the expression has the same meaning in the time zone. */
   private static boolean isExpressible(Expression expression, String zone) {
     DataType type = expression.dataType();
     if (type instanceof StringType && !((StringType) type).isUTF8BinaryCollation()) {
       return false;
+    }
+    if (expression instanceof UserDefinedExpression) {
+      return false; // Its name may be that of another function.
     }
     if (expression instanceof TimeZoneAwareExpression) {
       Option own = ((TimeZoneAwareExpression) expression).timeZoneId();

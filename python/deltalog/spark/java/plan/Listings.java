@@ -48,14 +48,16 @@ public class Listings extends LinkedHashMap {
     return files;
   }
 
-  /** The counts of a listing, and the listing itself until it is taken. */
+  /** The counts and the size of a listing, and the listing itself until it is taken. */
   public static final class Listing {
     public final String counts;
+    public final long size;
     public final boolean hasVectors;
     SoftReference files;
 
     Listing(PackedListing files) {
       this.counts = files.count() + " of " + files.total() + " files";
+      this.size = files.size();
       this.hasVectors = files.hasVectors();
       this.files = new SoftReference(files);
     }

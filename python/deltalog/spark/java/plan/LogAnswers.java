@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.*;
 import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -57,6 +58,9 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     while (plan instanceof Project || plan instanceof Filter) {
       plan = (LogicalPlan) plan.children().head();
     }
+    if (FileRelation.isScan(plan)) {
+      plan = FileRelation.of((DataSourceV2ScanRelation) plan);
+    }
     if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof DeltalogRelation) {
       LogicalPlan answered = new LogAnswers(aggregate, (LogicalRelation) plan).answered();
       return answered == null ? aggregate : answered;
@@ -86,7 +90,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
 
   /** Returns the plan below the aggregate over the rows of the log, or null if they do not suffice. */
   private LogicalPlan over(LogicalPlan plan, LogicalPlan log) {
-    if (plan instanceof LogicalRelation) {
+    if (plan.children().isEmpty()) {
       return log;
     }
     LogicalPlan child = over((LogicalPlan) plan.children().head(), log);
@@ -156,7 +160,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   private Seq partitionFilters() {
     List filters = new ArrayList();
     LogicalPlan plan = aggregate.child();
-    while (plan != source) {
+    while (!plan.children().isEmpty()) {
       if (plan instanceof Filter && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
         filters.add(((Filter) plan).condition().transform(new TableNames(this)));
       }

@@ -18,6 +18,7 @@ import scala.collection.immutable.Map;
  *    4  the change type of all rows: i32 length and text
  *    8  row tracking: i64 id of the first row, i64 version that added the rows
  *   16  no field: the path is complete instead of relative to the root
+ *   32  i32 number of the file in the plan of a statement that changes rows
  *
  * A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector; place 1 (below
  * the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
@@ -103,6 +104,9 @@ public final class PackedFiles extends AbstractSeq {
       if ((which & 8) != 0) {
         facts = (Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(bytes.getLong()));
         facts = (Map) facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(bytes.getLong()));
+      }
+      if ((which & 32) != 0) {
+        facts = (Map) facts.updated(FileFacts.NUMBER, Integer.valueOf(bytes.getInt()));
       }
       return facts;
     }

@@ -15,14 +15,15 @@ import scala.collection.Iterator;
  *
  * Big endian: i32 length and version of the wheel; i64 number of files of the snapshot; u8 whether a listed
  * file has a vector; i32 length and path of the root; i32 number of directories. Each directory is its
- * partition row (per column u8 present and the value in Catalyst's form), i32 number of files, i32 length of
- * the packed files, and the files as in PackedFiles.
+ * partition row (per column u8 present and the value in Catalyst's form), i32 number of files, i64 their size in
+ * bytes, i32 length of the packed files, and the files as in PackedFiles.
  */
 public class PackedListing {
   private final List directories = new ArrayList();
   private final long total;
   private final boolean hasVectors;
   private int count = 0;
+  private long size = 0;
 
   public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
     PackedValues packed = PackedValues.ofThisVersion(bytes);
@@ -32,9 +33,11 @@ public class PackedListing {
     for (int left = packed.count(); left > 0; left--) {
       InternalRow partition = packed.row(partitionSchema);
       int files = packed.count();
+      long bytesOfFiles = bytes.getLong();
       ByteBuffer described = packed.part();
       if (filter.keeps(partition)) {
         count += files;
+        size += bytesOfFiles;
         directories.add(new PartitionDirectory(partition, new PackedFiles(described, files, root)));
       }
     }
@@ -43,6 +46,11 @@ public class PackedListing {
   /** Returns the number of listed files. */
   public int count() {
     return count;
+  }
+
+  /** Returns the size of the listed files in bytes. */
+  public long size() {
+    return size;
   }
 
   /** Returns whether some listed files may have rows that are not shown. */

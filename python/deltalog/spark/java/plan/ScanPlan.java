@@ -26,7 +26,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   public static Seq of(LogicalPlan plan) {
     List planned = new ArrayList();
     if (readsOurs(plan)) {
-      Iterator plans = FileSourceStrategy$.MODULE$.apply(plan).iterator();
+      Iterator plans = plans(plan);
       while (plans.hasNext()) {
         planned.add(((SparkPlan) plans.next()).transform(new ScanPlan()));
       }
@@ -34,17 +34,48 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
   }
 
+  /**
+   * Returns the size in bytes of the files that the scan of such a query reads; -1 if that is not known. The scan later
+   * takes the listing that this makes.
+   */
+  static long size(LogicalPlan plan) {
+    if (!readsOurs(plan)) {
+      return -1;
+    }
+    Iterator plans = plans(plan);
+    while (plans.hasNext()) {
+      Iterator leaves = ((SparkPlan) plans.next()).collectLeaves().iterator();
+      while (leaves.hasNext()) {
+        Object leaf = leaves.next();
+        if (leaf instanceof FileSourceScanExec && location((FileSourceScanExec) leaf) instanceof DeltalogFileIndex) {
+          Listings.Listing known = listing((FileSourceScanExec) leaf);
+          return known == null ? -1 : known.size;
+        }
+      }
+    }
+    return -1;
+  }
+
+  /** Returns Spark's own plans, which read from a DeltalogFileIndex. */
+  private static Iterator plans(LogicalPlan plan) {
+    return FileSourceStrategy$.MODULE$.apply((LogicalPlan) plan.transform(new FileRelation())).iterator();
+  }
+
+  private static FileIndex location(FileSourceScanExec scan) {
+    return scan.relation().location();
+  }
+
   private static boolean readsOurs(LogicalPlan plan) {
     LogicalPlan source = plan;
     while (source instanceof Project || source instanceof Filter) {
       source = (LogicalPlan) source.children().head();
     }
-    return source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
+    return FileRelation.isScan(source)
+        || source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
   }
 
   public boolean isDefinedAt(Object node) {
-    return node instanceof FileSourceScanExec
-        && ((FileSourceScanExec) node).relation().location() instanceof DeltalogFileIndex;
+    return node instanceof FileSourceScanExec && location((FileSourceScanExec) node) instanceof DeltalogFileIndex;
   }
 
   public Object applyOrElse(Object node, Function1 otherwise) {
@@ -54,11 +85,9 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     FileSourceScanExec scan = (FileSourceScanExec) node;
     HadoopFsRelation relation = scan.relation();
     DeltalogFileIndex table = (DeltalogFileIndex) relation.location();
-    Seq partitionFilters = known(scan.partitionFilters());
-    Seq dataFilters = known(scan.dataFilters());
     FileFormat format = relation.fileFormat();
     boolean onlyOmitsRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).onlyOmitsRows();
-    Listings.Listing known = listing(table, partitionFilters, dataFilters);
+    Listings.Listing known = listing(scan);
     boolean isPlain = onlyOmitsRows && known != null && !known.hasVectors;
     if (isPlain) {
       format = ((SnapshotFormat) format).withAllRows();
@@ -75,9 +104,9 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Lists the files of the scan; returns null if that fails, because the scan itself reports the error. */
-  private static Listings.Listing listing(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters) {
+  private static Listings.Listing listing(FileSourceScanExec scan) {
     try {
-      return table.known(partitionFilters, dataFilters);
+      return ((DeltalogFileIndex) location(scan)).known(known(scan.partitionFilters()), known(scan.dataFilters()));
     } catch (DeltalogException e) {
       return null;
     }

@@ -25,6 +25,9 @@ public class FileFacts {
   public static final String BASE_ROW_ID = "base_row_id";
   public static final String DEFAULT_ROW_COMMIT_VERSION = "default_row_commit_version";
 
+  /** An Integer: the number of the file in the plan of a statement that changes rows. */
+  public static final String NUMBER = "deltalog_file";
+
   public static Object of(PartitionedFile file, String fact) {
     scala.Option found = file.otherConstantMetadataColumnValues().get(fact);
     return found.isDefined() ? found.get() : null;

@@ -35,14 +35,16 @@ public class SnapshotFormat extends ParquetFileFormat {
   private final boolean isChangeFeed;
   private final String rowIds;
   private final String rowCommitVersions;
+  private final boolean numbersFiles;
 
   /**
    * Creates the format; names is null if files have the names that users know. readAs has the columns that are
-   * read in another type than the table's. The last two are the hidden columns of row tracking, or null.
+   * read in another type than the table's. Then come the hidden columns of row tracking, or null, and whether _metadata
+   * has the number of the file, for statements that change rows.
    */
   public SnapshotFormat(
       PhysicalNames names, boolean byId, boolean omitsRows, StructType readAs, boolean isChangeFeed,
-      String rowIds, String rowCommitVersions) {
+      String rowIds, String rowCommitVersions, boolean numbersFiles) {
     this.names = names;
     this.byId = byId;
     this.omitsRows = omitsRows;
@@ -50,6 +52,7 @@ public class SnapshotFormat extends ParquetFileFormat {
     this.isChangeFeed = isChangeFeed;
     this.rowIds = rowIds;
     this.rowCommitVersions = rowCommitVersions;
+    this.numbersFiles = numbersFiles;
   }
 
   /** Returns whether rows are omitted but no columns are added, as for a change data feed. */
@@ -59,10 +62,10 @@ public class SnapshotFormat extends ParquetFileFormat {
 
   /** Returns the format for files without deleted rows; it is Spark's own class if nothing else is needed. */
   public ParquetFileFormat withAllRows() {
-    if (names == null && readAs.isEmpty() && rowIds == null) {
+    if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
       return new ParquetFileFormat();
     }
-    return new SnapshotFormat(names, byId, false, readAs, isChangeFeed, rowIds, rowCommitVersions);
+    return new SnapshotFormat(names, byId, false, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles);
   }
 
   /** Returns whether Spark's reader returns the required columns unchanged. */
@@ -107,6 +110,9 @@ public class SnapshotFormat extends ParquetFileFormat {
           FileFacts.DEFAULT_ROW_COMMIT_VERSION, type, true));
       fields.add(FileSourceGeneratedMetadataStructField$.MODULE$.apply(
           "row_commit_version", rowCommitVersions, type, true));
+    }
+    if (numbersFiles) {
+      fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(FileFacts.NUMBER, DataTypes.IntegerType, false));
     }
     return scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq();
   }

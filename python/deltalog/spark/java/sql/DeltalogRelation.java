@@ -30,10 +30,37 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     {"int96RebaseMode", "CORRECTED"}
   };
 
+  private long size = -1;
+
   public DeltalogRelation(
       FileIndex index, StructType partitionSchema, StructType schema, FileFormat format, Map options,
       SparkSession session) {
     super(index, partitionSchema, schema, Option.empty(), format, strict(options), session);
+  }
+
+  /** Returns this relation with the size of the files that a query reads. */
+  public DeltalogRelation withSize(long bytes) {
+    DeltalogRelation sized = new DeltalogRelation(
+        location(), partitionSchema(), dataSchema(), fileFormat(), options(), sparkSession());
+    sized.size = bytes;
+    return sized;
+  }
+
+  /** Returns whether the size is that of the files that the filters of a query leave. */
+  public boolean isPruned() {
+    return size >= 0;
+  }
+
+  public long sizeInBytes() {
+    return size < 0 ? super.sizeInBytes() : size;
+  }
+
+  public boolean equals(Object other) {
+    return super.equals(other) && (!(other instanceof DeltalogRelation) || size == ((DeltalogRelation) other).size);
+  }
+
+  public int hashCode() {
+    return super.hashCode();
   }
 
   /** Returns the options, with the defaults for those that are not given. */

@@ -1,14 +1,23 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.*;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.sources.*;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
 
-/** The data source that Spark finds under the name "deltalog". */
+/**
+ * The data source that Spark finds under the name "deltalog".
+ *
+ * As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and writes of a path are
+ * those of its V1 relations.
+ */
 public class DeltalogSource
-    implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider {
+    implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider, TableProvider {
   public String shortName() {
     return "deltalog";
   }
@@ -28,5 +37,21 @@ public class DeltalogSource
   /** Returns true: the core refuses the types that no table can hold, and Spark would refuse variants as well. */
   public boolean supportsDataType(DataType type) {
     return true;
+  }
+
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return new StructType();
+  }
+
+  public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+    return new SourceTable(schema, transforms);
+  }
+
+  /**
+   * Returns true, so that a schema may be passed to load, which compares it with the table's. For save, it would make
+   * Spark parse the names of partition columns, which need not be identifiers.
+   */
+  public boolean supportsExternalMetadata() {
+    return !WriterApi.isSave();
   }
 }

@@ -5,45 +5,56 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.command.*;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * A strategy that plans statements on deltalog tables before Spark's own strategies. It creates tables, and
+ * A strategy that plans statements on deltalog tables before Spark's own strategies. It carries out writes, and
  * refuses statements that would change a table's directory or its catalog entry without a commit. Scans are
  * planned by Spark, with a file index that knows their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
+    if (DeltalogWriteExec.isWrite(plan)) {
+      return only(new DeltalogWriteExec(plan));
+    }
+    if (plan instanceof StatementCommand) {
+      return only(new StatementExec((StatementCommand) plan));
+    }
     String operation = operation(plan);
     if (operation == null) {
       return ScanPlan.of(plan);
     }
-    List planned = new ArrayList();
-    planned.add(new DeltalogCommandExec(operation, plan));
-    return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
+    return only(new DeltalogCommandExec(operation, plan));
+  }
+
+  private static scala.collection.immutable.Seq only(SparkPlan planned) {
+    List plans = new ArrayList();
+    plans.add(planned);
+    return scala.jdk.javaapi.CollectionConverters.asScala(plans).toSeq();
   }
 
   private static String operation(LogicalPlan plan) {
-    if (plan instanceof CreateDataSourceTableCommand) {
-      return TableDefinition.isOurs(((CreateDataSourceTableCommand) plan).table()) ? "create" : null;
-    }
     if (plan instanceof CreateDataSourceTableAsSelectCommand) {
       CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
-      return TableDefinition.isOurs(table) ? "createAsSelect" : null;
+      return CatalogEntries.isEntry(table) ? "refuseFormat" : null;
+    }
+    if (plan instanceof V2CreateTablePlan && isOutsideOurCatalog((V2CreateTablePlan) plan)) {
+      return "refuseCatalog";
     }
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       scala.Option index = ((InsertIntoHadoopFsRelationCommand) plan).fileIndex();
       return index.isDefined() && index.get() instanceof DeltalogFileIndex ? "refuseStatement" : null;
     }
-    if (plan instanceof DeleteFromTable || plan instanceof UpdateTable || plan instanceof MergeIntoTable) {
-      return readsOurs((LogicalPlan) plan.children().head()) ? "refuseStatement" : null;
+    if (StatementRule.isStatement(plan)) {
+      return "refuseStatement"; // The analyzer has no rule of ours; see AnalyzerHook.
     }
     if (plan instanceof RunnableCommand && changesTable(plan.getClass().getSimpleName()) && namesOurs(plan)) {
       return "refuseStatement";
@@ -51,24 +62,31 @@ public class DeltalogStrategy extends SparkStrategy {
     return null;
   }
 
+  /** Returns whether the statement creates a table of ours in a catalog that knows nothing of the log. */
+  private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
+    scala.Option provider = specification(plan).provider();
+    LogicalPlan name = plan.name();
+    return provider.isDefined() && CatalogEntries.isOurs((String) provider.get())
+        && name instanceof ResolvedIdentifier && !(((ResolvedIdentifier) name).catalog() instanceof DeltalogCatalog);
+  }
+
+  private static TableSpecBase specification(V2CreateTablePlan plan) {
+    if (plan instanceof CreateTable) {
+      return ((CreateTable) plan).tableSpec();
+    }
+    if (plan instanceof ReplaceTable) {
+      return ((ReplaceTable) plan).tableSpec();
+    }
+    if (plan instanceof CreateTableAsSelect) {
+      return ((CreateTableAsSelect) plan).tableSpec();
+    }
+    return ((ReplaceTableAsSelect) plan).tableSpec();
+  }
+
   private static boolean changesTable(String command) {
     return command.startsWith("AlterTable") && !command.equals("AlterTableRenameCommand")
         || command.startsWith("Truncate") || command.startsWith("RepairTable")
         || command.startsWith("LoadData") || command.startsWith("CreateTableLike");
-  }
-
-  private static boolean readsOurs(LogicalPlan target) {
-    if (target instanceof LogicalRelation) {
-      Object relation = ((LogicalRelation) target).relation();
-      return relation instanceof DeltalogRelation || relation instanceof WriteTarget;
-    }
-    scala.collection.Iterator children = target.children().iterator();
-    while (children.hasNext()) {
-      if (readsOurs((LogicalPlan) children.next())) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private static boolean namesOurs(LogicalPlan command) {
@@ -78,8 +96,12 @@ public class DeltalogStrategy extends SparkStrategy {
       if (field instanceof TableIdentifier && known(catalog, (TableIdentifier) field)) {
         return true;
       }
-      if (field instanceof CatalogTable && TableDefinition.isOurs((CatalogTable) field)) {
+      if (field instanceof CatalogTable && CatalogEntries.isEntry((CatalogTable) field)) {
         return true;
+      }
+      if (field instanceof scala.Some && ((scala.Some) field).value() instanceof String
+          && CatalogEntries.isOurs((String) ((scala.Some) field).value())) {
+        return true; // CREATE TABLE … LIKE … USING deltalog, which would make an entry without a log.
       }
     }
     return false;
@@ -88,7 +110,7 @@ public class DeltalogStrategy extends SparkStrategy {
   private static boolean known(SessionCatalog catalog, TableIdentifier name) {
     try {
       return !catalog.isTempView(name) && catalog.tableExists(name)
-          && TableDefinition.isOurs(catalog.getTableMetadata(name));
+          && CatalogEntries.isEntry(catalog.getTableMetadata(name));
     } catch (NoSuchNamespaceException e) {
       return false; // Spark's own command has the better error message.
     } catch (NoSuchTableException e) {

@@ -1,52 +1,155 @@
 package io.deltalog.spark;
 
-import org.apache.spark.sql.SaveMode;
-import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
-import org.apache.spark.sql.execution.adaptive.QueryStageExec;
-import org.apache.spark.sql.execution.command.DataWritingCommandExec;
-import org.apache.spark.sql.execution.datasources.DataSource;
-import org.apache.spark.util.AccumulatorV2;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution$;
+import org.apache.spark.sql.execution.datasources.FileFormatWriter;
+import org.apache.spark.sql.execution.datasources.FileFormatWriter$;
 import scala.Option;
+import scala.collection.Iterator;
 import scala.collection.immutable.Map;
-import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
 
 /**
- * Spark's job that writes Parquet files to a directory, as DataFrameWriter.save runs it. It also returns the
- * metrics of the tasks whose output Spark accepted.
+ * A job of Spark that writes files of a table, and what its tasks report.
+ *
+ * Spark's own FileFormatWriter runs it, in an execution of its own, with the table's commit protocol.
  */
-public class FileJob {
+public class FileJob extends AbstractFunction0 {
+  /** Reports with more bytes reach Python through a file, because py4j sends bytes slowly, as one line of text. */
+  private static final int INLINE = 1 << 20;
 
-  /** Writes the rows; returns the numbers of rows and of partitions that were written. */
-  public long[] run(SparkSession session, Dataset data, Seq partitionColumns, Map options) throws Exception {
-    Object[] fields = {
-      session, TableParquetFormat.class.getName(), Nil$.MODULE$, Option.empty(), partitionColumns, Option.empty(),
-      options
+  private final QueryExecution query;
+  private final String root;
+  private final Seq partitionColumns;
+  private final Map options;
+  private final MarkedRows marked;
+  private final TableCommitProtocol protocol;
+
+  /**
+   * Creates a job that writes the rows to a table's root, a Hadoop path; the partition columns are text. The rows of a
+   * statement are marked; null stands for those of a write.
+   */
+  public FileJob(Dataset data, String root, Seq partitionColumns, Map options, MarkedRows marked) {
+    this.query = data.queryExecution();
+    this.root = root;
+    this.partitionColumns = partitionColumns;
+    this.options = options;
+    this.marked = marked == null ? MarkedRows.NONE : marked;
+    int open = query.sparkSession().sessionState().conf().maxConcurrentOutputFileWriters();
+    this.protocol = new TableCommitProtocol(root, open > 0, this.marked.removesOnce());
+  }
+
+  public void run() {
+    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
+  }
+
+  public Object apply() {
+    try {
+      return write();
+    } catch (InvocationTargetException e) {
+      org.apache.spark.unsafe.Platform.throwException(e.getCause());
+      return null;
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("deltalog cannot use the file writer of this version of Spark: " + e, e);
+    }
+  }
+
+  private Object write() throws ReflectiveOperationException {
+    SparkSession session = query.sparkSession();
+    Seq columns = query.analyzed().output();
+    Seq trackers = CollectionConverters.asScala(Arrays.asList(new Object[] {new PartitionTracker(protocol)})).toSeq();
+    Object[] first = {
+      session, query.executedPlan(), new TableParquetFormat(protocol, marked), protocol,
+      new FileFormatWriter.OutputSpec(root, (Map) Map$.MODULE$.empty(), columns),
+      session.sessionState().newHadoopConfWithOptions(options), partitions(columns), Option.empty(), trackers, options
     };
-    DataSource target = (DataSource) CaseClass.create(DataSource.class, fields);
-    LogicalPlan command = target.planForWriting(SaveMode.Append, data.logicalPlan());
-    CommandResult result = (CommandResult) Dataset.ofRows(session, command).queryExecution().commandExecuted();
-    Map metrics = written(result.commandPhysicalPlan()).cmd().metrics();
-    return new long[] {value(metrics, "numOutputRows"), value(metrics, "numParts")};
+    Method write = writer();
+    Object[] all = Arrays.copyOf(first, write.getParameterCount());
+    for (int i = first.length; i < all.length; i++) {
+      Method byDefault = write.getDeclaringClass().getMethod("write$default$" + (i + 1), new Class[0]);
+      all[i] = byDefault.invoke(FileFormatWriter$.MODULE$, new Object[0]);
+    }
+    return write.invoke(FileFormatWriter$.MODULE$, all);
   }
 
-  /** Returns the command, which adaptive execution wraps in other nodes. */
-  private static DataWritingCommandExec written(SparkPlan plan) {
-    if (plan instanceof AdaptiveSparkPlanExec) {
-      return written(((AdaptiveSparkPlanExec) plan).executedPlan());
+  /** Finds the method by its name, because releases of Spark add parameters with defaults. */
+  private static Method writer() throws NoSuchMethodException {
+    Method[] methods = FileFormatWriter$.MODULE$.getClass().getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals("write")) {
+        return methods[i];
+      }
     }
-    if (plan instanceof QueryStageExec) {
-      return written(((QueryStageExec) plan).plan());
-    }
-    return (DataWritingCommandExec) plan;
+    throw new NoSuchMethodException("FileFormatWriter.write");
   }
 
-  private static long value(Map metrics, String name) {
-    return ((Number) ((AccumulatorV2) metrics.apply(name)).value()).longValue();
+  private Seq partitions(Seq columns) {
+    List found = new ArrayList();
+    Iterator names = partitionColumns.iterator();
+    while (names.hasNext()) {
+      Object name = names.next();
+      Iterator each = columns.iterator();
+      while (each.hasNext()) {
+        Attribute column = (Attribute) each.next();
+        if (column.name().equals(name)) {
+          found.add(column);
+        }
+      }
+    }
+    return CollectionConverters.asScala(found).toSeq();
+  }
+
+  /** Returns which rows of a MERGE's source have matched. */
+  public SourceMatches matches() throws IOException {
+    return new SourceMatches(protocol.reports());
+  }
+
+  /** Returns the reports of the tasks as bytes, or the name of a file with them. Those of a job that failed, too. */
+  public Object reports() throws IOException {
+    List reports = protocol.reports();
+    long size = 0;
+    for (int i = 0; i < reports.size(); i++) {
+      size += 4 + ((byte[]) reports.get(i)).length;
+    }
+    if (size <= INLINE) {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) size);
+      write(reports, bytes);
+      return bytes.toByteArray();
+    }
+    File file = File.createTempFile("deltalog-reports-", null);
+    OutputStream out = new FileOutputStream(file);
+    try {
+      write(reports, new java.io.BufferedOutputStream(out));
+    } finally {
+      out.close();
+    }
+    return file.getPath();
+  }
+
+  private static void write(List reports, OutputStream to) throws IOException {
+    DataOutputStream out = new DataOutputStream(to);
+    for (int i = 0; i < reports.size(); i++) {
+      byte[] report = (byte[]) reports.get(i);
+      out.writeInt(report.length);
+      out.write(report);
+    }
+    out.flush();
   }
 }

@@ -9,6 +9,8 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
  * The versions of tables that a DataFrame reads, found in its analyzed plan, including subqueries, common table
@@ -31,15 +33,30 @@ public class SourceVersions {
 
   private static void collect(TreeNode node, Set found) {
     if (node instanceof LogicalRelation && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
-      HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) node).relation();
-      if (relation.location() instanceof DeltalogFileIndex && !travels(relation)) {
-        found.add(((DeltalogFileIndex) relation.location()).planner());
-      }
+      collectRelation((HadoopFsRelation) ((LogicalRelation) node).relation(), found);
+    }
+    if (node instanceof DataSourceV2Relation) {
+      collectTable((DataSourceV2Relation) node, found);
+    }
+    if (node instanceof DataSourceV2ScanRelation) {
+      collectTable(((DataSourceV2ScanRelation) node).relation(), found);
     }
     collectAll(node.children(), found);
     collectAll(node.innerChildren(), found);
     if (node instanceof QueryPlan) {
       collectAll(((QueryPlan) node).subqueries(), found);
+    }
+  }
+
+  private static void collectTable(DataSourceV2Relation source, Set found) {
+    if (source.table() instanceof DeltalogTable) {
+      collectRelation(((DeltalogTable) source.table()).relation(), found);
+    }
+  }
+
+  private static void collectRelation(HadoopFsRelation relation, Set found) {
+    if (relation.location() instanceof DeltalogFileIndex && !travels(relation)) {
+      found.add(((DeltalogFileIndex) relation.location()).planner());
     }
   }
 

@@ -1,0 +1,70 @@
+"""What the contenders of `statements` and `spark-statements` do to a table, each time to a copy of it by links."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benches.watch import Watch
+
+KEY = "i0"
+"""A column of random numbers below a million."""
+
+DELETE = "i1 < 100000"
+"""True for a tenth of the rows, in every file."""
+
+UPDATE = "i1 < 10000"
+"""True for a hundredth of the rows, in every file."""
+
+VALUES = {"d0": "d0 + 1"}
+MERGED = {"d0": "source.d0"}
+MATCHING = 10_000
+"""The number of keys of the source that are below a million, so that a hundredth of the rows matches."""
+
+KEYS = 11_340
+
+HALF = 500_000
+"""The number of keys of a source that half of the rows match."""
+
+
+def source(schema: pa.Schema) -> pa.Table:
+    """Returns one row for each of some keys, most of which are keys of the table."""
+    keys = np.random.default_rng(1).choice(1_000_000, MATCHING, replace=False)
+    return _rows(schema, np.concatenate([keys, np.arange(1_000_000, 1_000_000 + KEYS - MATCHING)]))
+
+
+def half(schema: pa.Schema) -> pa.Table:
+    """Returns one row for each second key of the table."""
+    return _rows(schema, np.arange(HALF, dtype=np.int64) * 2)
+
+
+def _rows(schema: pa.Schema, keys: np.ndarray) -> pa.Table:
+    columns = {KEY: keys, "i1": np.zeros(len(keys), dtype=np.int64), "d0": np.ones(len(keys))}
+    return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
+
+
+def measure(
+    watch: Watch,
+    table: str,
+    suffix: str,
+    statements: dict[str, Callable[[str], object]],
+    count: Callable[[str], int],
+    prepare: Callable[[str], object] = lambda copy: None,
+) -> dict[str, Any]:
+    """Carries out each statement on a copy of its own, which was prepared before, and counts what it leaves."""
+    left = {}
+    for name, run in statements.items():
+        copy = Path(table).with_name(f"{name}{suffix}")
+        shutil.copytree(table, copy, copy_function=os.link)
+        prepare(str(copy))
+        with watch(f"{name}{suffix}"):
+            run(str(copy))
+        left[name] = count(str(copy))
+        shutil.rmtree(copy)
+    return left

@@ -1,0 +1,131 @@
+//! Statements that delete, change and merge rows.
+
+use std::collections::BTreeMap;
+
+use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
+use deltalog::engine::transaction::Operation;
+use deltalog::{Error, Result, Snapshot as CoreSnapshot};
+use pyo3::prelude::*;
+
+use crate::call::call_that_commits;
+use crate::commit_arguments::{AlreadyApplied, CommitArguments};
+use crate::snapshot::Snapshot;
+use crate::stream::reader_of;
+use crate::upkeep;
+use crate::write_batches::pieces;
+
+/// What became of a statement.
+#[derive(IntoPyObject)]
+pub(crate) enum Done {
+    /// The metrics, and the version, if there was something to change.
+    Metrics((BTreeMap<&'static str, u64>, Option<u64>)),
+    AlreadyApplied(AlreadyApplied),
+}
+
+impl From<RowChangeOutcome> for Done {
+    fn from(outcome: RowChangeOutcome) -> Self {
+        match outcome {
+            RowChangeOutcome::Committed(committed, metrics) => {
+                Self::Metrics((metrics.into_iter().collect(), Some(committed.version)))
+            }
+            RowChangeOutcome::Unchanged(metrics) => Self::Metrics((metrics.into_iter().collect(), None)),
+            RowChangeOutcome::AlreadyApplied(applied) => Self::AlreadyApplied(AlreadyApplied::new(&applied)),
+        }
+    }
+}
+
+/// Carries out a statement on the version of `snapshot`, while other Python threads can run.
+fn run(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    commit: CommitArguments,
+    work: impl FnOnce(&CoreSnapshot, Request) -> Result<RowChangeOutcome> + Send,
+) -> PyResult<Done> {
+    let snapshot = snapshot.get().0.clone();
+    call_that_commits(py, || {
+        let mut request = Request::new(&upkeep::environment());
+        request.operation = commit.describe(Operation::default())?;
+        request.app_transactions = commit.progress();
+        work(&snapshot, request).map(Done::from)
+    })
+}
+
+/// Deletes the rows for which a predicate is true.
+#[pyfunction]
+pub(crate) fn delete_rows(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    predicate: Option<String>,
+    commit: CommitArguments,
+) -> PyResult<Done> {
+    run(py, snapshot, commit, |base, request| dml::delete(base, predicate.as_deref(), request))
+}
+
+/// Gives new values to columns of the rows for which a predicate is true.
+#[pyfunction]
+pub(crate) fn update_rows(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    values: Vec<(String, String)>,
+    predicate: Option<String>,
+    commit: CommitArguments,
+) -> PyResult<Done> {
+    run(py, snapshot, commit, |base, request| dml::update(base, &values, predicate.as_deref(), request))
+}
+
+/// A clause of a MERGE, as `deltalog.merge.MergeClause` has it.
+#[derive(FromPyObject)]
+pub(crate) struct ClauseArguments {
+    by_source: bool,
+    action: String,
+    condition: Option<String>,
+    /// SQL by column; None for all columns of the source.
+    values: Option<Vec<(String, String)>>,
+    /// The columns of the source that are left out.
+    except_columns: Vec<String>,
+}
+
+impl ClauseArguments {
+    fn clause(self) -> Result<Clause> {
+        let action = match (self.action.as_str(), self.values) {
+            ("delete", _) => ClauseAction::Delete,
+            ("update", Some(values)) => ClauseAction::Update(values),
+            ("update", None) => ClauseAction::UpdateAll(self.except_columns),
+            ("insert", Some(values)) => ClauseAction::Insert(values),
+            ("insert", None) => ClauseAction::InsertAll(self.except_columns),
+            (other, _) => {
+                return Err(Error::invalid_argument(format!("a MERGE has no clause that does '{other}'")));
+            }
+        };
+        Ok(Clause { by_source: self.by_source, condition: self.condition, action })
+    }
+}
+
+/// What a MERGE does, as `deltalog.merge.MergeArguments` has it.
+#[derive(FromPyObject)]
+pub(crate) struct MergeArguments {
+    condition: String,
+    source_alias: String,
+    target_alias: String,
+    clauses: Vec<ClauseArguments>,
+}
+
+/// Merges the rows of an Arrow stream, which is read once.
+#[pyfunction]
+pub(crate) fn merge_rows(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    source: &Bound<'_, PyAny>,
+    arguments: MergeArguments,
+    commit: CommitArguments,
+) -> PyResult<Done> {
+    let reader = reader_of(source)?;
+    run(py, snapshot, commit, |base, request| {
+        let MergeArguments { condition, source_alias, target_alias, clauses } = arguments;
+        let clauses = clauses.into_iter().map(ClauseArguments::clause).collect::<Result<_>>()?;
+        let merge = Merge { condition, source_alias, target_alias, clauses };
+        let schema = reader.schema();
+        let source = MergeSource::new(&schema, pieces(reader))?;
+        dml::merge(base, &merge, &source, request)
+    })
+}

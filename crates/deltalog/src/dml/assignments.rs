@@ -1,0 +1,155 @@
+//! The values that an UPDATE, or a clause of a MERGE, gives to columns of the table.
+//!
+//! - Values are cast to the types of their columns. A value that does not fit is an error.
+//! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
+//!   "Generated Columns".)
+//! - A column whose values are always counted cannot be assigned. (PROTOCOL, "Identity Columns".)
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+
+use crate::error::{Error, Result};
+use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
+use crate::write::TableWriteSpec;
+
+/// A column and its value.
+struct Assignment {
+    /// The column of the table.
+    column: usize,
+    value: ScopedValue,
+}
+
+/// The assignments of one statement or clause.
+pub(super) struct Assignments {
+    table: SchemaRef,
+    /// The columns that are computed if they are not assigned.
+    generated: Vec<usize>,
+    assignments: Vec<Assignment>,
+}
+
+impl Assignments {
+    /// Binds values, given as SQL by column. Columns may be qualified by `alias`, that of the table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a column or a value that does not exist or is not understood, or a column that is assigned
+    /// twice. `SchemaMismatch` for a column whose values are always generated. `Unsupported` for a part of a column.
+    pub(super) fn bind(
+        values: &[(String, String)],
+        spec: &TableWriteSpec,
+        alias: &str,
+        scope: &Scope,
+    ) -> Result<Self> {
+        let table = Arc::clone(spec.arrow());
+        let mut assignments: Vec<Assignment> = Vec::new();
+        for (name, sql) in values {
+            let column = column_of(name, &table, alias)?;
+            let Some(field) = table.fields().get(column) else { continue };
+            if assignments.iter().any(|assigned| assigned.column == column) {
+                return Err(Error::invalid_argument(format!(
+                    "the column '{}' is assigned twice",
+                    field.name()
+                )));
+            }
+            spec.rules().identities.generates(field.name(), true)?;
+            let value = scope.value(sql, field.data_type()).map_err(|error| {
+                Error::new(error.kind(), format!("the value of column '{}' ({sql}): {error}", field.name()))
+            })?;
+            assignments.push(Assignment { column, value });
+        }
+        let rules = &spec.rules().generated;
+        let is_generated = |name: &String| rules.iter().any(|rule| rule.name == *name);
+        let generated = (0..table.fields().len())
+            .filter(|index| table.fields().get(*index).is_some_and(|field| is_generated(field.name())));
+        Ok(Self { generated: generated.collect(), assignments, table })
+    }
+
+    /// Returns the columns of the scope from which values are computed, not those that are assigned as they are.
+    pub(super) fn computed_from(&self) -> Vec<BoundColumn> {
+        self.assignments.iter().flat_map(|assigned| assigned.value.computed_from()).cloned().collect()
+    }
+
+    /// Returns the top-level columns of the scope that the values read.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.assignments.iter().flat_map(|assigned| assigned.value.columns())
+    }
+
+    /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are
+    /// kept; `rows` are the same rows in the scope.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(before.num_columns());
+        for (index, (field, column)) in before.schema_ref().fields().iter().zip(before.columns()).enumerate()
+        {
+            match self.value(index, rows)? {
+                Some(value) => columns.push(self.column(index, value)?),
+                None if self.generated.contains(&index) => {}
+                None => columns.push((Arc::clone(field), Arc::clone(column))),
+            }
+        }
+        of_columns(columns, before.num_rows())
+    }
+
+    /// Returns new rows with the assigned columns only.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.assignments.len());
+        for index in 0..self.table.fields().len() {
+            if let Some(value) = self.value(index, rows)? {
+                columns.push(self.column(index, value)?);
+            }
+        }
+        of_columns(columns, rows.num_rows())
+    }
+
+    fn value(&self, column: usize, rows: &RecordBatch) -> Result<Option<ArrayRef>> {
+        let assigned = self.assignments.iter().find(|assigned| assigned.column == column);
+        assigned.map(|assigned| assigned.value.of(rows)).transpose()
+    }
+
+    /// Returns a value as a column of the table. Its type is that of the value, which may still have to be fitted.
+    fn column(&self, index: usize, value: ArrayRef) -> Result<(Arc<Field>, ArrayRef)> {
+        let missing = || Error::invalid_argument("a column of the table is missing");
+        let field = self.table.fields().get(index).ok_or_else(missing)?.as_ref().clone();
+        let field = field.with_data_type(value.data_type().clone()).with_nullable(true);
+        Ok((Arc::new(field), value))
+    }
+}
+
+/// Returns the index of the column of the table that `name` is.
+fn column_of(name: &str, table: &Schema, alias: &str) -> Result<usize> {
+    let path = ColumnPath::parse(name);
+    let find = |name: &str| {
+        let exact = table.fields().iter().position(|field| field.name() == name);
+        let same = |field: &Arc<Field>| field.name().to_lowercase() == name.to_lowercase();
+        exact.or_else(|| table.fields().iter().position(same))
+    };
+    let found = match path.parts() {
+        [name] => find(name),
+        [table, name] if table.to_lowercase() == alias.to_lowercase() => find(name),
+        [first, ..] if find(first).is_some() => {
+            return Err(Error::unsupported(format!(
+                "a part of a column cannot be assigned, as {path} would be"
+            ))
+            .with_hint("assign the whole column"));
+        }
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = table.fields().iter().map(|field| field.name().as_str()).collect();
+        Error::invalid_argument(format!("the table has no column {path} to assign"))
+            .with_hint(format!("the columns are: {}", names.join(", ")))
+    })
+}
+
+fn of_columns(columns: Vec<(Arc<Field>, ArrayRef)>, rows: usize) -> Result<RecordBatch> {
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
+        .map_err(|error| Error::invalid_argument("assigned values have no rows").with_source(error))
+}

@@ -1,0 +1,145 @@
+//! The files of a version, with what a statement needs to know of them.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use roaring::RoaringTreemap;
+
+use crate::deletion_vector::{DeletionVector, DeletionVectors};
+use crate::error::{Error, Result};
+use crate::predicate::Predicate;
+use crate::protocol::Add;
+use crate::replay::{AddRequest, FileColumn, FileColumns, add_at};
+use crate::scan::{DataFile, FileRows, PartitionColumns, data_files, file_filters};
+use crate::snapshot::Snapshot;
+use crate::stats::{num_records, with_num_records};
+use crate::write::read_footer;
+
+/// A file of a snapshot: its action, and what a scan needs to know.
+#[derive(Debug, Clone)]
+pub struct ListedFile {
+    /// The action that adds the file.
+    pub add: Add,
+    /// The file, as a scan reads it.
+    pub file: DataFile,
+}
+
+impl ListedFile {
+    /// Returns the rows that are deleted in `base`.
+    ///
+    /// # Errors
+    /// Errors of [`DeletionVectors::read`].
+    pub(super) fn deleted(&self, base: &Snapshot) -> Result<RoaringTreemap> {
+        let vectors = DeletionVectors::new(base.storage().clone(), base.resolver().clone());
+        vectors.deleted(self.add.deletion_vector.as_ref(), None)
+    }
+
+    /// Returns the number of rows that are not deleted, if the statistics have it.
+    pub(super) fn live_rows(&self) -> Option<u64> {
+        let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
+        self.num_records()?.checked_sub(u64::try_from(deleted).ok()?)
+    }
+
+    /// Returns the same file, of which only these rows are to be read.
+    pub(crate) fn of_rows(&self, rows: &RoaringTreemap) -> DataFile {
+        let chosen = FileRows::Chosen(Arc::new(DeletionVector::from(rows.clone())));
+        DataFile { rows: chosen, ..self.file.clone() }
+    }
+
+    /// Returns the number of all rows, if the statistics have it.
+    pub(super) fn num_records(&self) -> Option<u64> {
+        self.add.stats.as_deref().and_then(num_records)
+    }
+
+    /// Returns the action with the number of its rows, without which rows cannot be deleted. It comes from the footer
+    /// if the statistics do not have it, and if no row seems to be left when so many rows are `removed`.
+    ///
+    /// # Errors
+    /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
+    /// the store.
+    pub(super) fn counted(&self, base: &Snapshot, removed: u64) -> Result<Add> {
+        let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
+        let deleted = u64::try_from(deleted).unwrap_or_default().saturating_add(removed);
+        match self.num_records() {
+            Some(rows) if deleted < rows => Ok(self.add.clone()),
+            _ => self.counted_in_footer(base),
+        }
+    }
+
+    /// Returns the rows that are deleted when `removed` are too; `None` if no row is left then. If the number of rows
+    /// is not known, some may be left.
+    ///
+    /// # Errors
+    /// Errors of [`DeletionVectors::read`]; `CorruptData` for a file that is not Parquet, or that has another number of
+    /// rows than the statistics; errors of the store.
+    pub fn deleted_with(&self, base: &Snapshot, removed: &RoaringTreemap) -> Result<Option<DeletionVector>> {
+        let deleted = self.deleted(base)? | removed;
+        if self.num_records().is_none_or(|rows| deleted.len() < rows) {
+            return Ok(Some(DeletionVector::from(deleted)));
+        }
+        self.counted_in_footer(base).map(|_| None)
+    }
+
+    fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
+        let located = |error: Error| error.at_path(&self.add.path);
+        let footer = read_footer(&base.storage().open_log_path(&self.file.path)?).map_err(located)?;
+        let rows = u64::try_from(footer.file_metadata().num_rows())
+            .map_err(|_| located(Error::corrupt_data("the footer has a negative number of rows")))?;
+        with_num_records(self.add.clone(), rows)
+    }
+}
+
+/// Returns the files of `base` that may have rows for which `predicate` is true; without one, all files.
+///
+/// # Errors
+/// `CorruptLog`, and errors of the store.
+pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Vec<ListedFile>> {
+    list(base, predicate, |_| true)
+}
+
+/// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths, as the log has them,
+/// are `wanted`.
+///
+/// # Errors
+/// As [`listed_files`].
+pub(super) fn list(
+    base: &Snapshot,
+    predicate: Option<&Predicate>,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<ListedFile>> {
+    let mut found = Vec::new();
+    visit_files(base, predicate, |batch, files| {
+        for (row, file) in files.into_iter().enumerate() {
+            let add = add_at(batch, row)?;
+            if wanted(&add.path) {
+                found.push(ListedFile { add, file });
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Calls `visit` with the files of `base` that may have rows for which `predicate` is true, or with all files: in
+/// batches, in the form of the log and as a scan reads them.
+///
+/// # Errors
+/// Those of `visit`; `CorruptLog`, and errors of the store.
+pub(crate) fn visit_files(
+    base: &Snapshot,
+    predicate: Option<&Predicate>,
+    mut visit: impl FnMut(&RecordBatch, Vec<DataFile>) -> Result<()>,
+) -> Result<()> {
+    let located = |error| base.located(error);
+    let mut request = AddRequest::new(FileColumns::of(&FileColumn::ALL));
+    if let Some(predicate) = predicate {
+        request.filters = file_filters(base, predicate).map_err(located)?;
+    }
+    let partitions = PartitionColumns::of(base).map_err(located)?;
+    for batch in base.replay(request)? {
+        let batch = batch?;
+        let files = data_files(&batch, base.resolver(), &partitions).map_err(located)?;
+        visit(&batch, files).map_err(located)?;
+    }
+    Ok(())
+}

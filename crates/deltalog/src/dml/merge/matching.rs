@@ -1,0 +1,300 @@
+//! What becomes of the rows of one file of the table.
+
+use std::collections::BTreeSet;
+use std::iter::once;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::datatypes::DataType;
+use roaring::RoaringBitmap;
+
+use super::Merge;
+use super::clauses::{Bound, Clauses, decide, ensure_target_bytes};
+use super::keys::{KeyIndex, key_type};
+use super::pairs::{Sides, taken};
+use crate::dml::finder::{Found, Positions, read_file, scan_of, truth};
+use crate::dml::listed::ListedFile;
+use crate::dml::row_change::cardinality_violation;
+use crate::error::Result;
+use crate::predicate::{BoundColumn, BoundPredicate, CompareOp, Expr, Expression, Predicate, Scope};
+use crate::scan::RowScan;
+use crate::snapshot::Snapshot;
+
+/// The most pairs of rows for which the condition is evaluated at once.
+const PAIRS_AT_ONCE: usize = 1 << 16;
+
+/// What becomes of a row of the table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fate {
+    /// The position of the row in its file.
+    pub(super) position: u64,
+    /// The row of the source that matches; `None` if none does.
+    pub(super) source: Option<u32>,
+    /// The clause among those for such rows.
+    pub(super) clause: usize,
+}
+
+/// What was found in one file.
+#[derive(Debug, Default)]
+pub(super) struct FileMatches {
+    /// The rows that change or go.
+    pub(super) rows: Found,
+    pub(super) fates: Vec<Fate>,
+    /// The rows of the source that match a row of the file.
+    pub(super) matched: RoaringBitmap,
+    /// Whether a row with a match stays as it is.
+    pub(super) has_kept: bool,
+}
+
+/// An equality of a value of the table and one of the source.
+pub(super) struct Equality {
+    /// The value of the table, as it was parsed.
+    pub(super) target: Expr,
+    of_target: Expression,
+    /// The values of the source.
+    pub(super) source: ArrayRef,
+    /// The type in which both are compared.
+    key_type: DataType,
+    pub(super) null_safe: bool,
+}
+
+/// Finds matches.
+pub(super) struct Matcher<'a> {
+    base: &'a Snapshot,
+    clauses: &'a Clauses,
+    sides: &'a Sides<'a>,
+    scan: RowScan,
+    pub(super) equalities: Vec<Equality>,
+    /// The parts of the condition that read the table only, in the names of the scope.
+    pub(super) of_target: Vec<Predicate>,
+    index: Option<KeyIndex>,
+    /// What the keys do not decide.
+    rest: Option<BoundPredicate>,
+}
+
+impl<'a> Matcher<'a> {
+    /// Binds the condition of `merge`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a condition that is not understood.
+    pub(super) fn new(
+        base: &'a Snapshot,
+        merge: &Merge,
+        clauses: &'a Clauses,
+        sides: &'a Sides<'a>,
+    ) -> Result<Self> {
+        let scope = &clauses.joint;
+        let parsed = scope.parse(&merge.condition)?;
+        let whole = parsed.bind(scope.schema())?;
+        ensure_target_bytes(whole.columns(), scope, base)?;
+        let scan = scan_of(base, columns_of_target(&whole, clauses))?;
+        let of_source = sides.named(1, sides.source)?;
+        let (mut equalities, mut of_target, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        let conjuncts = match parsed {
+            Predicate::And(all) => all,
+            one => vec![one],
+        };
+        for conjunct in conjuncts {
+            let bound = conjunct.bind(scope.schema())?;
+            if tables(bound.columns(), scope) == BTreeSet::from([0]) {
+                of_target.push(conjunct.clone());
+            }
+            match equality(&conjunct, scope, &of_source)? {
+                Some(equality) => equalities.push(equality),
+                None => rest.push(conjunct),
+            }
+        }
+        let index = index(&equalities)?;
+        let rest = (!rest.is_empty()).then(|| Predicate::And(rest).bind(scope.schema())).transpose()?;
+        Ok(Self { base, clauses, sides, scan, equalities, of_target, index, rest })
+    }
+
+    /// Returns whether the rows of the table without a match matter.
+    pub(super) fn reads_all(&self) -> bool {
+        !self.clauses.not_matched_by_source.is_empty()
+    }
+
+    /// Returns the number of rows of the source.
+    pub(super) fn source_rows(&self) -> usize {
+        self.sides.source.num_rows()
+    }
+
+    /// Finds what becomes of the rows of a file.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a row with several matches, and for one for which a condition has no value; `CorruptData`,
+    /// and errors of the store.
+    pub(super) fn find(&self, file: &ListedFile) -> Result<FileMatches> {
+        let mut positions = Positions::of(self.base, file)?;
+        let mut found = FileMatches::default();
+        for batch in read_file(&self.scan, &file.file) {
+            let batch = batch?;
+            let at = positions.take(batch.num_rows());
+            found.rows.live += batch.num_rows() as u64;
+            self.find_in(&batch, &at, &mut found)?;
+        }
+        found.rows.all = positions.all();
+        found.rows.rows = found.fates.iter().map(|fate| fate.position).collect();
+        Ok(found)
+    }
+
+    fn find_in(&self, batch: &RecordBatch, at: &[u64], found: &mut FileMatches) -> Result<()> {
+        let mut matches = self.matches(batch)?;
+        found.matched.extend(matches.iter().map(|(_, source)| *source));
+        let several = |pair: &[(u32, u32)]| matches!(pair, [(a, _), (b, _)] if a == b);
+        if self.clauses.need_one_match() && matches.windows(2).any(several) {
+            return Err(cardinality_violation());
+        }
+        let fate = |row: u32, source, clause| Some(Fate { position: *at.get(row as usize)?, source, clause });
+        if self.reads_all() {
+            let mut is_matched = vec![false; batch.num_rows()];
+            for (row, _) in &matches {
+                if let Some(is_matched) = is_matched.get_mut(*row as usize) {
+                    *is_matched = true;
+                }
+            }
+            let open: Vec<u32> = (0u32..)
+                .zip(&is_matched)
+                .filter(|(_, is_matched)| !**is_matched)
+                .map(|(row, _)| row)
+                .collect();
+            let (decided, _) =
+                decide(&self.clauses.not_matched_by_source, open, |rows, _| taken(batch, rows))?;
+            found.fates.extend(decided.into_iter().filter_map(|(row, clause)| fate(row, None, clause)));
+        }
+        matches.dedup_by_key(|(row, _)| *row);
+        let (decided, has_kept) =
+            decide(&self.clauses.matched, matches, |pairs, condition| self.paired(batch, pairs, condition))?;
+        let fates = decided.into_iter().filter_map(|((row, source), clause)| fate(row, Some(source), clause));
+        found.fates.extend(fates);
+        found.has_kept |= has_kept;
+        Ok(())
+    }
+
+    /// Returns the pairs of a row of the batch and a row of the source for which the condition is true, in the order of
+    /// the batch.
+    fn matches(&self, batch: &RecordBatch) -> Result<Vec<(u32, u32)>> {
+        let named = self.sides.named(0, batch)?;
+        let keys: Vec<ArrayRef> = self
+            .equalities
+            .iter()
+            .map(|equality| equality.of_target.evaluate(&named))
+            .collect::<Result<_>>()?;
+        let looked_up = self.index.as_ref().map(|index| index.look_up(&keys)).transpose()?;
+        let sources = u32::try_from(self.source_rows()).unwrap_or(u32::MAX);
+        let (mut all, mut pairs) = (Vec::new(), Vec::new());
+        for row in 0..batch.num_rows() {
+            let target = u32::try_from(row).unwrap_or(u32::MAX);
+            match (&self.index, &looked_up) {
+                (Some(index), Some(keys)) => {
+                    for source in index.rows(keys, row) {
+                        pairs.push((target, source));
+                        self.flush(batch, &mut pairs, &mut all, PAIRS_AT_ONCE)?;
+                    }
+                }
+                _ => {
+                    for source in 0..sources {
+                        pairs.push((target, source));
+                        self.flush(batch, &mut pairs, &mut all, PAIRS_AT_ONCE)?;
+                    }
+                }
+            }
+        }
+        self.flush(batch, &mut pairs, &mut all, 1)?;
+        Ok(all)
+    }
+
+    /// Moves those of `pairs` for which the rest of the condition is true to `all`, if there are at least `enough`.
+    fn flush(
+        &self,
+        batch: &RecordBatch,
+        pairs: &mut Vec<(u32, u32)>,
+        all: &mut Vec<(u32, u32)>,
+        enough: usize,
+    ) -> Result<()> {
+        if pairs.len() < enough {
+            return Ok(());
+        }
+        match &self.rest {
+            None => all.append(pairs),
+            Some(rest) => {
+                let mask = truth(rest, &self.paired(batch, pairs, rest)?)?;
+                let is_true = pairs.drain(..).zip(mask.values()).filter(|(_, is_true)| *is_true);
+                all.extend(is_true.map(|(pair, _)| pair));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns pairs of rows, with the columns that `condition` reads.
+    fn paired(
+        &self,
+        batch: &RecordBatch,
+        pairs: &[(u32, u32)],
+        condition: &BoundPredicate,
+    ) -> Result<RecordBatch> {
+        let targets: UInt32Array = pairs.iter().map(|(target, _)| *target).collect::<Vec<_>>().into();
+        let sources: UInt32Array = pairs.iter().map(|(_, source)| *source).collect::<Vec<_>>().into();
+        let columns = condition.columns().iter().filter_map(BoundColumn::top_level);
+        self.sides.pairs(batch, Some(&targets), &sources, columns)
+    }
+}
+
+/// Returns the tables that columns of the scope belong to.
+fn tables(columns: &[BoundColumn], scope: &Scope) -> BTreeSet<usize> {
+    let names = columns.iter().filter_map(BoundColumn::top_level);
+    names.filter_map(|name| scope.table_of(name).map(|(place, _)| place)).collect()
+}
+
+/// Returns the columns of the table that decide what becomes of a row: those of the condition and of the clauses.
+fn columns_of_target<'a>(
+    condition: &'a BoundPredicate,
+    clauses: &'a Clauses,
+) -> impl Iterator<Item = &'a str> {
+    fn conditions(clauses: &[Bound]) -> impl Iterator<Item = &BoundPredicate> {
+        clauses.iter().filter_map(|clause| clause.condition.as_ref())
+    }
+    fn columns(condition: &BoundPredicate) -> impl Iterator<Item = &str> {
+        condition.columns().iter().filter_map(BoundColumn::top_level)
+    }
+    let joint = once(condition).chain(conditions(&clauses.matched)).flat_map(columns);
+    let of_target = joint.filter_map(|name| match clauses.joint.table_of(name)? {
+        (0, name) => Some(name),
+        _ => None,
+    });
+    of_target.chain(conditions(&clauses.not_matched_by_source).flat_map(columns))
+}
+
+/// Returns the rows of the source by the values of `equalities`, if there are some.
+fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
+    if equalities.is_empty() {
+        return Ok(None);
+    }
+    let keys: Vec<ArrayRef> = equalities.iter().map(|equality| ArrayRef::clone(&equality.source)).collect();
+    let types = equalities.iter().map(|equality| equality.key_type.clone()).collect();
+    let null_safe = equalities.iter().map(|equality| equality.null_safe).collect();
+    KeyIndex::new(&keys, types, null_safe).map(Some)
+}
+
+/// Returns the equality of a value of the table and one of the source that `conjunct` is, if it is one, and if they can
+/// be compared as keys.
+fn equality(conjunct: &Predicate, scope: &Scope, of_source: &RecordBatch) -> Result<Option<Equality>> {
+    let Predicate::Compare { op, left, right } = conjunct else { return Ok(None) };
+    let null_safe = match op {
+        CompareOp::Eq => false,
+        CompareOp::NullSafeEq => true,
+        _ => return Ok(None),
+    };
+    let (Ok(a), Ok(b)) = (scope.expression(left), scope.expression(right)) else { return Ok(None) };
+    let place = |value: &Expression| {
+        let places = tables(value.columns(), scope);
+        places.first().copied().filter(|_| places.len() == 1)
+    };
+    let (target, of_target, source) = match (place(&a), place(&b)) {
+        (Some(0), Some(1)) => (left, a, b),
+        (Some(1), Some(0)) => (right, b, a),
+        _ => return Ok(None),
+    };
+    let source = source.evaluate(of_source)?;
+    let key_type = key_type(of_target.data_type(), source.data_type());
+    Ok(key_type.map(|key_type| Equality { target: target.clone(), of_target, source, key_type, null_safe }))
+}

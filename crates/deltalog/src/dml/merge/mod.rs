@@ -1,0 +1,206 @@
+//! `MERGE`: the rows of a source decide what becomes of those of a table.
+//!
+//! ```text
+//!   source, held in memory ── keys ──► files that may have them
+//!                                        │ the columns of the conditions are read, several files at once
+//!                                        ▼
+//!   pairs that match: the first clause whose condition is true ──► rows of the file to delete or to change
+//!   rows of the file without a match: the same                 ──► rows of the file to delete or to change
+//!   rows of the source without a match, after all files        ──► new rows
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `clauses` | the clauses, bound to the two tables |
+//! | `keys` | finds the rows of the source with the keys of a row |
+//! | `matching` | what becomes of the rows of one file |
+//! | `pairs` | rows of both tables, side by side |
+//! | `pruning` | the condition that a row of the table with a match meets, by the keys of the source |
+//!
+//! - The source is held; the table is read in batches. For each file, the positions of the rows that change are held.
+//! - A NULL key matches nothing, unless it is compared by `<=>`.
+//! - Several rows of the source may match one row of the table for some statements only, as in the JVM implementation.
+//!   Every pair for which the condition of the MERGE is true counts, whether a clause applies to it or not:
+//!
+//!   | clauses for matched rows | other clauses | several matches |
+//!   | --- | --- | --- |
+//!   | one DELETE without a condition | any | the row is deleted, once |
+//!   | none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
+//!   | none | NOT MATCHED BY SOURCE, and others | refused |
+//!   | any others, such as DELETE with a condition | any | refused |
+//! - A matched row that stays as it is still was read: rows of the source are not inserted because of it.
+
+mod clauses;
+mod keys;
+mod matching;
+mod pairs;
+mod pruning;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+use roaring::RoaringBitmap;
+
+use self::clauses::{Bound, Clauses, When, decide};
+pub use self::clauses::{Clause, ClauseAction};
+use self::matching::{Fate, Matcher};
+use self::pairs::{Sides, taken};
+use self::pruning::pruning;
+use super::candidates::{Candidate, candidates};
+use super::metrics::RowCounts;
+use super::row_change::RowChangeOutcome;
+use super::row_writer::RowWriter;
+use super::run::{Request, deletes_by_vectors, run, take_rows};
+use super::statement::{MergeClause, Statement};
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::protocol::StructType;
+use crate::snapshot::Snapshot;
+use crate::write::fit;
+
+/// A MERGE into a table.
+#[derive(Debug, Clone)]
+pub struct Merge {
+    /// The condition by which rows of the source match rows of the table, in Spark's SQL.
+    pub condition: String,
+    /// The name of the source in conditions and values.
+    pub source_alias: String,
+    /// The name of the table.
+    pub target_alias: String,
+    /// What happens. Among the clauses for the same rows, the first one whose condition is true applies to a row.
+    pub clauses: Vec<Clause>,
+}
+
+/// The rows of the source of a MERGE, in the types of tables.
+#[derive(Debug, Clone)]
+pub struct MergeSource(RecordBatch);
+
+impl MergeSource {
+    /// Collects the rows of a source.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for a type that tables do not have; `InvalidArgument` for more rows than can be held.
+    pub fn new(schema: &SchemaRef, batches: impl IntoIterator<Item = Result<RecordBatch>>) -> Result<Self> {
+        let schema: SchemaRef = StructType::from_arrow(schema)?.to_arrow()?.into();
+        let batches = batches.into_iter().map(|batch| fit(&batch?, &schema)).collect::<Result<Vec<_>>>()?;
+        let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+        let too_large = || {
+            Error::invalid_argument(format!("the source of a MERGE has {rows} rows, which cannot be held"))
+                .with_hint("merge it in parts")
+        };
+        if u32::try_from(rows).is_err() {
+            return Err(too_large());
+        }
+        concat_batches(&schema, &batches).map(Self).map_err(|error| too_large().with_source(error))
+    }
+}
+
+impl Merge {
+    fn statement(&self) -> Statement {
+        let texts = |when: When| {
+            let clauses = self.clauses.iter().filter(move |clause| clause.when() == when);
+            clauses
+                .map(|clause| MergeClause {
+                    predicate: clause.condition.clone(),
+                    action: clause.action.name().to_owned(),
+                })
+                .collect()
+        };
+        Statement::Merge {
+            predicate: self.condition.clone(),
+            matched: texts(When::Matched),
+            not_matched: texts(When::NotMatched),
+            not_matched_by_source: texts(When::NotMatchedBySource),
+        }
+    }
+}
+
+/// Merges `source` into the rows of `base`. Times without a zone are in UTC.
+///
+/// # Errors
+/// `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for a row
+/// that the table does not allow, and for a table whose rows must stay. `SchemaMismatch` for values that a column
+/// cannot have. `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+pub fn merge(
+    base: &Snapshot,
+    merge: &Merge,
+    source: &MergeSource,
+    request: Request,
+) -> Result<RowChangeOutcome> {
+    let environment = request.environment.clone();
+    run(base, request, &merge.statement(), |change| {
+        let source = &source.0;
+        let clauses = Clauses::bind(base, merge, source.schema_ref())?;
+        let sides = Sides::new(&clauses.joint, source);
+        let matcher = Matcher::new(base, merge, &clauses, &sides)?;
+        let condition = pruning(&matcher, &clauses)?;
+        let bound = condition.bind(base.arrow_schema())?;
+        change.reads(Some(condition.clone()));
+        let by_vectors = deletes_by_vectors(base)?;
+        let records = base.metadata().has_change_feed()
+            && (clauses.have(Bound::is_update) || (!by_vectors && clauses.have(Bound::is_delete)));
+        let mut writer = RowWriter::new(base, &environment, records)?;
+        let mut counts =
+            RowCounts { source: source.num_rows() as u64, deleted: Some(0), ..RowCounts::default() };
+        let mut matched = RoaringBitmap::new();
+        let candidates = candidates(base, &condition, &bound)?;
+        for some in candidates.chunks(parallel::cores()) {
+            let started_ms = environment.now_ms();
+            let found = parallel::each(some, some.len(), |candidate| {
+                let file = &candidate.listed;
+                matcher.find(file).map_err(|error| error.at_path(&file.add.path))
+            })?;
+            counts.scan_ms += environment.ms_since(started_ms);
+            let found_ms = environment.now_ms();
+            for (Candidate { listed, .. }, mut found) in some.iter().zip(found) {
+                if found.has_kept && !clauses.not_matched.is_empty() {
+                    change.read_files([listed.add.clone()]);
+                }
+                matched |= &found.matched;
+                clauses.count(&found.fates, &mut counts);
+                if found.fates.is_empty() {
+                    continue;
+                }
+                found.fates.sort_unstable_by_key(|fate| fate.position);
+                let is_read = |fate: &&Fate| records || clauses.update(fate);
+                let read = found.fates.iter().filter(is_read).map(|fate| fate.position).collect();
+                let apply = |writer: &mut RowWriter, rows: &RecordBatch, positions: &[u64]| {
+                    clauses.apply(&sides, &found.fates, writer, rows, positions)
+                };
+                let copied = take_rows(change, &mut writer, listed, found.rows, &read, by_vectors, apply);
+                counts.copied += copied.map_err(|error| error.at_path(&listed.add.path))?;
+            }
+            counts.rewrite_ms += environment.ms_since(found_ms);
+        }
+        counts.inserted = insert(&clauses, source, &matched, &mut writer)?;
+        writer.finish(change)?;
+        Ok(counts)
+    })
+}
+
+/// The most rows of the source that are inserted at once.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// Inserts the rows of the source that have no match. Returns how many.
+fn insert(
+    clauses: &Clauses,
+    source: &RecordBatch,
+    matched: &RoaringBitmap,
+    writer: &mut RowWriter,
+) -> Result<u64> {
+    if clauses.not_matched.is_empty() {
+        return Ok(0);
+    }
+    let rows = u32::try_from(source.num_rows()).unwrap_or(u32::MAX);
+    let all: Vec<u32> = (0..rows).filter(|row| !matched.contains(*row)).collect();
+    let mut inserted = 0;
+    for some in all.chunks(ROWS_AT_ONCE) {
+        let (decided, _) = decide(&clauses.not_matched, some.to_vec(), |rows, _| taken(source, rows))?;
+        inserted += decided.len() as u64;
+        for (place, clause) in clauses.not_matched.iter().enumerate() {
+            let chosen = decided.iter().filter(|(_, chosen)| *chosen == place).map(|(row, _)| *row);
+            clause.insert(&taken(source, &chosen.collect::<Vec<_>>())?, writer)?;
+        }
+    }
+    Ok(inserted)
+}

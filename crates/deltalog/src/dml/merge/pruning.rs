@@ -1,0 +1,93 @@
+//! The condition that a row of the table meets if it has a match: what the statement reads.
+//!
+//! - Keys of the source are a list, or their least and greatest value if there are many.
+//! - If rows without a match matter too, all rows are read.
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::{SortOptions, sort_to_indices, take};
+
+use super::clauses::Clauses;
+use super::matching::{Equality, Matcher};
+use crate::error::{Error, Result};
+use crate::predicate::{CompareOp, Expr, Literal, Predicate, lit, literal_of};
+
+/// The most keys that are compared one by one.
+const MOST_KEYS: usize = 200;
+
+/// Returns a condition on columns of the table that is true for each row that may have a match; true, if other rows
+/// matter too.
+///
+/// # Errors
+/// `InvalidArgument` for keys that need too much memory.
+pub(super) fn pruning(matcher: &Matcher<'_>, clauses: &Clauses) -> Result<Predicate> {
+    if matcher.reads_all() {
+        return Ok(Predicate::Value(lit(true)));
+    }
+    if matcher.source_rows() == 0 {
+        return Ok(Predicate::Value(lit(false)));
+    }
+    let mut all = Vec::new();
+    for equality in &matcher.equalities {
+        all.extend(of_keys(equality)?);
+    }
+    all.extend(matcher.of_target.iter().cloned());
+    let in_table = |part: &Predicate| clauses.joint.in_table(part, 0);
+    let mut all = all.iter().map(in_table).collect::<Result<Vec<_>>>()?;
+    Ok(match all.len() {
+        0 => Predicate::Value(lit(true)),
+        1 => all.remove(0),
+        _ => Predicate::And(all),
+    })
+}
+
+/// Returns conditions on a column by the keys that it is compared with. A float is left alone: a list of them may have
+/// NaN, which statistics do not bound.
+fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
+    let Expr::Column(_) = &equality.target else { return Ok(Vec::new()) };
+    let keys = &equality.source;
+    if keys.data_type().is_floating() {
+        return Ok(Vec::new());
+    }
+    if equality.null_safe && keys.logical_null_count() > 0 {
+        return Ok(Vec::new());
+    }
+    let valid = keys.len() - keys.logical_null_count();
+    if valid == 0 {
+        return Ok(vec![Predicate::Value(lit(false))]);
+    }
+    let options = SortOptions { descending: false, nulls_first: false };
+    let order = sort_to_indices(keys, Some(options), None).map_err(unsorted)?;
+    let sorted = take(keys, &order.slice(0, valid), None).map_err(unsorted)?;
+    let column = || equality.target.clone();
+    let compare = |op: CompareOp, right: Literal| Predicate::Compare {
+        op,
+        left: column(),
+        right: Expr::Literal(right),
+    };
+    let Some(least) = literal_at(&sorted, 0)? else { return Ok(Vec::new()) };
+    let Some(greatest) = literal_at(&sorted, valid - 1)? else { return Ok(Vec::new()) };
+    let mut keys: Vec<Literal> = Vec::new();
+    for row in 0..valid {
+        let Some(key) = literal_at(&sorted, row)? else { return Ok(Vec::new()) };
+        if keys.last() != Some(&key) {
+            keys.push(key);
+        }
+        if keys.len() > MOST_KEYS {
+            return Ok(vec![compare(CompareOp::GtEq, least), compare(CompareOp::LtEq, greatest)]);
+        }
+    }
+    Ok(vec![match keys.len() {
+        1 => compare(CompareOp::Eq, least),
+        _ => Predicate::In { value: column(), list: keys.into_iter().map(Expr::Literal).collect() },
+    }])
+}
+
+fn literal_at(keys: &ArrayRef, row: usize) -> Result<Option<Literal>> {
+    let row = u32::try_from(row).unwrap_or(u32::MAX);
+    let one = take(keys, &UInt32Array::from(vec![row]), None).map_err(unsorted)?;
+    Ok(literal_of(&one))
+}
+
+fn unsorted(error: arrow::error::ArrowError) -> Error {
+    Error::invalid_argument("the keys of the source cannot be sorted").with_source(error)
+}

@@ -1,0 +1,173 @@
+//! What all statements of this crate have in common.
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::{filter_record_batch, not};
+use roaring::RoaringTreemap;
+
+use super::finder::{Found, Positions, read_file};
+use super::listed::ListedFile;
+use super::metrics::RowCounts;
+use super::row_change::{RowChange, RowChangeOutcome};
+use super::row_writer::RowWriter;
+use super::statement::Statement;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::pending_write::PendingWrite;
+use crate::predicate::{ParseMode, Predicate, lit, parse};
+use crate::protocol::{IcebergCompat, SetTransaction, StructType, TableFeature};
+use crate::snapshot::Snapshot;
+use crate::stats::with_num_records;
+use crate::transaction::{Operation, SaveMode, SchemaMode};
+use crate::write_request::WriteRequest;
+
+/// Who makes a statement, and when.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Further fields of the commit, such as those of users.
+    pub operation: Operation,
+    /// The progress of applications to record.
+    pub app_transactions: Vec<SetTransaction>,
+    /// The clock and the ids.
+    pub environment: Environment,
+}
+
+impl Request {
+    /// Creates a request without further facts.
+    pub fn new(environment: &Environment) -> Self {
+        Self {
+            operation: Operation::default(),
+            app_transactions: Vec::new(),
+            environment: environment.clone(),
+        }
+    }
+}
+
+/// Carries out a statement on `base`: `work` says what it does. If that fails, all new files are deleted.
+///
+/// # Errors
+/// Those of `work` and of [`RowChange::commit`].
+pub(super) fn run(
+    base: &Snapshot,
+    request: Request,
+    statement: &Statement,
+    work: impl FnOnce(&mut RowChange) -> Result<RowCounts>,
+) -> Result<RowChangeOutcome> {
+    let mut change = RowChange::new(base, &request.environment)?;
+    change.record(request.app_transactions);
+    if let Some(applied) = change.already_applied()? {
+        return Ok(RowChangeOutcome::AlreadyApplied(applied));
+    }
+    match work(&mut change) {
+        Ok(rows) => change.commit(statement, request.operation, &rows),
+        Err(error) => {
+            change.abort();
+            Err(base.located(error))
+        }
+    }
+}
+
+/// Prepares the write of the new files of a statement on exactly `base`, which the statement commits. The table gets
+/// the columns of data with the schema `data` that it lacks.
+///
+/// # Errors
+/// As [`PendingWrite::on`].
+pub fn files_of_statement(
+    base: &Snapshot,
+    data: Option<StructType>,
+    environment: &Environment,
+) -> Result<PendingWrite> {
+    let schema_mode = if data.is_some() { SchemaMode::Merge } else { SchemaMode::default() };
+    let schema = data.map_or_else(|| base.metadata().schema(), Ok)?;
+    let request = WriteRequest { schema_mode, ..WriteRequest::new(schema, SaveMode::Append) };
+    PendingWrite::on(base.storage(), Some(base.clone()), request, environment)?.ok_or_else(|| {
+        Error::invalid_argument("the statement has no table to change").in_table(base.storage().url())
+    })
+}
+
+/// Parses the condition of a DELETE or an UPDATE; without one it is true.
+///
+/// # Errors
+/// `InvalidArgument` for a condition that is not understood.
+pub(super) fn condition_of_statement(predicate: Option<&str>) -> Result<Predicate> {
+    predicate.map_or_else(|| Ok(Predicate::Value(lit(true))), |sql| parse(sql, "UTC", ParseMode::Strict))
+}
+
+/// Returns whether rows of the table are deleted by vectors.
+///
+/// # Errors
+/// `CorruptLog` for properties that contradict each other.
+pub fn deletes_by_vectors(base: &Snapshot) -> Result<bool> {
+    let (protocol, metadata) = (base.protocol(), base.metadata());
+    Ok(metadata.is_enabled("delta.enableDeletionVectors")
+        && protocol.writer_features().contains(&TableFeature::DeletionVectors)
+        && IcebergCompat::of(protocol, metadata)?.is_none_or(IcebergCompat::allows_vectors))
+}
+
+/// Hands the rows `read` of a file to `chosen`, in batches with their positions, and takes all rows `found` out of it:
+/// by a vector, or by copying the others to a new file. In the second case it hands over all rows that were found.
+/// Returns how many rows were copied.
+///
+/// # Errors
+/// Those of `chosen`; `CorruptData`, and errors of the store.
+pub(super) fn take_rows(
+    change: &mut RowChange,
+    writer: &mut RowWriter,
+    file: &ListedFile,
+    found: Found,
+    read: &RoaringTreemap,
+    by_vectors: bool,
+    mut chosen: impl FnMut(&mut RowWriter, &RecordBatch, &[u64]) -> Result<()>,
+) -> Result<u64> {
+    if !by_vectors {
+        let copied = copy_others(change.base(), writer, file, &found.rows, chosen)?;
+        change.remove_file(file.add.clone());
+        return Ok(copied);
+    }
+    if !read.is_empty() {
+        let mut positions = read.iter();
+        for batch in read_file(writer.scan(), &file.of_rows(read)) {
+            let batch = batch?;
+            let taken: Vec<u64> = positions.by_ref().take(batch.num_rows()).collect();
+            chosen(writer, &batch, &taken)?;
+        }
+    }
+    change.delete_rows(with_num_records(file.add.clone(), found.all)?, found.rows);
+    Ok(0)
+}
+
+/// Copies the rows of a file of `base` that are not among `rows`, and hands these to `chosen`, in batches with their
+/// positions. Returns how many rows were copied.
+///
+/// # Errors
+/// Those of `chosen`; `CorruptData`, and errors of the store.
+pub(crate) fn copy_others(
+    base: &Snapshot,
+    writer: &mut RowWriter,
+    file: &ListedFile,
+    rows: &RoaringTreemap,
+    mut chosen: impl FnMut(&mut RowWriter, &RecordBatch, &[u64]) -> Result<()>,
+) -> Result<u64> {
+    let mut copied = 0;
+    let mut positions = Positions::of(base, file)?;
+    for batch in read_file(writer.scan(), &file.file) {
+        let batch = batch?;
+        let taken = positions.take(batch.num_rows());
+        let mask: Vec<bool> = taken.iter().map(|position| rows.contains(*position)).collect();
+        let at: Vec<u64> = taken.iter().zip(&mask).filter(|(_, is)| **is).map(|(at, _)| *at).collect();
+        let mask = BooleanArray::from(mask);
+        if mask.has_false() {
+            let others =
+                not(&mask).and_then(|others| filter_record_batch(&batch, &others)).map_err(unfilterable)?;
+            copied += others.num_rows() as u64;
+            writer.copy(&others)?;
+        }
+        if mask.has_true() {
+            chosen(writer, &filter_record_batch(&batch, &mask).map_err(unfilterable)?, &at)?;
+        }
+    }
+    Ok(copied)
+}
+
+fn unfilterable(error: arrow::error::ArrowError) -> Error {
+    Error::invalid_argument("rows cannot be selected").with_source(error)
+}

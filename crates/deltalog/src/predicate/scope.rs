@@ -1,0 +1,263 @@
+//! The tables whose columns an expression may read, such as the target and the source of a MERGE.
+//!
+//! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, a column has
+//!   its table's place in its name, so that no two columns have the same one.
+//! - As in Spark, `t.c` is the column `c` of the table `t` if there is one, and else the field `c` of a column `t`. A
+//!   column without a table must be that of one table only.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+
+use super::ast::{ColumnPath, Expr, Predicate};
+use super::bound::{BoundColumn, BoundPredicate};
+use super::expression::Expression;
+use super::filter::leaf;
+use super::parse::{ParseMode, parse, parse_value};
+use crate::error::{Error, Result};
+
+/// The columns that an expression may read.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    tables: Vec<Table>,
+    schema: SchemaRef,
+    time_zone: String,
+}
+
+#[derive(Debug, Clone)]
+struct Table {
+    alias: String,
+    fields: Vec<FieldRef>,
+    /// What the names of its columns begin with.
+    prefix: String,
+}
+
+/// A value in a scope.
+#[derive(Debug, Clone)]
+pub(crate) enum ScopedValue {
+    /// A column as it is.
+    Column(ColumnPath),
+    /// A value that is computed.
+    Computed(Expression),
+}
+
+impl Scope {
+    /// Returns the scope of these tables, by their aliases. `time_zone` is that of times without one.
+    pub(crate) fn new(tables: &[(&str, &Schema)], time_zone: &str) -> Self {
+        let prefix = |place: usize| if tables.len() > 1 { format!("{place}.") } else { String::new() };
+        let tables: Vec<Table> = tables
+            .iter()
+            .enumerate()
+            .map(|(place, (alias, schema))| Table {
+                alias: (*alias).to_owned(),
+                fields: schema.fields().to_vec(),
+                prefix: prefix(place),
+            })
+            .collect();
+        let named = |table: &Table, field: &FieldRef| {
+            Arc::new(field.as_ref().clone().with_name(format!("{}{}", table.prefix, field.name())))
+        };
+        let fields: Vec<FieldRef> = tables
+            .iter()
+            .flat_map(|table| table.fields.iter().map(|field| named(table, field)))
+            .map(|field| Arc::new(field.as_ref().clone().with_nullable(true)))
+            .collect();
+        Self { tables, schema: Arc::new(Schema::new(fields)), time_zone: time_zone.to_owned() }
+    }
+
+    /// Returns the schema of the rows.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Returns the name that the column `name` of the table at `place` has in the rows.
+    pub(crate) fn name_of(&self, place: usize, name: &str) -> String {
+        let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
+        format!("{prefix}{name}")
+    }
+
+    /// Returns the table of a column of the rows, and the name of the column there.
+    pub(crate) fn table_of<'a>(&self, name: &'a str) -> Option<(usize, &'a str)> {
+        let tables = self.tables.iter().enumerate();
+        tables.filter_map(|(place, table)| Some((place, name.strip_prefix(table.prefix.as_str())?))).next()
+    }
+
+    /// Parses a condition whose columns are those of the rows.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is not understood, or if a column does not exist or is ambiguous.
+    pub(crate) fn parse(&self, sql: &str) -> Result<Predicate> {
+        let mut predicate = parse(sql, &self.time_zone, ParseMode::Strict)?;
+        rename(&mut predicate, &|path| self.resolve(path))?;
+        Ok(predicate)
+    }
+
+    /// Parses and binds a condition.
+    ///
+    /// # Errors
+    /// As [`Scope::parse`] and [`Predicate::bind`].
+    pub(crate) fn condition(&self, sql: &str) -> Result<BoundPredicate> {
+        self.parse(sql)?.bind(&self.schema)
+    }
+
+    /// Returns a condition of the rows, which reads the table at `place` only, as one of the table.
+    pub(crate) fn in_table(&self, predicate: &Predicate, place: usize) -> Result<Predicate> {
+        let mut predicate = predicate.clone();
+        let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
+        rename(&mut predicate, &|path| {
+            let mut parts = path.parts().iter();
+            let first = parts.next().and_then(|name| name.strip_prefix(prefix)).map(str::to_owned);
+            Ok(ColumnPath::new(first.into_iter().chain(parts.cloned())))
+        })?;
+        Ok(predicate)
+    }
+
+    /// Binds a value that [`Scope::parse`] has returned a part of.
+    ///
+    /// # Errors
+    /// As [`Expression::bind`].
+    pub(crate) fn expression(&self, value: &Expr) -> Result<Expression> {
+        Expression::of_value(value, &self.schema)
+    }
+
+    /// Parses and binds a value that is to have the type `to`. A column that is nested is returned as it is.
+    ///
+    /// # Errors
+    /// As [`Scope::parse`] and [`Expression::bind_as`].
+    pub(crate) fn value(&self, sql: &str, to: &DataType) -> Result<ScopedValue> {
+        let mut value = parse_value(sql, &self.time_zone)?;
+        rename_value(&mut value, &|path| self.resolve(path))?;
+        if let Expr::Column(path) = &value
+            && let [name] = path.parts()
+        {
+            let is_plain = |field: &Field| field.data_type() == to || field.data_type().is_nested();
+            if self.schema.field_with_name(name).is_ok_and(is_plain) {
+                return Ok(ScopedValue::Column(path.clone()));
+            }
+        }
+        Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql).map(ScopedValue::Computed)
+    }
+
+    /// Returns the path of a column in the rows.
+    fn resolve(&self, path: &ColumnPath) -> Result<ColumnPath> {
+        let found = |parts: &[String], table: &Table| {
+            let (name, inner) = parts.split_first()?;
+            let field = table.field(name)?;
+            let first = format!("{}{}", table.prefix, field.name());
+            Some(ColumnPath::new(std::iter::once(first).chain(inner.iter().cloned())))
+        };
+        let parts = path.parts();
+        let of_alias = self.tables.iter().filter_map(|table| {
+            let (alias, rest) = parts.split_first()?;
+            if rest.is_empty() || alias.to_lowercase() != table.alias.to_lowercase() {
+                return None;
+            }
+            found(rest, table)
+        });
+        let mut all: Vec<ColumnPath> = of_alias.collect();
+        if all.is_empty() {
+            all = self.tables.iter().filter_map(|table| found(parts, table)).collect();
+        }
+        match (all.pop(), all.is_empty()) {
+            (Some(path), true) => Ok(path),
+            (Some(_), false) => {
+                let aliases: Vec<String> =
+                    self.tables.iter().map(|table| format!("{}.{path}", table.alias)).collect();
+                Err(Error::invalid_argument(format!("column {path} is in more than one table"))
+                    .with_hint(format!("write {}", aliases.join(" or "))))
+            }
+            (None, _) => {
+                let columns: Vec<String> = self.tables.iter().map(Table::described).collect();
+                Err(Error::invalid_argument(format!("there is no column {path}"))
+                    .with_hint(format!("the columns are: {}", columns.join(", "))))
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Returns the column `name`: the exact match, or else the only match that ignores case.
+    fn field(&self, name: &str) -> Option<&FieldRef> {
+        let exact = self.fields.iter().find(|field| field.name() == name);
+        let mut similar =
+            self.fields.iter().filter(|field| field.name().to_lowercase() == name.to_lowercase());
+        exact.or_else(|| similar.next().filter(|_| similar.next().is_none()))
+    }
+
+    fn described(&self) -> String {
+        let names: Vec<String> =
+            self.fields.iter().map(|field| format!("{}.{}", self.alias, field.name())).collect();
+        names.join(", ")
+    }
+}
+
+impl ScopedValue {
+    /// Returns the value for each row of `rows`, which have the columns of the scope that it reads.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
+    pub(crate) fn of(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+        match self {
+            Self::Column(path) => leaf(rows, path),
+            Self::Computed(expression) => expression.evaluate(rows),
+        }
+    }
+
+    /// Returns the columns from which the value is computed, if it is not a column itself.
+    pub(crate) fn computed_from(&self) -> &[BoundColumn] {
+        match self {
+            Self::Column(_) => &[],
+            Self::Computed(expression) => expression.columns(),
+        }
+    }
+
+    /// Returns the top-level columns that the value reads.
+    pub(crate) fn columns(&self) -> Vec<&str> {
+        let paths: Vec<&ColumnPath> = match self {
+            Self::Column(path) => vec![path],
+            Self::Computed(expression) => expression.columns().iter().map(|column| &column.path).collect(),
+        };
+        paths.into_iter().filter_map(|path| path.parts().first().map(String::as_str)).collect()
+    }
+}
+
+type Rename<'a> = dyn Fn(&ColumnPath) -> Result<ColumnPath> + 'a;
+
+/// Replaces the path of each column that `predicate` reads.
+fn rename(predicate: &mut Predicate, renamed: &Rename<'_>) -> Result<()> {
+    match predicate {
+        Predicate::Value(value)
+        | Predicate::IsNull(value)
+        | Predicate::Like { value, .. }
+        | Predicate::StartsWith { value, .. } => rename_value(value, renamed),
+        Predicate::Compare { left, right, .. } => {
+            rename_value(left, renamed)?;
+            rename_value(right, renamed)
+        }
+        Predicate::In { value, list } => {
+            rename_value(value, renamed)?;
+            list.iter_mut().try_for_each(|value| rename_value(value, renamed))
+        }
+        Predicate::Is { condition, .. } | Predicate::Not(condition) => rename(condition, renamed),
+        Predicate::And(parts) | Predicate::Or(parts) => {
+            parts.iter_mut().try_for_each(|part| rename(part, renamed))
+        }
+    }
+}
+
+/// Replaces the path of each column that `value` reads.
+fn rename_value(value: &mut Expr, renamed: &Rename<'_>) -> Result<()> {
+    match value {
+        Expr::Column(path) => {
+            *path = renamed(path)?;
+            Ok(())
+        }
+        Expr::Call(_, of) => rename_value(of, renamed),
+        Expr::Apply(_, arguments) => {
+            arguments.iter_mut().try_for_each(|argument| rename_value(argument, renamed))
+        }
+        Expr::Condition(condition) => rename(condition, renamed),
+        Expr::Literal(_) | Expr::Typed(..) | Expr::Unknown(_) => Ok(()),
+    }
+}

@@ -1,0 +1,64 @@
+//! Rows as the table demands them: all columns, in their types, checked.
+
+use arrow::record_batch::RecordBatch;
+
+use super::fit::fit;
+use super::spec::TableWriteSpec;
+use super::split::Splitter;
+use crate::constraints::Constraints;
+use crate::error::Result;
+
+/// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
+///
+/// # Errors
+/// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint.
+pub(super) fn complete(
+    batch: &RecordBatch,
+    spec: &TableWriteSpec,
+    constraints: &Constraints,
+    splitter: &Splitter,
+) -> Result<RecordBatch> {
+    if spec.rules().is_empty() {
+        let fitted = fit(batch, spec.arrow())?;
+        // Files have what the log says of partition columns.
+        return if spec.keeps_partition_columns() { splitter.as_stored(fitted) } else { Ok(fitted) };
+    }
+    let given = batch.schema_ref();
+    let fitted = fit(batch, &constraints.schema_before_filling(spec.arrow(), given))?;
+    let filled = constraints.fill(fitted, spec.arrow(), given)?;
+    // Generated columns and constraints see values as they are stored.
+    let filled = splitter.as_stored(filled)?;
+    let filled = splitter.as_stored(constraints.generate(filled, spec.arrow(), given)?)?;
+    match constraints.violation(&filled)? {
+        Some(violation) => Err(violation.into()),
+        None => Ok(filled),
+    }
+}
+
+/// Completes rows that are written elsewhere, or to more than one place.
+pub(crate) struct RowCompletion {
+    spec: TableWriteSpec,
+    constraints: Constraints,
+    splitter: Splitter,
+}
+
+impl RowCompletion {
+    /// Binds the rules of `spec`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table cannot be partitioned by its columns, or if a constraint or a generated column
+    /// cannot be evaluated.
+    pub(crate) fn new(spec: TableWriteSpec) -> Result<Self> {
+        let splitter = Splitter::new(spec.arrow(), spec.partition_columns())?;
+        let constraints = spec.bound_rules()?;
+        Ok(Self { spec, constraints, splitter })
+    }
+
+    /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint.
+    pub(crate) fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        complete(batch, &self.spec, &self.constraints, &self.splitter)
+    }
+}

@@ -1,0 +1,237 @@
+//! `add` and `cdc` actions for the files that the tasks of an engine report to have written, and the rows that they
+//! report to have removed.
+//!
+//! - Only what a report names belongs to a write, whatever else lies in the table's directories.
+//! - The statistics come from the footers in the reports, by the same code as those of all other files. No file is
+//!   opened. As no data page is read, it is unknown whether a file contains NaN.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::counted;
+use super::iceberg;
+use super::spec::TableWriteSpec;
+use super::split::null_in_partition_column;
+use super::task_report::{FileReport, RemovedRows, StatementCounts, TaskReports, read};
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::protocol::{Add, AddCdcFile, PartitionColumnBuilder, path};
+use crate::stats::{CollectOptions, collect_stats};
+
+/// What the tasks of an engine have done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reported {
+    /// The files that they have written, in the order of the tasks.
+    pub files: Vec<Add>,
+    /// The change data files that they have written. (PROTOCOL, "Change Data Files".)
+    pub changes: Vec<AddCdcFile>,
+    /// The rows that a statement removes, by the number of the file in the statement's plan.
+    pub removed: BTreeMap<u32, RoaringTreemap>,
+    /// A file of which two tasks have removed the same row, or have seen that it matches a row of the source.
+    pub matched_twice: Option<u32>,
+    /// How many rows the statement has changed.
+    pub counts: StatementCounts,
+}
+
+impl Reported {
+    /// Returns the number of rows that are removed.
+    pub(crate) fn num_removed(&self) -> u64 {
+        self.removed.values().map(RoaringTreemap::len).sum()
+    }
+}
+
+/// Returns what the tasks have done. Files in the bytes `counting` of the reports have the values that the engine has
+/// given to identity columns; rows of the others had theirs.
+///
+/// # Errors
+/// `CorruptData` for a report that does not fit the table: of another form, with a path outside the table, other
+/// partition columns, no readable footer, or another number of rows than the footer has; also for a file that does not
+/// tell the values of a column that the engine has counted. `SchemaMismatch` for NULL in a partition column that is NOT
+/// NULL.
+pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWriteSpec) -> Result<Reported> {
+    let TaskReports { files, changes, removed: rows, staying, counts } = read(reports)?;
+    let files_until = |end| match reports.get(..end) {
+        Some(earlier) => read(earlier).map(|earlier| earlier.files.len()),
+        None => Ok(files.len()),
+    };
+    let counting = files_until(counting.start)?..files_until(counting.end)?;
+    let schema = spec.data_schema();
+    let options = CollectOptions { columns: spec.indexed().clone(), without_nan: false };
+    let added = |(index, file): &(usize, &FileReport<'_>)| -> Result<Add> {
+        let located = |error: Error| error.at_path(file.path);
+        let mut add = added(file, inside(file.path)?, spec).map_err(located)?;
+        ensure_required(&add, spec).map_err(located)?;
+        let metadata = footer(file).map_err(located)?;
+        if let Some(fault) = iceberg::fault(&metadata, spec) {
+            return Err(located(
+                Error::corrupt_data(format!("{fault}; nothing was committed"))
+                    .with_hint("this is a bug: report it with the version of the engine"),
+            ));
+        }
+        add.stats = Some(collect_stats(&metadata, &schema, &options).map_err(located)?);
+        if counting.contains(index) {
+            counted::note(&metadata, &add, spec).map_err(located)?;
+        }
+        Ok(add)
+    };
+    let mut reported = Reported { counts, ..Reported::default() };
+    let numbered: Vec<_> = files.iter().enumerate().collect();
+    reported.files = parallel::each(&numbered, parallel::cores(), added)?;
+    reported.changes = changes.iter().map(|file| change_file(file, spec)).collect::<Result<_>>()?;
+    let (removed, mut twice) = united(&rows)?;
+    let (staying, staying_twice) = united(&staying)?;
+    twice = twice.or(staying_twice);
+    for (file, rows) in &staying {
+        if removed.get(file).is_some_and(|removed| !removed.is_disjoint(rows)) {
+            twice = Some(*file);
+        }
+    }
+    (reported.removed, reported.matched_twice) = (removed, twice);
+    Ok(reported)
+}
+
+/// Returns the rows that a statement removes, by the number of the file.
+///
+/// # Errors
+/// `CorruptData` for a report of another form.
+pub fn removed_rows(reports: &[u8]) -> Result<BTreeMap<u32, RoaringTreemap>> {
+    united(&read(reports)?.removed).map(|(removed, _)| removed)
+}
+
+/// Returns the rows of all tasks by the number of the file, and a file of which two tasks have the same row.
+fn united(tasks: &[RemovedRows<'_>]) -> Result<(BTreeMap<u32, RoaringTreemap>, Option<u32>)> {
+    let (mut all, mut twice) = (BTreeMap::<u32, RoaringTreemap>::new(), None);
+    for rows in tasks {
+        let found = positions(rows)?;
+        let before = all.entry(rows.file).or_default();
+        if !before.is_disjoint(&found) {
+            twice = Some(rows.file);
+        }
+        *before |= found;
+    }
+    Ok((all, twice))
+}
+
+/// Returns whether a task has written a change data file.
+///
+/// # Errors
+/// `CorruptData` for a report of another form.
+pub fn has_change_files(reports: &[u8]) -> Result<bool> {
+    Ok(!read(reports)?.changes.is_empty())
+}
+
+fn positions(rows: &RemovedRows<'_>) -> Result<RoaringTreemap> {
+    let lower = RoaringBitmap::deserialize_from(rows.bitmap).map_err(|error| {
+        Error::corrupt_data("a task has reported removed rows that cannot be read").with_source(error)
+    })?;
+    Ok(RoaringTreemap::from_bitmaps([(rows.upper, lower)]))
+}
+
+/// Returns the decoded paths of all files in `reports`, relative to the table's root, to delete them.
+///
+/// # Errors
+/// `CorruptData` for a report of another form, or with a path outside the table.
+pub(crate) fn reported_paths(reports: &[u8]) -> Result<Vec<String>> {
+    let TaskReports { files, changes, .. } = read(reports)?;
+    let data = files.iter().map(|file| inside(file.path));
+    data.chain(changes.iter().map(|file| inside_changes(file.path)))
+        .map(|path| path.map(str::to_owned))
+        .collect()
+}
+
+fn change_file(file: &FileReport<'_>, spec: &TableWriteSpec) -> Result<AddCdcFile> {
+    let located = |error: Error| error.at_path(file.path);
+    let add = added(file, inside_changes(file.path)?, spec).map_err(located)?;
+    footer(file).map_err(located)?;
+    Ok(AddCdcFile::from(add))
+}
+
+fn added(file: &FileReport<'_>, path: &str, spec: &TableWriteSpec) -> Result<Add> {
+    let columns = spec.physical_partition_columns();
+    if file.partition_values.len() != columns.len() {
+        return Err(Error::corrupt_data(format!(
+            "a task has reported {} partition values for a file, but the table has {} partition columns",
+            file.partition_values.len(),
+            columns.len()
+        )));
+    }
+    let names = spec.partition_columns();
+    for (name, value) in names.iter().zip(&file.partition_values) {
+        let primitive = spec.schema().field(name).and_then(|field| field.data_type.as_primitive());
+        let Some(primitive) = primitive else { continue };
+        PartitionColumnBuilder::new(name, primitive).append(*value).map_err(|error| {
+            Error::corrupt_data(format!(
+                "a task has reported an invalid value of the partition column '{name}'"
+            ))
+            .with_source(error)
+        })?;
+    }
+    // Protocol: "Partition Value Serialization": an empty string is NULL.
+    let values = file.partition_values.iter().map(|value| value.filter(|text| !text.is_empty()));
+    Ok(Add {
+        path: path::encode(path),
+        partition_values: columns.iter().cloned().zip(values.map(|value| value.map(str::to_owned))).collect(),
+        size: file.size,
+        modification_time: file.modification_time_ms,
+        data_change: true,
+        tags: spec.tags(),
+        ..Add::default()
+    })
+}
+
+/// Refuses a path that leads out of the table, or into a directory that is not for data files.
+fn inside(path: &str) -> Result<&str> {
+    if is_plain(path) && !path.starts_with("_delta_log/") && !is_below_changes(path) {
+        return Ok(path);
+    }
+    Err(Error::corrupt_data("a task has reported a file that is not a data file of the table").at_path(path))
+}
+
+/// Refuses a path that does not lead into the directory of change data files.
+fn inside_changes(path: &str) -> Result<&str> {
+    if is_plain(path) && is_below_changes(path) {
+        return Ok(path);
+    }
+    Err(Error::corrupt_data("a task has reported a file that is not a change data file of the table")
+        .at_path(path))
+}
+
+fn is_below_changes(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(first, _)| first == AddCdcFile::DIRECTORY)
+}
+
+fn is_plain(path: &str) -> bool {
+    path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+}
+
+fn footer(file: &FileReport<'_>) -> Result<ParquetMetaData> {
+    let bytes = bytes::Bytes::copy_from_slice(file.footer);
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
+    let metadata = reader.parse_and_finish(&bytes).map_err(|error| {
+        Error::corrupt_data("a task has reported a footer that cannot be read").with_source(error)
+    })?;
+    if u64::try_from(metadata.file_metadata().num_rows()) != Ok(file.rows) {
+        return Err(Error::corrupt_data(format!(
+            "a task has reported {} rows for a file, but its footer has {}",
+            file.rows,
+            metadata.file_metadata().num_rows()
+        )));
+    }
+    Ok(metadata)
+}
+
+/// Refuses NULL, which is also what is stored for an empty string, in a NOT NULL partition column.
+pub(crate) fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
+    let columns = spec.partition_columns().iter().zip(spec.physical_partition_columns());
+    for (name, physical) in columns {
+        let is_required = spec.schema().field(name).is_some_and(|field| !field.nullable);
+        let value = add.partition_values.get(physical).and_then(Option::as_deref);
+        if is_required && value.is_none_or(str::is_empty) {
+            return Err(null_in_partition_column(name));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Tables in a directory, with rows that have an id.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, Int64Array, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use deltalog::engine::protocol::Add;
+use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::{Environment, PendingWrite, Snapshot, Storage, TableScan, WriteRequest};
+use tempfile::TempDir;
+
+use super::schema;
+
+/// The number of rows of [`table`].
+pub const ROWS: i64 = 10;
+
+/// Returns an environment with the system's clock, whose pauses take no time.
+pub fn environment() -> Environment {
+    Environment::system().with_sleep(|_| {})
+}
+
+/// Creates a table with deletion vectors and these properties. It has one file, in which the ids are the positions.
+pub fn table(properties: &[(&str, &str)]) -> (TempDir, Storage) {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let mut request = WriteRequest::new(schema(), SaveMode::Append);
+    request.configuration = [("delta.enableDeletionVectors".to_owned(), "true".to_owned())].into();
+    request.configuration.extend(properties.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+    let write = PendingWrite::begin(&storage, request, &environment()).unwrap().unwrap();
+    let files = files(&write, 0..ROWS);
+    write.commit(files, Operation::new("WRITE")).unwrap();
+    (directory, storage)
+}
+
+/// Writes a file with these ids, and commits nothing.
+pub fn files(write: &PendingWrite, ids: impl IntoIterator<Item = i64>) -> Vec<Add> {
+    let ids = Arc::new(Int64Array::from_iter_values(ids));
+    let mut writer = write.writer().unwrap();
+    writer.write(&RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![ids]).unwrap()).unwrap();
+    writer.finish().unwrap()
+}
+
+/// Returns the ids of all rows in their order, as integers of 64 bits. They are the first column.
+pub fn ids(snapshot: &Snapshot) -> Vec<i64> {
+    let mut found = Vec::new();
+    for batch in TableScan::new(snapshot).read().unwrap() {
+        let column = cast(batch.unwrap().column(0), &DataType::Int64).unwrap();
+        found.extend(column.as_primitive::<Int64Type>().values());
+    }
+    found.sort_unstable();
+    found
+}

@@ -1,0 +1,117 @@
+"""MERGE: what becomes of the rows of a table, by the rows of a source."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltalog.arguments import columns_argument
+from deltalog.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from deltalog._internal import AlreadyApplied
+
+__all__ = ["MergeArguments", "MergeClause", "TableMerger", "sql_values"]
+
+
+class MergeClause(NamedTuple):
+    """A clause, as the binary takes it."""
+
+    by_source: bool
+    """Whether it is for rows of the table without a match."""
+    action: str
+    """`update`, `delete` or `insert`."""
+    condition: str | None
+    values: Sequence[tuple[str, str]] | None
+    """SQL by column; None for all columns of the source."""
+    except_columns: Sequence[str] = ()
+
+
+class MergeArguments(NamedTuple):
+    """A MERGE, as the binary takes it."""
+
+    condition: str
+    source_alias: str
+    target_alias: str
+    clauses: Sequence[MergeClause]
+
+
+class TableMerger:
+    """A MERGE that is put together, from `DeltaTable.merge`.
+
+    There may be several clauses for the same rows: the first one counts whose `predicate` is true. Only the last one of
+    them can be without a predicate. Values and predicates are SQL, in which columns are named by their table, such as
+    `source.price`, or alone if only one table has them. Those of `when_not_matched_insert` read the source only, those
+    of `when_not_matched_by_source_...` the table only.
+    """
+
+    def __init__(
+        self,
+        run: "Callable[[MergeArguments], dict[str, int] | AlreadyApplied]",
+        condition: str,
+        source_alias: str | None,
+        target_alias: str | None,
+    ) -> None:
+        if not isinstance(condition, str):
+            raise InvalidArgumentError(f"the condition of a MERGE is SQL text, not {condition!r}")
+        self._run = run
+        self._condition = condition
+        self._aliases = (source_alias or "source", target_alias or "target")
+        self._clauses: list[MergeClause] = []
+
+    def when_matched_update(self, updates: Mapping[str, str], predicate: str | None = None) -> "TableMerger":
+        """Gives new values to columns of rows with a match.
+
+        Args:
+            updates: values in SQL by column, such as `{"price": "source.price"}`.
+            predicate: for which of these rows.
+        """
+        return self._with(MergeClause(False, "update", predicate, list(sql_values(updates).items())))
+
+    def when_matched_update_all(
+        self, predicate: str | None = None, except_cols: Sequence[str] | None = None
+    ) -> "TableMerger":
+        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match."""
+        return self._with(MergeClause(False, "update", predicate, None, columns_argument(except_cols) or []))
+
+    def when_matched_delete(self, predicate: str | None = None) -> "TableMerger":
+        """Deletes rows with a match. If this is the only clause for them, a row may have several matches."""
+        return self._with(MergeClause(False, "delete", predicate, []))
+
+    def when_not_matched_insert(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "TableMerger":
+        """Adds rows of the source without a match. Columns without a value get their default value, or NULL."""
+        return self._with(MergeClause(False, "insert", predicate, list(sql_values(updates).items())))
+
+    def when_not_matched_insert_all(
+        self, predicate: str | None = None, except_cols: Sequence[str] | None = None
+    ) -> "TableMerger":
+        """Adds rows of the source without a match, with all columns of the source, except for some."""
+        return self._with(MergeClause(False, "insert", predicate, None, columns_argument(except_cols) or []))
+
+    def when_not_matched_by_source_update(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "TableMerger":
+        """Gives new values to columns of rows of the table without a match."""
+        return self._with(MergeClause(True, "update", predicate, list(sql_values(updates).items())))
+
+    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> "TableMerger":
+        """Deletes rows of the table without a match."""
+        return self._with(MergeClause(True, "delete", predicate, []))
+
+    def execute(self) -> "dict[str, int] | AlreadyApplied":
+        """Merges the source, which is read once and held in memory, and returns the metrics."""
+        return self._run(MergeArguments(self._condition, *self._aliases, self._clauses))
+
+    def _with(self, clause: MergeClause) -> "TableMerger":
+        if clause.condition is not None and not isinstance(clause.condition, str):
+            raise InvalidArgumentError(f"the predicate of a clause is SQL text, not {clause.condition!r}")
+        self._clauses.append(clause)
+        return self
+
+
+def sql_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Checks that values by column are SQL."""
+    for name, value in values.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidArgumentError(f"the value of the column {name!r} is SQL text, not {value!r}")
+    return dict(values)

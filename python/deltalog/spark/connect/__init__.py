@@ -1,0 +1,1 @@
+"""DELETE, UPDATE and MERGE under Spark Connect, where there is no JVM: the client makes DataFrames, workers write."""

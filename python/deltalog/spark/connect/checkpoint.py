@@ -1,0 +1,30 @@
+"""Rows that a Connect server keeps while a statement needs them."""
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+
+@contextmanager
+def checkpointed(rows: DataFrame) -> Iterator[DataFrame]:
+    """Evaluates `rows` once. The executors keep them until the end of the `with`; lost blocks are an error.
+
+    PySpark would release them when its garbage collector finds them, by a request that was seen to wait forever after
+    a query that failed. So they are released here.
+    """
+    from pyspark.sql.connect.plan import RemoveRemoteCachedRelation
+
+    kept = rows.localCheckpoint()
+    plan: Any = kept._plan
+    client: Any = rows.sparkSession.client
+    try:
+        yield kept
+    finally:
+        command = RemoveRemoteCachedRelation(plan).command(session=client)
+        plan._relation_id = None
+        with contextlib.suppress(PySparkException):  # The rows end with the session at the latest.
+            client.execute_command(command)

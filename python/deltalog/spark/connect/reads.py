@@ -1,0 +1,94 @@
+"""What a statement under Spark Connect reads beside the rows that it looks for.
+
+The server resolves names, so a client only sees that something may be the table: what cannot be excluded is taken for a
+reference to it. Then the whole table counts as read, and more commits of others are conflicts.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.location import unescaped
+from deltalog.spark.sql.names import PROVIDERS, connect_uri
+
+_QUERY = re.compile(r"\b(select|table|from|values)\b|subquery", re.IGNORECASE)
+# Rows that a client or the server has at hand, with everything that is checkpointed or made up.
+_WITHOUT_TABLE = {"local_relation", "cached_local_relation", "cached_remote_relation", "range"}
+_VERSION = "versionasof"
+
+
+class SourceReads(NamedTuple):
+    """What the source of a MERGE may read of the target."""
+
+    reads_target: bool
+    versions: list[int]
+    """The versions of the target that it reads for certain."""
+
+
+def may_query(spark: SparkSession, value: str | Column) -> bool:
+    """Returns whether a condition or a value may contain a subquery."""
+    column: Any = value  # PySpark's type for both kinds of columns hides the plan of Connect's.
+    text = value if isinstance(value, str) else str(column.to_plan(_client(spark)))
+    return _QUERY.search(text) is not None
+
+
+def source_reads(source: DataFrame, uri: str) -> SourceReads:
+    """Returns what `source` may read of the table at `uri`."""
+    frame: Any = source
+    plan = frame._plan.to_proto(_client(source.sparkSession))
+    reads, versions = False, []
+    for message in _messages(plan):
+        name = message.DESCRIPTOR.name
+        if (name == "ExpressionString" and _QUERY.search(message.expression)) or name == "SubqueryExpression":
+            reads = True
+        elif name == "Relation" and not any(
+            inner.DESCRIPTOR.name == "Relation" for inner in _messages(message) if inner is not message
+        ):
+            found = _leaf(message, uri)
+            reads = reads or found is not False
+            if isinstance(found, int) and not isinstance(found, bool):
+                versions.append(found)
+    return SourceReads(reads, versions)
+
+
+def _leaf(relation: Any, uri: str) -> bool | int:
+    """Returns whether a relation without others may read the table at `uri`, or the version that it reads of it."""
+    kind = str(relation.WhichOneof("rel_type"))
+    if kind in _WITHOUT_TABLE or kind.endswith("cached_local_relation"):
+        return False
+    if kind != "read" or relation.read.WhichOneof("read_type") != "data_source":
+        return True
+    source = relation.read.data_source
+    options = {name.lower(): value for name, value in source.options.items()}
+    paths = [*source.paths, *([options["path"]] if "path" in options else [])]
+    if source.format.lower() not in PROVIDERS:
+        return False
+    try:
+        is_target = any(unescaped(connect_uri(path)) == unescaped(uri) for path in paths)
+    except InvalidArgumentError:  # A relative path, which the server refuses.
+        return True
+    version = options.get(_VERSION, "")
+    return int(version) if is_target and version.isdigit() else is_target
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """Yields a message of the protocol and all that are in it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if hasattr(value, "ListFields"):
+            inner = [value]
+        elif field.message_type.GetOptions().map_entry:
+            inner = [entry for entry in value.values() if hasattr(entry, "ListFields")]
+        else:
+            inner = list(value)
+        for each in inner:
+            yield from _messages(each)
+
+
+def _client(spark: SparkSession) -> Any:
+    return spark.client

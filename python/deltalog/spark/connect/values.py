@@ -1,0 +1,149 @@
+"""The new values that the clauses of a statement give to columns."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, StructField, StructType
+
+from deltalog.spark.connect.fit import fitted
+from deltalog.spark.connect.target import Table, as_column, named
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`]+))\s*(?:\.|$)")
+_DEFAULT = "CURRENT_DEFAULT"
+
+# A value, or the values of fields of a struct by their names in lower case.
+_Tree = dict[str, Any]
+
+
+class Assignments:
+    """The values of one clause, by columns."""
+
+    def __init__(self, table: Table, alias: str | None, values: Mapping[str, str | Column]) -> None:
+        self._table = table
+        self._tree: _Tree = {}
+        for name, value in values.items():
+            self._add(_parts(name), alias, name, value)
+
+    @classmethod
+    def all_of(cls, table: Table, source: DataFrame) -> "Assignments":
+        """Returns those of a clause with `*`: each column has the value of the same name in the source."""
+        given = {name.lower(): name for name in source.columns}
+        missing = [name for name in table.schema.fieldNames() if name.lower() not in given]
+        if missing:
+            raise InvalidArgumentError(
+                f"the source of the merge has no column {missing[0]}, which the table {table.uri} has: name the "
+                "columns in the clause, or add the column to the source"
+            )
+        made = cls(table, None, {})
+        made._tree = {name.lower(): named(source, given[name.lower()]) for name in table.schema.fieldNames()}
+        return made
+
+    def _add(self, parts: list[str], alias: str | None, name: str, value: str | Column) -> None:
+        if alias is not None and len(parts) > 1 and parts[0].lower() == alias.lower():
+            parts = parts[1:]
+        field = self._table.column(parts[0])
+        kind: DataType = field.dataType
+        for part in parts[1:]:
+            inner = (
+                {field.name.lower(): field for field in kind.fields} if isinstance(kind, StructType) else {}
+            )
+            if part.lower() not in inner:
+                raise InvalidArgumentError(f"the table {self._table.uri} has no column {name}")
+            field = inner[part.lower()]
+            kind = field.dataType
+        tree = self._tree
+        keys = [part.lower() for part in parts]
+        for key in keys[:-1]:
+            tree = tree.setdefault(key, {})
+            if not isinstance(tree, dict):
+                raise InvalidArgumentError(f"the column {name} is assigned twice, as a whole and in part")
+        if keys[-1] in tree:
+            raise InvalidArgumentError(f"the column {name} is assigned twice")
+        is_default = isinstance(value, str) and value.strip().upper() == "DEFAULT"
+        tree[keys[-1]] = default_of(field) if is_default else as_column(value)
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns, in lower case, to which a value is given as a whole or in part."""
+        return set(self._tree)
+
+    @property
+    def values(self) -> list[Column]:
+        """The values as they were given."""
+        return _values(self._tree)
+
+    def fit(self, types: Iterable[DataType]) -> None:
+        """Casts the values, which have these types, to those of their columns.
+
+        Raises `SchemaMismatchError` for a value that its column cannot store.
+        """
+        given = iter(types)
+        for name, node in self._tree.items():
+            field = self._table.column(name)
+            self._tree[name] = _fitted(node, given, field.dataType, field.name)
+
+    def updated(self, field: StructField, old: Column) -> Column | None:
+        """Returns the new value of a column of a row, which has the value `old`; None if it is not assigned."""
+        node = self._tree.get(field.name.lower())
+        return None if node is None else _merged(node, field.dataType, old)
+
+    def inserted(self, field: StructField) -> Column:
+        """Returns the value of a column of a new row."""
+        node = self._tree.get(field.name.lower())
+        if isinstance(node, dict):
+            raise UnsupportedFeatureError(
+                f"fields of the column {field.name} cannot be given alone to new rows: give it a whole struct"
+            )
+        return default_of(field).cast(field.dataType) if node is None else node
+
+
+def default_of(field: StructField) -> Column:
+    """Returns the default value of a column, which is NULL if it has none."""
+    sql = (field.metadata or {}).get(_DEFAULT)
+    return sf.lit(None) if sql is None else sf.expr(sql)
+
+
+def _parts(name: str) -> list[str]:
+    parts, at = [], 0
+    while at < len(name):
+        found = _PART.match(name, at)
+        if found is None:
+            break
+        parts.append(found[1].replace("``", "`") if found[1] else found[2].strip())
+        at = found.end()
+    if at < len(name) or not parts:
+        raise InvalidArgumentError(f"{name!r} is not the name of a column")
+    return parts
+
+
+def _values(node: Any) -> list[Column]:
+    if isinstance(node, dict):
+        return [value for inner in node.values() for value in _values(inner)]
+    return [node]
+
+
+def _fitted(node: Any, types: Iterator[DataType], kind: DataType, name: str) -> Any:
+    if not isinstance(node, dict):
+        return fitted(node, next(types), kind, name)
+    fields = {field.name.lower(): field for field in kind.fields} if isinstance(kind, StructType) else {}
+    return {
+        key: _fitted(inner, types, fields[key].dataType, f"{name}.{fields[key].name}")
+        for key, inner in node.items()
+    }
+
+
+def _merged(node: Any, kind: DataType, old: Column) -> Column:
+    if not isinstance(node, dict) or not isinstance(kind, StructType):
+        value: Column = node
+        return value
+    fields = []
+    for field in kind.fields:
+        before = old.getField(field.name)
+        inner = node.get(field.name.lower())
+        value = before if inner is None else _merged(inner, field.dataType, before)
+        fields.append(value.alias(field.name))
+    return sf.struct(*fields)

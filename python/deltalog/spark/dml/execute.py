@@ -1,0 +1,106 @@
+"""Execution of DELETE, UPDATE and MERGE.
+
+```text
+rows of the files that may match ──► condition, new values ──► one job: positions of removed rows, new files
+                                                                  │ with deletion vectors: commit
+                                                                  ▼ else
+                            the other rows of the files concerned ──► a second job: copies ──► commit
+```
+
+- Spark has resolved and checked the statement. Its expressions refer to columns of the target by ids, which the scan
+  of the files takes over (`StatementScan.java`).
+- An update is one row, with the old position and the new values (`RowAction.java`).
+- Without deletion vectors, copies are read through the removed positions as if they were vectors, so that no condition
+  is evaluated twice. An UPDATE whose condition looks at the row alone first finds the files, by the columns of the
+  condition, and then writes all of their rows in one job.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from deltalog._internal import DeltaError
+from deltalog.spark.dml import identities
+from deltalog.spark.dml.merge import merge
+from deltalog.spark.dml.statement import Metrics, Statement, assigned_columns
+from deltalog.spark.dml.text import condition_of
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.write.interrupts import RunningWrite, running_write
+from deltalog.spark.write.job import check_calendar
+
+
+def execute(jvm: Jvm, session: Any, plan: Any) -> Metrics:
+    """Executes a resolved DELETE, UPDATE or MERGE, and returns its metrics.
+
+    If anything fails before the commit, the written files are deleted.
+    """
+    kinds: dict[str, Callable[[Statement, RunningWrite], None]] = {
+        "DELETE": _delete,
+        "UPDATE": _update,
+        "MERGE": merge,
+    }
+    statement = Statement(jvm, session, plan)
+    if statement.target.applied is not None:
+        return statement.skip(statement.target.applied)
+    check_calendar(session)
+    started = time.monotonic()
+    with running_write(session.sparkContext()) as running:
+        try:
+            kinds[statement.text.name](statement, running)
+            scan_ms = round(1000 * (time.monotonic() - started))
+            statement.copy(running)
+            running.begin_commit()
+        except BaseException:
+            with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+                statement.target.write.abort()
+            raise
+    return statement.commit(scan_ms)
+
+
+def _delete(statement: Statement, running: RunningWrite) -> None:
+    condition = statement.plan.condition()
+    # The change data files of a commit must have all changes, so that all rows have to be read that may get there.
+    reads_all = statement.has_feed and not statement.uses_vectors
+    removed = None if reads_all else statement.target.exact(condition)
+    files = statement.planned(statement.target.stored(condition), removed=removed)
+    if files.kept > 0:
+        with statement.target.scan(files) as scan:
+            plan = statement.jvm.static("RowPlans", "delete", scan, condition)
+            statement.run(plan, running, writes=False, assigned=set())
+    statement.plan_copies()
+
+
+def _update(statement: Statement, running: RunningWrite) -> None:
+    jvm = statement.jvm
+    condition = condition_of(jvm, statement.plan)
+    files = statement.planned(statement.target.stored(condition))
+    assignments = statement.plan.assignments()
+    assigned = assigned_columns(jvm, assignments)
+    identities.check_assigned(statement.target.write, assigned)
+    records = statement.has_feed
+    rewrites = False
+    if condition is not None and not statement.uses_vectors and not statement.has_subquery:
+        # Whole files are written again. To find them, only the columns of the condition are read.
+        with statement.target.scan(files) as scan:
+            if scan.showsStored():
+                rewrites = True
+                files = statement.rewrites(jvm.static("RowPlans", "delete", scan, condition))
+    if files.kept > 0:
+        with statement.target.scan(files) as scan:
+            # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
+            values = scan.updated(assignments)
+            kind = "rewrite" if rewrites else "update"
+            plan = jvm.static("RowPlans", kind, scan, values, condition, records)
+            statement.run(plan, running, writes=True, assigned=assigned, records=records)
+    if not rewrites:
+        statement.plan_copies()
+
+
+def counts(name: str, metrics: Metrics) -> list[int]:
+    """Returns the numbers that a statement answers with: affected rows, and for MERGE updated, deleted and inserted."""
+    if name == "MERGE":
+        names = ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsInserted")
+        found = [metrics.get(metric, 0) for metric in names]
+        return [sum(found), *found]
+    return [metrics.get("numDeletedRows" if name == "DELETE" else "numUpdatedRows", 0)]

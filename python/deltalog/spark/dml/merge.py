@@ -1,0 +1,168 @@
+"""MERGE.
+
+1. The source is evaluated once, with a number for each row, and kept by the executors.
+2. Files of the target whose statistics hold none of the source's keys are left out, and the keys' range goes into the
+   scan, for row groups and pages. Neither with WHEN NOT MATCHED BY SOURCE, for which every row of the target counts.
+3. One job joins the target with the source: changed rows, removed positions, and the numbers of the source's rows that
+   have matched. The source is broadcast while it is small.
+4. The rows of the source that have not matched are inserted by a second job.
+
+Several rows of the source may match one row of the target for some statements only, as in the JVM connector. Every pair
+for which the condition of the MERGE is true counts, whether a clause applies to it or not:
+
+| clauses for matched rows | other clauses | several matches |
+| --- | --- | --- |
+| one DELETE without a condition | any | the row is deleted, once |
+| none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
+| none | NOT MATCHED BY SOURCE, and others | refused |
+| any others, such as DELETE with a condition | any | refused |
+"""
+
+from typing import Any
+
+from deltalog.spark.dml import identities
+from deltalog.spark.dml.statement import (
+    Statement,
+    assigned_columns,
+)
+from deltalog.spark.dml.text import matches_once
+from deltalog.spark.errors import UnsupportedFeatureError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.write import fit
+from deltalog.spark.write.evolution import merges_by_default
+from deltalog.spark.write.interrupts import RunningWrite
+
+_SOURCE = "__deltalog_source"
+# Up to this many rows of the source, files are left out by the set of keys and not only by their range.
+_KEY_SET = 10_000
+# Sources up to so many bytes are broadcast. Spark's own limit is for sizes that are guessed; this one is known.
+_BROADCAST = 64 << 20
+
+
+def merge(statement: Statement, running: RunningWrite) -> None:
+    """Runs the jobs of a MERGE."""
+    jvm, plan = statement.jvm, statement.plan
+    if not statement.target.evolves and (plan.withSchemaEvolution() or merges_by_default(statement.session)):
+        # The rule that adds the columns is one of the analyzer's.
+        raise UnsupportedFeatureError(
+            "MERGE cannot add columns in this session: call deltalog.spark.enable(session) for it, or add the columns "
+            "first, for example with DeltaTable.alter"
+        )
+    statement.removes_once = matches_once(statement.text)
+    source = _Source(statement)
+    statement.source_rows = source.count
+    filters = [] if statement.text.not_matched_by_source else source.filters()
+    files = statement.planned(jvm.seq(filters), keeps_matches=bool(statement.text.not_matched))
+    updated = [action for action in _actions(jvm, plan) if hasattr(action, "assignments")]
+    assigned = set().union(*(assigned_columns(jvm, action.assignments()) for action in updated))
+    with statement.target.scan(files) as scan:
+        plans = jvm.new("MergePlans", scan, plan, statement.removes_once)
+        plans.resolve()
+        identities.check_assigned(statement.target.write, assigned)
+        _check_generated(statement, updated)
+        _check_generated(statement, jvm.sequence(plan.notMatchedActions()))
+        rows = source.rows
+        job = None
+        if files.kept > 0:
+            records = statement.has_feed and plans.changes()
+            changed = plans.changed(source.plan, jvm.seq(filters), source.size() <= _BROADCAST, records)
+            inserts = 1 if plans.inserts() else 0
+            job = statement.run(changed, running, plans.changes(), assigned, inserts, records)
+        statement.plan_copies()
+        if plans.inserts():
+            clauses = [
+                assigned_columns(jvm, action.assignments())
+                for action in jvm.sequence(plan.notMatchedActions())
+            ]
+            given = set.intersection(*clauses)
+            counted = identities.of_inserts(statement.target.write, clauses)
+            if job is not None:
+                id_column = jvm.functions.col(_SOURCE)
+                rows = rows.where(job.matches().excludes(id_column))
+            inserted = plans.inserted(rows.queryExecution().analyzed())
+            records = statement.has_change_files()
+            statement.run(inserted, running, True, given, records=records, counted=counted)
+
+
+def _actions(jvm: Jvm, plan: Any) -> list[Any]:
+    return [
+        action
+        for actions in (plan.matchedActions(), plan.notMatchedBySourceActions())
+        for action in jvm.sequence(actions)
+        if action.getClass().getSimpleName() == "UpdateAction"
+    ]
+
+
+def _check_generated(statement: Statement, actions: list[Any]) -> None:
+    """Raises an error if only some clauses give a generated column a value: the others would have to compute it."""
+    columns = {column.lower() for column, _ in statement.target.write.generated_columns}
+    if not columns:
+        return
+    given = [columns & assigned_columns(statement.jvm, action.assignments()) for action in actions]
+    if any(given) and any(clause != given[0] for clause in given):
+        raise UnsupportedFeatureError(
+            "a MERGE of which only some clauses give a value to the same generated column is not supported yet by "
+            "deltalog: leave the generated columns out, so that they are computed"
+        )
+
+
+class _Source:
+    """The source, evaluated once."""
+
+    def __init__(self, statement: Statement) -> None:
+        jvm, self._jvm, self._statement = statement.jvm, statement.jvm, statement
+        functions = jvm.functions
+        given = fit.dataset(jvm, statement.session, statement.plan.sourceTable())
+        id_column = functions.monotonically_increasing_id().alias(_SOURCE)
+        numbered = given.select(jvm.seq([functions.col("*"), id_column]))
+        # Lost blocks fail the statement, instead of being computed anew with perhaps other rows.
+        kept = numbered.localCheckpoint(True)
+        # The expressions of the statement refer to the columns by their ids.
+        self.plan = jvm.static(
+            "Plans", "renumbered", kept.queryExecution().analyzed(), numbered.queryExecution().analyzed()
+        )
+        self.rows = fit.dataset(jvm, statement.session, self.plan)
+        self._stored = int(
+            jvm.static("Plans", "storedBytes", statement.session, kept.queryExecution().analyzed())
+        )
+        candidates = jvm.static("MergePlans", "candidates", statement.plan, self.plan)
+        self._candidates = fit.dataset(jvm, statement.session, candidates)
+        self._keys = [
+            key for key in jvm.items(jvm.static("MergePlans", "keys", statement.plan)) if key.isOrdered()
+        ]
+        self._bounds = self._measure()
+        self._matching = int(self._bounds.getLong(0))
+        # A job less for the common MERGE, whose condition has no part that looks at the source alone.
+        self.count = self._matching if candidates.equals(self.plan) else int(self.rows.count())
+
+    def _measure(self) -> Any:
+        functions, utilities = self._jvm.functions, self._utilities
+        measures = []
+        for key in self._keys:
+            value = utilities.column(key.value())
+            measures += [functions.min(value), functions.max(value)]
+        measured = self._candidates.agg(functions.count(functions.lit(1)), self._jvm.seq(measures))
+        return self._jvm.static("MergeKey", "rows", measured)[0]
+
+    @property
+    def _utilities(self) -> Any:
+        return self._jvm.java("org.apache.spark.sql.classic.ExpressionUtils")
+
+    def filters(self) -> list[Any]:
+        """Returns conditions that are true for all rows of the target that can match."""
+        filters = self._jvm.items(self._jvm.static("MergePlans", "targetFilters", self._statement.plan))
+        values = None
+        if self._keys and self._matching <= _KEY_SET:
+            columns = [self._utilities.column(key.value()) for key in self._keys]
+            values = self._jvm.static("MergeKey", "rows", self._candidates.select(self._jvm.seq(columns)))
+        for index, key in enumerate(self._keys):
+            if values is None:
+                filters.append(key.between(self._bounds, 1 + 2 * index))
+            else:
+                filters.append(key.among(values, index))
+        return filters
+
+    def size(self) -> int:
+        """Returns about how many bytes the source has."""
+        guessed = self.count * int(self.rows.schema().defaultSize())
+        return guessed if self._stored < 0 else self._stored

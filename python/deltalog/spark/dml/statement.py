@@ -1,0 +1,193 @@
+"""A DELETE, UPDATE or MERGE that is being executed: its text, its target, and the jobs that it runs."""
+
+import logging
+import time
+from typing import Any
+
+from deltalog._internal import AlreadyApplied, SparkPlan
+from deltalog.filters import quoted
+from deltalog.spark.dml.target import Target
+from deltalog.spark.dml.text import StatementText
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.write import fit, rules
+from deltalog.spark.write.identity import Counted, with_numbers
+from deltalog.spark.write.interrupts import RunningWrite
+from deltalog.spark.write.job import engine_info, for_files, run_job
+from deltalog.spark.write.record import log_applied
+
+Metrics = dict[str, int]
+"""What a statement has done, by the names of the JVM connector."""
+
+_log = logging.getLogger("deltalog.spark")
+
+_OPERATION = "__deltalog_operation"
+_FILE = "__deltalog_file"
+_WRITE = 2
+_COPY = 16
+# The columns that follow those of the table: what happens to the row, its file and its position.
+_MARKERS = 3
+
+
+class Statement:
+    """A statement that is being executed."""
+
+    def __init__(self, jvm: Jvm, session: Any, plan: Any) -> None:
+        self.jvm, self.session = jvm, session
+        self.plan = jvm.static("Plans", "atOneTime", plan)
+        self.text = StatementText.of(jvm, self.plan)
+        self.target = Target(jvm, session, self.plan, self.text.name)
+        self.source_rows = 0
+        self.removes_once = False
+        self.rewrite_ms = 0
+        # Whether the first job has recorded changes, which are then complete.
+        self._has_recorded = False
+        self._copies: SparkPlan | None = None
+        self._copies_with_removed = False
+        if self.target.applied is None and self._may_record():
+            self.target.statement.check_recordable()
+
+    def time_zone(self) -> str:
+        return str(self.session.sessionState().conf().sessionLocalTimeZone())
+
+    def planned(self, filters: Any, keeps_matches: bool = False, removed: str | None = None) -> Any:
+        """Returns the files that may have rows for which the filters, a sequence of Spark, are true.
+
+        Rows that stay may matter to the statement as well (`keeps_matches`), so that it depends on these files. If the
+        statement removes exactly the rows that meet a condition (`removed`), files all of whose rows do are removed
+        unread, and are not among the files.
+        """
+        jvm = self.jvm
+        text = jvm.static("FilterText", "of", filters, jvm.seq([]))
+        reads_whole_table = self.target.reads_itself or self.has_subquery
+        files = self.target.statement.plan(text, self.time_zone(), reads_whole_table, keeps_matches, removed)
+        table = self.target.snapshot
+        _log.info(
+            "%s v%d: %s looks for rows in %d of %d files",
+            table.uri,
+            table.version,
+            self.text.name,
+            files.kept,
+            files.total,
+        )
+        return files
+
+    def rewrites(self, rows: Any) -> Any:
+        """Returns those of the planned files that have some of the rows, a plan with marker columns alone.
+
+        The job over them must write all of their rows.
+        """
+        functions = self.jvm.functions
+        numbers = functions.collect_set(functions.col(_FILE)).cast("array<string>")
+        found = fit.dataset(self.jvm, self.session, rows).agg(
+            functions.concat_ws(",", self.jvm.seq([numbers])), self.jvm.seq([])
+        )
+        text = str(found.head().getString(0))
+        return self.target.statement.rewrites({int(number) for number in text.split(",") if number})
+
+    @property
+    def has_subquery(self) -> bool:
+        """Whether the statement reads more than its target."""
+        return bool(self.jvm.static("StatementTarget", "hasSubquery", self.plan))
+
+    def _may_record(self) -> bool:
+        return self.has_feed and (self.text.updates or (self.text.deletes and not self.uses_vectors))
+
+    @property
+    def has_feed(self) -> bool:
+        """Whether the table has a change data feed."""
+        return self.target.statement.has_feed
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether rows are deleted by deletion vectors. Otherwise, their files are rewritten."""
+        return self.target.statement.uses_vectors
+
+    def run(
+        self,
+        plan: Any,
+        running: RunningWrite,
+        writes: bool,
+        assigned: set[str],
+        more: int = 0,
+        records: bool = False,
+        counted: Counted | None = None,
+    ) -> Any:
+        """Runs the job of a plan. Its rows have the table's columns if it `writes`, and marker columns.
+
+        `assigned` are the columns, in lower case, that are given values; `more` is the number of further markers. If it
+        `records` changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
+        """
+        jvm, write = self.jvm, self.target.write
+        data = fit.dataset(jvm, self.session, plan)
+        partition_columns: list[str] = []
+        if writes:
+            data = with_numbers(jvm, data, counted or {})
+            generated = {column.lower() for column, _ in write.generated_columns}
+            is_written = jvm.functions.expr(f"{quoted(_OPERATION)} & {_WRITE | _COPY} = {_WRITE}")
+            data = rules.enforced(jvm, data, write, generated - assigned, is_written)
+            data, partition_columns = for_files(jvm, data, write, self.target.tracking + _MARKERS + more)
+        self._has_recorded |= records
+        marked = jvm.new("MarkedRows", _MARKERS + more, self.removes_once, records, self.target.tracking)
+        job = run_job(jvm, data, partition_columns, write, self.target.options, running, marked)
+        if counted:
+            write.end_identity_values()
+        return job
+
+    def plan_copies(self) -> None:
+        """Plans the copies of rows that stay, of files with rows that go, after the job that has found these.
+
+        If changes were not recorded, the plan has the rows that go as well, of all files.
+        """
+        if not self.uses_vectors:
+            self._copies_with_removed = self.has_feed and not self._has_recorded
+            self._copies = self.target.statement.copies(self.target.write, self._copies_with_removed)
+
+    def has_change_files(self) -> bool:
+        """Returns whether the commit has change data files, which must then have all changes.
+
+        It needs them for changed rows, and for copied ones, which readers would take for new. Files that are removed
+        and deletion vectors say by themselves which rows have gone. (PROTOCOL, "Change Data Files".)
+        """
+        statement = self.target.statement
+        return statement.has_change_files(self.target.write) or (self.has_feed and self._copies is not None)
+
+    def copy(self, running: RunningWrite) -> None:
+        """Carries out the copies, and records the rows that go if the plan has them."""
+        started = time.monotonic()
+        if self._copies is not None:
+            jvm, write = self.jvm, self.target.write
+            records = self._copies_with_removed
+            with self.target.scan(self._copies) as scan:
+                data = fit.dataset(jvm, self.session, jvm.static("RowPlans", "copy", scan))
+                data, columns = for_files(jvm, data, write, self.target.tracking + _MARKERS)
+                marked = jvm.new("MarkedRows", _MARKERS, False, records, self.target.tracking)
+                run_job(jvm, data, columns, write, self.target.options, running, marked)
+        self.rewrite_ms = round(1000 * (time.monotonic() - started))
+
+    def commit(self, scan_ms: int) -> Metrics:
+        target = self.target
+        done = target.statement.commit(
+            target.write,
+            self.text,
+            engine_info(self.session),
+            target.record.user_metadata,
+            self.source_rows,
+            self.removes_once,
+            scan_ms,
+            self.rewrite_ms,
+        )
+        if isinstance(done, AlreadyApplied):
+            return self.skip(done)
+        target.record.finish(self.session)
+        return done[0]
+
+    def skip(self, applied: AlreadyApplied) -> Metrics:
+        """Ends a statement that its application has recorded before."""
+        self.target.record.finish(self.session)
+        log_applied(applied, self.target.uri)
+        return {}
+
+
+def assigned_columns(jvm: Jvm, assignments: Any) -> set[str]:
+    """Returns the columns, in lower case, to which assignments give a value as a whole or in part."""
+    return {str(name).lower() for name in jvm.items(jvm.static("Plans", "assigned", assignments))}

@@ -1,0 +1,186 @@
+"""`DeltaTable.delete`, `update` and `merge`: the plans that Spark's parser makes of the statements, made by calls."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StructField, StructType
+
+from deltalog.spark.connect import merge as connect_merge
+from deltalog.spark.connect import verbs as connect_verbs
+from deltalog.spark.connect.target import Target
+from deltalog.spark.dml.clauses import Condition, MergeClause, Values
+from deltalog.spark.dml.execute import counts, execute
+from deltalog.spark.dml.statement import Metrics
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.jvm import Jvm
+
+_AFFECTED = StructType([StructField("num_affected_rows", LongType(), False)])
+_MERGED = StructType(
+    [
+        StructField(name, LongType(), False)
+        for name in ("num_affected_rows", "num_updated_rows", "num_deleted_rows", "num_inserted_rows")
+    ]
+)
+
+
+def delete(spark: SparkSession, target: DataFrame | Target, condition: Condition | None) -> DataFrame:
+    """Deletes rows of the table that `target` reads."""
+    if isinstance(target, Target):
+        return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
+    return _executed(spark, "DELETE", _plans(spark).delete(target._jdf, _column(condition)))
+
+
+def update(
+    spark: SparkSession, target: DataFrame | Target, condition: Condition | None, values: Values
+) -> DataFrame:
+    """Changes rows of the table that `target` reads."""
+    if isinstance(target, Target):
+        return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
+    plans = _plans(spark)
+    assignments = _assignments(spark, plans, values)
+    return _executed(spark, "UPDATE", plans.update(target._jdf, assignments, _column(condition)))
+
+
+class DeltaMergeBuilder:
+    """The clauses of a MERGE, made by `DeltaTable.merge`. Of the clauses of a kind the first whose condition is true
+    counts for a row.
+    """
+
+    def __init__(
+        self, spark: SparkSession, target: DataFrame | Target, source: DataFrame, condition: Condition
+    ) -> None:
+        if not isinstance(source, DataFrame):
+            raise InvalidArgumentError(
+                f"the source of a merge must be a DataFrame, not {type(source).__name__}"
+            )
+        self._spark, self._target, self._source, self._condition = spark, target, source, condition
+        self._matched: list[MergeClause] = []
+        self._not_matched: list[MergeClause] = []
+        self._by_source: list[MergeClause] = []
+        self._evolves = False
+
+    @raises_pyspark_errors
+    def whenMatchedUpdate(  # noqa: N802 (the names users know)
+        self,
+        condition: Condition | None = None,
+        set: Values | None = None,  # noqa: A002
+    ) -> "DeltaMergeBuilder":
+        """Changes columns of rows that match a row of the source."""
+        self._matched.append(MergeClause("update", condition, _given(set)))
+        return self
+
+    @raises_pyspark_errors
+    def whenMatchedUpdateAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
+        """Gives all columns of rows that match the values that the source has under the same names."""
+        self._matched.append(MergeClause("update", condition))
+        return self
+
+    @raises_pyspark_errors
+    def whenMatchedDelete(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
+        """Deletes rows that match a row of the source."""
+        self._matched.append(MergeClause("delete", condition))
+        return self
+
+    @raises_pyspark_errors
+    def whenNotMatchedInsert(  # noqa: N802
+        self, condition: Condition | None = None, values: Values | None = None
+    ) -> "DeltaMergeBuilder":
+        """Inserts a row for rows of the source that match none. Columns without a value get their default."""
+        self._not_matched.append(MergeClause("insert", condition, _given(values)))
+        return self
+
+    @raises_pyspark_errors
+    def whenNotMatchedInsertAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
+        """Inserts rows of the source that match none, by the names of the columns."""
+        self._not_matched.append(MergeClause("insert", condition))
+        return self
+
+    @raises_pyspark_errors
+    def whenNotMatchedBySourceUpdate(  # noqa: N802
+        self,
+        condition: Condition | None = None,
+        set: Values | None = None,  # noqa: A002
+    ) -> "DeltaMergeBuilder":
+        """Changes columns of rows that no row of the source matches."""
+        self._by_source.append(MergeClause("update", condition, _given(set)))
+        return self
+
+    @raises_pyspark_errors
+    def whenNotMatchedBySourceDelete(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
+        """Deletes rows that no row of the source matches."""
+        self._by_source.append(MergeClause("delete", condition))
+        return self
+
+    def withSchemaEvolution(self) -> "DeltaMergeBuilder":  # noqa: N802
+        """Lets the merge add columns and fields of the source to the table, in the same commit: those that a clause
+        assigns, which `whenMatchedUpdateAll` and `whenNotMatchedInsertAll` do for all. Types become wider where the
+        table allows it.
+        """
+        self._evolves = True
+        return self
+
+    @raises_pyspark_errors
+    def execute(self) -> DataFrame:
+        """Executes the merge. Returns one row: how many rows were affected, updated, deleted and inserted."""
+        if not (self._matched or self._not_matched or self._by_source):
+            raise InvalidArgumentError("a merge needs at least one clause, such as whenMatchedDelete()")
+        kinds = (self._matched, self._not_matched, self._by_source)
+        if isinstance(self._target, Target):
+            metrics = connect_merge.merge(self._target, self._source, self._condition, *kinds, self._evolves)
+            return _answer(self._spark, "MERGE", metrics)
+        plans = _plans(self._spark)
+        clauses = [_actions(self._spark, plans, kind) for kind in kinds]
+        condition = _column(self._condition)
+        plan = plans.merge(self._target._jdf, self._source._jdf, condition, *clauses, self._evolves)
+        return _executed(self._spark, "MERGE", plan)
+
+
+def _given(values: Values | None) -> Values:
+    if not values:
+        raise InvalidArgumentError("a clause that writes needs a value for at least one column")
+    return values
+
+
+def _jvm(spark: SparkSession) -> Jvm:
+    return Jvm(spark.sparkContext._gateway)
+
+
+def _plans(spark: SparkSession) -> Any:
+    return _jvm(spark).new("VerbPlans", spark._jsparkSession)
+
+
+def _actions(spark: SparkSession, plans: Any, clauses: Sequence[MergeClause]) -> Any:
+    """Returns clauses as those of Spark's plan, in a sequence of Spark."""
+    made = []
+    for action, condition, values in clauses:
+        holds = _column(condition)
+        if action == "delete":
+            made.append(plans.deleting(holds))
+        elif values is None:
+            made.append(plans.updatingAll(holds) if action == "update" else plans.insertingAll(holds))
+        else:
+            assignments = _assignments(spark, plans, values)
+            make = plans.updating if action == "update" else plans.inserting
+            made.append(make(holds, assignments))
+    return _jvm(spark).seq(made)
+
+
+def _column(condition: Condition | None) -> Any:
+    if condition is None:
+        return None
+    return (sf.expr(condition) if isinstance(condition, str) else condition)._jc
+
+
+def _assignments(spark: SparkSession, plans: Any, values: Values) -> Any:
+    return _jvm(spark).seq(plans.assignment(name, _column(value)) for name, value in values.items())
+
+
+def _executed(spark: SparkSession, name: str, plan: Any) -> DataFrame:
+    return _answer(spark, name, execute(_jvm(spark), spark._jsparkSession, plan))
+
+
+def _answer(spark: SparkSession, name: str, metrics: Metrics) -> DataFrame:
+    return spark.createDataFrame([tuple(counts(name, metrics))], _MERGED if name == "MERGE" else _AFFECTED)

@@ -1,0 +1,90 @@
+package io.deltalog.spark;
+
+import java.net.URI;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.errors.QueryCompilationErrors$;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+
+/**
+ * The entries of deltalog tables in the session catalog. An entry has a name, a provider, a location and
+ * options. Everything else is in the log.
+ */
+public class CatalogEntries {
+  private static final String CATALOG = "spark_catalog";
+  // As in Spark's SessionCatalog, which checks the name only when it creates the entry.
+  private static final Pattern NAME = Pattern.compile("\\w+");
+
+  /** Returns whether the provider of a table, or the namespace of a path, is this source. */
+  public static boolean isOurs(String provider) {
+    return "deltalog".equalsIgnoreCase(provider) || DeltalogSource.class.getName().equals(provider)
+        || DeltaAlias.is(provider);
+  }
+
+  public static boolean isEntry(CatalogTable table) {
+    Option provider = table.provider();
+    return provider.isDefined() && isOurs((String) provider.get());
+  }
+
+  /** Returns the entry of a deltalog table, or null if the name is that of something else or of nothing. */
+  public static CatalogTable find(Identifier name) {
+    if (name.namespace().length != 1) {
+      return null;
+    }
+    SessionCatalog catalog = ((SparkSession) org.apache.spark.sql.SparkSession.active()).sessionState().catalog();
+    try {
+      CatalogTable found = catalog.getTableMetadata(
+          new TableIdentifier(name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG)));
+      return isEntry(found) ? found : null;
+    } catch (NoSuchNamespaceException e) {
+      return null;
+    } catch (NoSuchTableException e) {
+      return null;
+    }
+  }
+
+  /** Returns the options with which the table of an entry is opened, by names that ignore case. */
+  public static Map options(CatalogTable entry) {
+    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    options.putAll(scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties()));
+    Option location = entry.storage().locationUri();
+    if (location.isDefined()) {
+      options.put("path", CatalogUtils.URIToString((URI) location.get()));
+    }
+    return options;
+  }
+
+  /** Throws Spark's error for a name that its catalog refuses, before anything is written. */
+  public static void checkName(String name) {
+    if (!NAME.matcher(name).matches()) {
+      Platform.throwException(QueryCompilationErrors$.MODULE$.invalidNameForTableOrDatabaseError(name));
+    }
+  }
+
+  /** Returns a new entry. */
+  public static CatalogTable create(
+      TableIdentifier name, boolean isManaged, URI location, String provider,
+      scala.collection.immutable.Map options) throws Exception {
+    Map storage = new HashMap();
+    storage.put("locationUri", Option.apply(location));
+    storage.put("properties", options);
+    CatalogTableType type = isManaged ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL();
+    Object format = CaseClass.with(CatalogStorageFormat.empty(), storage);
+    Object[] first = {name, type, format, new StructType(), Option.apply(provider)};
+    return (CatalogTable) CaseClass.create(CatalogTable.class, first);
+  }
+}

@@ -1,0 +1,103 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What the optimizer knows about a scan: its columns, its size, and the partition columns by which it can be
+ * pruned while the query runs. It is never executed, because DeltalogStrategy puts Spark's own scan in its place.
+ */
+public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering, Statistics {
+  private final DeltalogTable table;
+  private final StructType columns;
+  private final long size;
+
+  public DeltalogScan(DeltalogTable table, StructType columns) {
+    this(table, columns, -1);
+  }
+
+  private DeltalogScan(DeltalogTable table, StructType columns, long size) {
+    this.table = table;
+    this.columns = columns;
+    this.size = size;
+  }
+
+  /** Returns this scan with the size of the files that it reads. */
+  public DeltalogScan withSize(long bytes) {
+    return new DeltalogScan(table, columns, bytes);
+  }
+
+  /** Returns whether the size is that of the files that the filters of the query leave. */
+  public boolean isPruned() {
+    return size >= 0;
+  }
+
+  public DeltalogTable table() {
+    return table;
+  }
+
+  public StructType readSchema() {
+    return columns;
+  }
+
+  public String description() {
+    return table.relation().location().toString();
+  }
+
+  public Statistics estimateStatistics() {
+    return this;
+  }
+
+  public OptionalLong sizeInBytes() {
+    return OptionalLong.of(Math.max(1L, size < 0 ? table.relation().sizeInBytes() : size));
+  }
+
+  public OptionalLong numRows() {
+    return OptionalLong.empty();
+  }
+
+  /** Returns the partition columns among the columns that are read, because Spark looks for them there. */
+  public NamedReference[] filterAttributes() {
+    List read = Arrays.asList(columns.fieldNames());
+    List found = new ArrayList();
+    String[] partitions = table.partitionColumns();
+    for (int i = 0; i < partitions.length; i++) {
+      if (read.contains(partitions[i])) {
+        found.add(FieldReference.column(partitions[i]));
+      }
+    }
+    return (NamedReference[]) found.toArray(new NamedReference[0]);
+  }
+
+  public void filter(Predicate[] predicates) {
+    throw notEnabled();
+  }
+
+  public org.apache.spark.sql.connector.read.Batch toBatch() {
+    throw notEnabled();
+  }
+
+  private static RuntimeException notEnabled() {
+    return new UnsupportedOperationException(
+        "deltalog is not enabled in this session: call deltalog.spark.enable(spark) on it");
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof DeltalogScan && table.equals(((DeltalogScan) other).table)
+        && columns.equals(((DeltalogScan) other).columns) && size == ((DeltalogScan) other).size;
+  }
+
+  public int hashCode() {
+    return table.hashCode();
+  }
+}

@@ -1,0 +1,208 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.*;
+import org.apache.spark.sql.connector.expressions.ClusterByTransform;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.IdentityTransform;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * A table at one version, as Spark's analyzer sees it.
+ *
+ * - Statements are resolved by Spark, and planned by DeltalogStrategy: reads become Spark's own scan of files,
+ *   writes go to Python.
+ * - It stays at its version, so a DataFrame always shows the same rows. Therefore it tells Spark neither an id
+ *   nor a version, by which Spark would look for a newer one. Each mention of its name loads the newest.
+ * - SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out, because the
+ *   analyzer would change the table, even to explain a statement.
+ */
+public class DeltalogTable
+    implements Table, SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2, RowTarget {
+  private final String name;
+  private final TableState state;
+  private final String provider;
+  private final Map options;
+  private final boolean acceptsAnySchema;
+
+  /**
+   * Creates the table.
+   *
+   * @param options the options with which it was opened, among them its path
+   * @param acceptsAnySchema whether rows are fitted to its columns by us, not by Spark's analyzer
+   */
+  public DeltalogTable(String name, TableState state, String provider, Map options, boolean acceptsAnySchema) {
+    this.name = name;
+    this.state = state;
+    this.provider = provider;
+    this.options = options;
+    this.acceptsAnySchema = acceptsAnySchema;
+  }
+
+  public DeltalogRelation relation() {
+    return state.relation();
+  }
+
+  public String provider() {
+    return provider;
+  }
+
+  /** Returns the properties that the log has, and the comment. */
+  public Map definition() {
+    Map properties = new TreeMap(state.properties());
+    properties.remove(TableCatalog.PROP_LOCATION);
+    return properties;
+  }
+
+  /** Returns the options with which the table was opened, among them its path. */
+  public Map options() {
+    return options;
+  }
+
+  /** Returns the same table, to whose columns rows are fitted by us (any schema) or by Spark's analyzer. */
+  public DeltalogTable accepting(boolean anySchema) {
+    return new DeltalogTable(name, state, provider, options, anySchema);
+  }
+
+  public boolean acceptsAnySchema() {
+    return acceptsAnySchema;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public StructType schema() {
+    return relation().schema();
+  }
+
+  public String[] partitionColumns() {
+    return relation().partitionSchema().fieldNames();
+  }
+
+  public Transform[] partitioning() {
+    List transforms = new ArrayList();
+    String[] columns = partitionColumns();
+    for (int i = 0; i < columns.length; i++) {
+      transforms.add(new IdentityTransform(FieldReference.column(columns[i])));
+    }
+    if (!state.clustering().isEmpty()) {
+      List paths = new ArrayList();
+      for (int i = 0; i < state.clustering().size(); i++) {
+        paths.add(new FieldReference((scala.collection.immutable.Seq) state.clustering().get(i)));
+      }
+      transforms.add(new ClusterByTransform(scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq()));
+    }
+    return (Transform[]) transforms.toArray(new Transform[0]);
+  }
+
+  public Map properties() {
+    Map properties = new TreeMap(state.properties());
+    properties.put(TableCatalog.PROP_PROVIDER, provider);
+    return properties;
+  }
+
+  public Set capabilities() {
+    Set all = new HashSet(Arrays.asList(new TableCapability[] {
+      TableCapability.BATCH_READ,
+      TableCapability.BATCH_WRITE,
+      TableCapability.TRUNCATE,
+      TableCapability.OVERWRITE_BY_FILTER,
+      TableCapability.OVERWRITE_DYNAMIC
+    }));
+    if (acceptsAnySchema) {
+      all.add(TableCapability.ACCEPT_ANY_SCHEMA);
+    }
+    return all;
+  }
+
+  public MetadataColumn[] metadataColumns() {
+    return new MetadataColumn[] {new FileMetadata(relation().fileFormat())};
+  }
+
+  /** Returns true: as in a scan of files, a column of the table hides the metadata column of the same name. */
+  public boolean canRenameConflictingMetadataColumns() {
+    return true;
+  }
+
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap readOptions) {
+    return new DeltalogScanBuilder(this.with(readOptions));
+  }
+
+  /** Returns this table as the options of a query read it. Time travel has chosen the version already. */
+  private DeltalogTable with(CaseInsensitiveStringMap readOptions) {
+    Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    all.putAll(readOptions.asCaseSensitiveMap());
+    all.remove("versionAsOf");
+    all.remove("timestampAsOf");
+    if (all.isEmpty()) {
+      return this;
+    }
+    all.put("path", options.get("path"));
+    Object[] request = {org.apache.spark.sql.SparkSession.active(), relation(), TableOptions.scala(all)};
+    DeltalogRelation read = (DeltalogRelation) Bridge.call("readWith", request);
+    TableState same = new TableState(
+        read, TableOptions.scala(state.properties()),
+        scala.jdk.javaapi.CollectionConverters.asScala(state.clustering()).toSeq());
+    return new DeltalogTable(name, same, provider, options, acceptsAnySchema);
+  }
+
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new DeltalogWriteBuilder(this, info.options());
+  }
+
+  /** Writes rows and commits them. */
+  public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map writeOptions) {
+    Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    all.putAll(options);
+    all.putAll(writeOptions);
+    all.put("path", options.get("path"));
+    if (isOverwrite) {
+      all.putIfAbsent("partitionOverwriteMode", "static");
+    }
+    Bridge.call("insert", new Object[] {session, TableOptions.scala(all), rows, Boolean.valueOf(isOverwrite)});
+  }
+
+  public boolean canDeleteWhere(Predicate[] predicates) {
+    return true;
+  }
+
+  public void deleteWhere(Predicate[] predicates) {
+    throw new IllegalStateException("deltalog: DELETE was not planned by deltalog's strategy");
+  }
+
+  public boolean truncateTable() {
+    Object[] request = {org.apache.spark.sql.SparkSession.active(), TableOptions.scala(options)};
+    Bridge.call("truncate", request);
+    return true;
+  }
+
+  public boolean equals(Object other) {
+    return other != null && other.getClass() == getClass()
+        && acceptsAnySchema == ((DeltalogTable) other).acceptsAnySchema
+        && relation().location().equals(((DeltalogTable) other).relation().location());
+  }
+
+  public int hashCode() {
+    return relation().location().hashCode();
+  }
+
+  public String toString() {
+    return name;
+  }
+}

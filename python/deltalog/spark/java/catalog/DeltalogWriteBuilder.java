@@ -1,0 +1,35 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Says that all kinds of writes are possible. Which one it is, DeltalogWriteExec learns from the statement. */
+public class DeltalogWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
+  private final RowTarget table;
+  private final CaseInsensitiveStringMap options;
+
+  public DeltalogWriteBuilder(RowTarget table, CaseInsensitiveStringMap options) {
+    this.table = table;
+    this.options = options;
+  }
+
+  public WriteBuilder truncate() {
+    return this;
+  }
+
+  public WriteBuilder overwrite(Predicate[] predicates) {
+    return this;
+  }
+
+  public WriteBuilder overwriteDynamicPartitions() {
+    return this;
+  }
+
+  public Write build() {
+    return new DeltalogWrite(table, options);
+  }
+}

@@ -1,0 +1,26 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.types.DataType;
+
+/** The column _metadata of a scan of files. */
+public class FileMetadata implements MetadataColumn {
+  private final FileFormat format;
+
+  public FileMetadata(FileFormat format) {
+    this.format = format;
+  }
+
+  public String name() {
+    return format.createFileMetadataCol().name();
+  }
+
+  public DataType dataType() {
+    return format.createFileMetadataCol().dataType();
+  }
+
+  public boolean isNullable() {
+    return false;
+  }
+}

@@ -1,0 +1,19 @@
+package io.deltalog.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
+
+/** A table to which DeltalogWriteExec writes rows. */
+public interface RowTarget {
+  String name();
+
+  StructType schema();
+
+  /** Returns whether rows are fitted to the columns by us, not by Spark's analyzer. */
+  boolean acceptsAnySchema();
+
+  /** Writes rows and commits them. */
+  void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options);
+}

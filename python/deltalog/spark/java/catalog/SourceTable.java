@@ -1,0 +1,43 @@
+package io.deltalog.spark;
+
+import java.util.Collections;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The table that the data source itself gives to Spark. It can do nothing, so load and save use the source's V1
+ * relations, and statements in a session without our catalog are refused.
+ */
+public class SourceTable implements Table {
+  private final StructType schema;
+  private final Transform[] transforms;
+
+  public SourceTable(StructType schema, Transform[] transforms) {
+    this.schema = schema;
+    this.transforms = transforms;
+  }
+
+  public String name() {
+    return "deltalog";
+  }
+
+  public StructType schema() {
+    return schema;
+  }
+
+  public Transform[] partitioning() {
+    return transforms;
+  }
+
+  public Map properties() {
+    return Collections.emptyMap();
+  }
+
+  public Set capabilities() {
+    return Collections.singleton(TableCapability.ACCEPT_ANY_SCHEMA); // So that no other error comes first.
+  }
+}

@@ -1,0 +1,85 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table that a statement defines and may fill. Definition and rows become one commit, so a job that fails leaves
+ * everything as it was.
+ */
+public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarget {
+  private final String name;
+  private final StructType schema;
+  private final Transform[] transforms;
+  private final String definition;
+  private boolean isWritten;
+
+  /** Creates the table; definition is that of TableDefinition. */
+  public StagedDeltalogTable(String name, StructType schema, Transform[] transforms, String definition) {
+    this.name = name;
+    this.schema = schema;
+    this.transforms = transforms;
+    this.definition = definition;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public StructType schema() {
+    return schema;
+  }
+
+  public Transform[] partitioning() {
+    return transforms;
+  }
+
+  public Map properties() {
+    return new HashMap();
+  }
+
+  public Set capabilities() {
+    Set all = new HashSet();
+    all.add(TableCapability.BATCH_WRITE);
+    all.add(TableCapability.TRUNCATE);
+    return all;
+  }
+
+  public boolean acceptsAnySchema() {
+    return false;
+  }
+
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new DeltalogWriteBuilder(this, info.options());
+  }
+
+  public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options) {
+    Bridge.call("createAsSelect", new Object[] {session, definition, rows, TableOptions.scala(options)});
+    isWritten = true;
+  }
+
+  public void commitStagedChanges() {
+    if (!isWritten) {
+      Bridge.call("create", new Object[] {org.apache.spark.sql.SparkSession.active(), definition});
+    }
+  }
+
+  public void abortStagedChanges() {}
+
+  /** Two interfaces of Spark 4.3 have this method, and neither of them is chosen by Janino. */
+  public CustomTaskMetric[] reportDriverMetrics() {
+    return new CustomTaskMetric[0];
+  }
+}

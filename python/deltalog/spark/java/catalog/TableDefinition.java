@@ -1,0 +1,118 @@
+package io.deltalog.spark;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.IdentityColumnSpec;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
+import scala.collection.Iterator;
+
+/** The definition of a table in a statement, as JSON for Python. The columns have their rules in the log's form. */
+public class TableDefinition {
+  /** The properties with this prefix are CHECK constraints. */
+  public static final String CONSTRAINT = "delta.constraints.";
+
+  /** The prefix of the settings that are properties of new tables, as the JVM connector has it. */
+  private static final String DEFAULTS = "spark.databricks.delta.properties.defaults.";
+
+  /** Returns the properties that the session has for new tables, as JSON. */
+  public static String defaults(SparkSession session) {
+    Map found = new HashMap();
+    Iterator settings = session.conf().getAll().iterator();
+    while (settings.hasNext()) {
+      Tuple2 setting = (Tuple2) settings.next();
+      String name = (String) setting._1();
+      if (name.startsWith(DEFAULTS)) {
+        found.put("delta." + name.substring(DEFAULTS.length()), setting._2());
+      }
+    }
+    return json(found);
+  }
+
+  /** Returns the definition; mode says what to do if there is a table. */
+  public static String json(
+      Identifier name, boolean isPath, Column[] columns, Transform[] transforms, Map properties, String mode) {
+    Map definition = new HashMap();
+    definition.put("name", name.name());
+    definition.put("database", isPath ? null : name.namespace()[0]);
+    definition.put("schema", schema(columns).json());
+    definition.put("transforms", transforms(transforms));
+    definition.put("properties", new HashMap(properties));
+    definition.put("mode", mode);
+    return json(definition);
+  }
+
+  private static String json(Map values) {
+    try {
+      return new ObjectMapper().writeValueAsString(values);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Returns the columns as a schema. Spark gives the fields their comments and default values. */
+  private static StructType schema(Column[] columns) {
+    StructField[] fields = CatalogV2Util.v2ColumnsToStructType(columns).fields();
+    StructField[] made = new StructField[fields.length];
+    for (int i = 0; i < fields.length; i++) {
+      Metadata rules = rules(columns[i], fields[i]);
+      made[i] = new StructField(fields[i].name(), fields[i].dataType(), fields[i].nullable(), rules);
+    }
+    // Tables have strings, and the length as a rule in the metadata.
+    return CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType(made));
+  }
+
+  /**
+   * Returns a schema with one column, of the type that a table has for this one, and with the rules that remain of it.
+   */
+  public static StructType stored(DataType type) {
+    return CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType().add("column", type));
+  }
+
+  private static Metadata rules(Column column, StructField field) {
+    MetadataBuilder metadata = new MetadataBuilder().withMetadata(field.metadata());
+    if (column.generationExpression() != null) {
+      metadata.putString("delta.generationExpression", column.generationExpression());
+    }
+    IdentityColumnSpec identity = column.identityColumnSpec();
+    if (identity != null) {
+      metadata.putLong("delta.identity.start", identity.getStart());
+      metadata.putLong("delta.identity.step", identity.getStep());
+      metadata.putBoolean("delta.identity.allowExplicitInsert", identity.isAllowExplicitInsert());
+    }
+    return metadata.build();
+  }
+
+  /** Returns for each transform its name and the paths of its columns. */
+  private static List transforms(Transform[] transforms) {
+    List all = new ArrayList();
+    for (int i = 0; i < transforms.length; i++) {
+      List paths = new ArrayList();
+      NamedReference[] references = transforms[i].references();
+      for (int j = 0; j < references.length; j++) {
+        paths.add(references[j].fieldNames());
+      }
+      Map transform = new HashMap();
+      transform.put("name", transforms[i].name());
+      transform.put("text", transforms[i].describe());
+      transform.put("columns", paths);
+      all.add(transform);
+    }
+    return all;
+  }
+}

@@ -1,0 +1,170 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * Gives values all fields of a column, by name and in the column's order, as the JVM connector does where it adds
+ * columns.
+ *
+ * - A field that the value lacks is NULL, or stays as it is in an old value. That goes for structs in structs, not for
+ *   those in arrays and maps.
+ * - A value that is NULL stays NULL, unless fields of an old value are kept.
+ * - The types of the fields stay, for Spark to cast.
+ */
+public class FieldFit {
+  private FieldFit() {}
+
+  /** Returns whether a type has fields. */
+  public static boolean hasFields(DataType type) {
+    if (type instanceof ArrayType) {
+      return hasFields(((ArrayType) type).elementType());
+    }
+    if (type instanceof MapType) {
+      return hasFields(((MapType) type).keyType()) || hasFields(((MapType) type).valueType());
+    }
+    return type instanceof StructType;
+  }
+
+  /** Returns the value with all fields of the type; old is the value whose other fields stay, or null. */
+  public static Expression fitted(Expression value, DataType type, Expression old) {
+    DataType from = value.dataType();
+    if (isFit(from, type)) {
+      return value;
+    }
+    if (from instanceof StructType && type instanceof StructType) {
+      return struct(value, (StructType) from, (StructType) type, old);
+    }
+    if (from instanceof ArrayType && type instanceof ArrayType) {
+      return array(value, (ArrayType) from, (ArrayType) type);
+    }
+    if (from instanceof MapType && type instanceof MapType) {
+      return map(value, (MapType) from, (MapType) type);
+    }
+    return value;
+  }
+
+  /** Returns the index of the field with a name, whatever its case; -1 if there is none. */
+  public static int indexOf(StructType type, String name) {
+    StructField[] fields = type.fields();
+    for (int i = 0; i < fields.length; i++) {
+      if (fields[i].name().equalsIgnoreCase(name)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private static Expression struct(Expression value, StructType from, StructType to, Expression old) {
+    StructField[] given = from.fields();
+    for (int i = 0; i < given.length; i++) {
+      if (indexOf(to, given[i].name()) < 0) {
+        throw (RuntimeException) Bridge.call("refuseField", new Object[] {given[i].name(), to.catalogString()});
+      }
+    }
+    boolean keeps = old != null && old.dataType() instanceof StructType;
+    List parts = new ArrayList();
+    for (int i = 0; i < to.fields().length; i++) {
+      StructField field = to.fields()[i];
+      int at = indexOf(from, field.name());
+      Expression kept = keeps ? field(old, field.name()) : null;
+      Expression part = at >= 0 ? fitted(field(value, field.name()), field.dataType(), kept)
+          : kept != null ? fitted(kept, field.dataType(), null) : Plans.nothing(field.dataType());
+      parts.add(Literal.create(field.name(), DataTypes.StringType));
+      parts.add(part);
+    }
+    Expression made = new CreateNamedStruct(Plans.seq(parts));
+    Expression isNothing = new IsNull(value);
+    if (keeps && lacksFields(from, to)) {
+      isNothing = new And(isNothing, new IsNull(old));
+    }
+    return new If(isNothing, Plans.nothing(made.dataType()), made);
+  }
+
+  /** Returns whether a type has the fields of another in the same order, also in arrays and maps. */
+  private static boolean isFit(DataType from, DataType to) {
+    if (from instanceof StructType && to instanceof StructType) {
+      StructField[] given = ((StructType) from).fields();
+      StructField[] fields = ((StructType) to).fields();
+      boolean isFit = given.length == fields.length;
+      for (int i = 0; isFit && i < fields.length; i++) {
+        isFit = given[i].name().equalsIgnoreCase(fields[i].name()) && isFit(given[i].dataType(), fields[i].dataType());
+      }
+      return isFit;
+    }
+    if (from instanceof ArrayType && to instanceof ArrayType) {
+      return isFit(((ArrayType) from).elementType(), ((ArrayType) to).elementType());
+    }
+    if (from instanceof MapType && to instanceof MapType) {
+      return isFit(((MapType) from).keyType(), ((MapType) to).keyType())
+          && isFit(((MapType) from).valueType(), ((MapType) to).valueType());
+    }
+    return true;
+  }
+
+  /** Returns whether a struct, or one in it, lacks fields of another. */
+  private static boolean lacksFields(DataType from, DataType to) {
+    if (!(from instanceof StructType && to instanceof StructType)) {
+      return false;
+    }
+    StructField[] fields = ((StructType) to).fields();
+    for (int i = 0; i < fields.length; i++) {
+      int at = indexOf((StructType) from, fields[i].name());
+      if (at < 0 || lacksFields(((StructType) from).fields()[at].dataType(), fields[i].dataType())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Returns the field with a name, whatever its case; null if the value has none. */
+  private static Expression field(Expression value, String name) {
+    StructType type = (StructType) value.dataType();
+    int at = indexOf(type, name);
+    return at < 0 ? null : new GetStructField(value, at, Option.apply(type.fields()[at].name()));
+  }
+
+  private static Expression array(Expression value, ArrayType from, ArrayType to) {
+    if (!hasFields(to.elementType())) {
+      return value;
+    }
+    NamedLambdaVariable element = variable("element", from.elementType(), from.containsNull());
+    Expression made = fitted(element, to.elementType(), null);
+    return new ArrayTransform(value, function(made, new Object[] {element}));
+  }
+
+  private static Expression map(Expression value, MapType from, MapType to) {
+    Expression made = value;
+    if (hasFields(to.keyType())) {
+      NamedLambdaVariable key = variable("key", from.keyType(), false);
+      NamedLambdaVariable unused = variable("value", from.valueType(), from.valueContainsNull());
+      made = new TransformKeys(made, function(fitted(key, to.keyType(), null), new Object[] {key, unused}));
+    }
+    if (hasFields(to.valueType())) {
+      NamedLambdaVariable unused = variable("key", ((MapType) made.dataType()).keyType(), false);
+      NamedLambdaVariable item = variable("value", from.valueType(), from.valueContainsNull());
+      made = new TransformValues(made, function(fitted(item, to.valueType(), null), new Object[] {unused, item}));
+    }
+    return made;
+  }
+
+  private static NamedLambdaVariable variable(String name, DataType type, boolean nullable) {
+    return new NamedLambdaVariable(
+        name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference());
+  }
+
+  private static Expression function(Expression made, Object[] variables) {
+    Seq arguments = Plans.seq(java.util.Arrays.asList(variables));
+    return new LambdaFunction(made, arguments, false);
+  }
+}

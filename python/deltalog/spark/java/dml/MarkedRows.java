@@ -1,0 +1,40 @@
+package io.deltalog.spark;
+
+/** What the rows of a job are beside the table's columns: how a statement marks them (RowAction), and its rules. */
+public class MarkedRows {
+  /** The rows of a write, which have the table's columns only. */
+  public static final MarkedRows NONE = new MarkedRows(0, false, false, 0);
+
+  private final int markers;
+  private final boolean removesOnce;
+  private final boolean records;
+  private final int tracking;
+
+  /**
+   * Creates it for rows with so many marker columns. They may have to be removed at most once. If the job records
+   * changes, all rows but copies go to the change data feed, without the last columns of the table's files, which
+   * track rows.
+   */
+  public MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
+    this.markers = markers;
+    this.removesOnce = removesOnce;
+    this.records = records;
+    this.tracking = tracking;
+  }
+
+  public int markers() {
+    return markers;
+  }
+
+  public boolean removesOnce() {
+    return removesOnce;
+  }
+
+  public boolean records() {
+    return records;
+  }
+
+  public int tracking() {
+    return tracking;
+  }
+}

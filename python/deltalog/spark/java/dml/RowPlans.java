@@ -1,0 +1,133 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import scala.collection.immutable.Seq;
+
+/** The plans of DELETE and UPDATE, and of copies: each row with what happens to it (RowAction). */
+public class RowPlans {
+  private RowPlans() {}
+
+  /** Returns the rows to delete, without the table's columns. */
+  public static LogicalPlan delete(StatementScan scan, Expression condition) {
+    List columns = new ArrayList();
+    addMarkers(columns, Plans.integer(RowAction.REMOVE), scan);
+    return new Project(Plans.seq(columns), new Filter(condition, scan.plan()));
+  }
+
+  /**
+   * Returns the rows to change with their new values, which are given for each column; a null condition is true. If
+   * changes are recorded, each also comes as it was.
+   */
+  public static LogicalPlan update(
+      StatementScan scan, Expression[] values, Expression condition, boolean records) {
+    List columns = new ArrayList();
+    for (int i = 0; i < values.length; i++) {
+      columns.add(Plans.alias(values[i], scan.columns()[i].name()));
+    }
+    addTracking(columns, scan, true);
+    addMarkers(columns, Plans.integer(RowAction.REMOVE | RowAction.WRITE), scan);
+    LogicalPlan rows = condition == null ? scan.plan() : new Filter(condition, scan.plan());
+    return records ? withBefore(columns, scan, rows) : new Project(Plans.seq(columns), rows);
+  }
+
+  /**
+   * Returns all rows of the scan: those for which the condition is true as update does, and the others as they are.
+   */
+  public static LogicalPlan rewrite(
+      StatementScan scan, Expression[] values, Expression condition, boolean records) {
+    Alias evaluated = Plans.alias(condition, "__deltalog_is_changed");
+    Attribute isChanged = evaluated.toAttribute();
+    List all = new ArrayList(Plans.list(scan.plan().output()));
+    all.add(evaluated);
+    Attribute[] old = scan.columns();
+    List columns = new ArrayList();
+    for (int i = 0; i < old.length; i++) {
+      Expression value = values[i].semanticEquals(old[i]) ? old[i] : new If(isChanged, values[i], old[i]);
+      columns.add(Plans.alias(value, old[i].name()));
+    }
+    Attribute[] tracking = scan.tracking();
+    if (tracking.length > 0) {
+      columns.add(tracking[0]);
+      Expression version = new If(isChanged, Plans.nothing(tracking[1].dataType()), tracking[1]);
+      columns.add(Plans.alias(version, tracking[1].name()));
+    }
+    Expression changed = Plans.integer(RowAction.REMOVE | RowAction.WRITE);
+    addMarkers(columns, new If(isChanged, changed, Plans.integer(RowAction.WRITE | RowAction.COPY)), scan);
+    LogicalPlan rows = new Project(Plans.seq(all), scan.plan());
+    return records ? withBefore(columns, scan, rows) : new Project(Plans.seq(columns), rows);
+  }
+
+  /** Returns all rows of the scan as they are. Those of files with negative numbers are gone. */
+  public static LogicalPlan copy(StatementScan scan) {
+    List columns = new ArrayList();
+    Attribute[] table = scan.storedColumns();
+    for (int i = 0; i < table.length; i++) {
+      columns.add(table[i]);
+    }
+    addTracking(columns, scan, false);
+    Expression isGone = new LessThan(scan.file(), Plans.integer(0));
+    Expression copied = Plans.integer(RowAction.WRITE | RowAction.COPY);
+    addMarkers(columns, new If(isGone, Plans.integer(RowAction.GONE), copied), scan);
+    return new Project(Plans.seq(columns), scan.stored());
+  }
+
+  /**
+   * Returns the rows as the columns say, and each that is changed once more as it was, for the change data feed. The
+   * columns are those of the table, of row tracking, and the markers. Both rows come from one, so that nothing is
+   * computed twice.
+   */
+  static LogicalPlan withBefore(List columns, StatementScan scan, LogicalPlan rows) {
+    Attribute[] old = scan.columns();
+    List all = new ArrayList(columns);
+    all.addAll(Arrays.asList(old));
+    LogicalPlan both = new Project(Plans.seq(all), rows);
+    List given = Plans.list(both.output()).subList(0, columns.size());
+    int operation = old.length + scan.tracking().length;
+    List before = new ArrayList();
+    List output = new ArrayList();
+    for (int i = 0; i < given.size(); i++) {
+      Attribute column = (Attribute) given.get(i);
+      Expression value = column;
+      if (i < old.length) {
+        value = old[i];
+      } else if (i < operation) {
+        value = Plans.nothing(column.dataType());
+      } else if (i == operation) {
+        Expression change = Plans.integer(RowAction.REMOVE | RowAction.WRITE);
+        Expression isChanged = new EqualTo(new BitwiseAnd(column, change), change);
+        value = new If(isChanged, Plans.integer(RowAction.BEFORE), Plans.integer(0));
+      }
+      before.add(value);
+      output.add(Plans.columnOf(column, value));
+    }
+    Seq projections = Plans.seq(Arrays.asList(new Object[] {Plans.seq(given), Plans.seq(before)}));
+    LogicalPlan expanded = new Expand(projections, Plans.seq(output), both);
+    Expression isNothing = new EqualTo((Attribute) output.get(operation), Plans.integer(0));
+    return new Filter(new Not(isNothing), expanded);
+  }
+
+  /**
+   * Adds the columns of row tracking: a row that is changed keeps its id, and gets the version of the commit.
+   * (PROTOCOL, "Row Tracking".)
+   */
+  static void addTracking(List columns, StatementScan scan, boolean isChanged) {
+    Attribute[] tracking = scan.tracking();
+    if (tracking.length > 0) {
+      columns.add(tracking[0]);
+      columns.add(isChanged ? Plans.alias(Plans.nothing(tracking[1].dataType()), tracking[1].name()) : tracking[1]);
+    }
+  }
+
+  static void addMarkers(List columns, Expression operation, StatementScan scan) {
+    columns.add(Plans.alias(operation, RowAction.OPERATION));
+    columns.add(scan.file());
+    columns.add(scan.row());
+  }
+}

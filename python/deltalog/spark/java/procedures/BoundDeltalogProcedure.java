@@ -1,0 +1,63 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.types.DataType;
+
+/** A procedure that Python carries out. Its first parameter is the name or the path of a table. */
+public class BoundDeltalogProcedure extends DescribedProcedure implements BoundProcedure {
+  public BoundDeltalogProcedure(Map description, boolean hasResult) {
+    super(description, hasResult);
+  }
+
+  public boolean isDeterministic() {
+    return false;
+  }
+
+  public ProcedureParameter[] parameters() {
+    List described = (List) description.get("parameters");
+    ProcedureParameter[] parameters = new ProcedureParameter[described.size()];
+    for (int i = 0; i < parameters.length; i++) {
+      Map parameter = (Map) described.get(i);
+      ProcedureParameter.Builder builder = (ProcedureParameter.Builder) InterfaceMethods.call(
+          ProcedureParameter.class, "in", text(parameter, "name"), type(parameter));
+      builder.comment(text(parameter, "comment"));
+      if (parameter.get("default") != null) {
+        builder.defaultValue(text(parameter, "default"));
+      }
+      parameters[i] = builder.build();
+    }
+    return parameters;
+  }
+
+  private static DataType type(Object parameter) {
+    return DataType.fromDDL(text((Map) parameter, "type"));
+  }
+
+  public Iterator call(InternalRow values) {
+    SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
+    List described = (List) description.get("parameters");
+    List arguments = new ArrayList();
+    for (int i = 1; i < described.size(); i++) {
+      Object value = values.isNullAt(i) ? null : values.get(i, type(described.get(i)));
+      arguments.add(value instanceof Number || value instanceof Boolean || value == null ? value : value.toString());
+    }
+    String table = values.isNullAt(0) ? "" : values.getUTF8String(0).toString();
+    if (table.trim().isEmpty()) {
+      Bridge.call("refuseNoTable", new Object[] {name()});
+    }
+    Object[] request = {session, name(), table, TableNames.options(session, table), arguments};
+    String rows = (String) Bridge.call("callProcedure", request);
+    if (!hasResult) {
+      return Collections.emptyIterator();
+    }
+    return Collections.singletonList(new ProcedureResult(text(description, "output"), rows)).iterator();
+  }
+}

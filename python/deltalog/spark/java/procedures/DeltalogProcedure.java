@@ -1,0 +1,17 @@
+package io.deltalog.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.types.StructType;
+
+/** A procedure that Python carries out, before Spark has bound its arguments. */
+public class DeltalogProcedure extends DescribedProcedure implements UnboundProcedure {
+  public DeltalogProcedure(Map description, boolean hasResult) {
+    super(description, hasResult);
+  }
+
+  public BoundProcedure bind(StructType arguments) {
+    return new BoundDeltalogProcedure(description, hasResult);
+  }
+}

@@ -1,0 +1,164 @@
+package io.deltalog.spark;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A statement that Spark's grammar lacks, as the call of a procedure. A text that is not such a statement as a whole is
+ * none.
+ */
+public class OwnStatement {
+  private final String explain;
+  private final String procedure;
+  private final boolean hasResult;
+  private final Map arguments = new LinkedHashMap();
+  private String further = "";
+
+  private OwnStatement(String explain, String procedure, boolean hasResult) {
+    this.explain = explain;
+    this.procedure = procedure;
+    this.hasResult = hasResult;
+  }
+
+  /** Returns the text of a call without the arguments that are known, for Spark's parser. */
+  public String call() {
+    return explain + "CALL " + ProcedureCalls.NAMESPACE + "." + procedure + "(" + further + ")";
+  }
+
+  /** Returns the arguments that are known, texts or booleans, by the names of the parameters. */
+  public Map arguments() {
+    return arguments;
+  }
+
+  /** Returns whether users see the result of the procedure. */
+  public boolean hasResult() {
+    return hasResult;
+  }
+
+  /**
+   * Returns DESCRIBE HISTORY and DESCRIBE DETAIL, or null. Spark takes them for descriptions of a column of a table of
+   * this name.
+   */
+  public static OwnStatement about(String text, ParserInterface spark) throws ParseException {
+    // Only these words are read of any other statement.
+    SqlTokens tokens = new SqlTokens(text);
+    String explain = explained(tokens);
+    if (!tokens.skip("DESCRIBE") && !tokens.skip("DESC")) {
+      return null;
+    }
+    boolean isHistory = tokens.skip("HISTORY");
+    if (!isHistory && !tokens.skip("DETAIL")) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, isHistory ? "history" : "detail", true);
+    String table = tokens.skipString();
+    table = table == null ? tokens.skipName() : value(table, spark);
+    if (table == null) {
+      return null;
+    }
+    statement.arguments.put("table", table);
+    if (isHistory && tokens.skip("LIMIT")) {
+      String limit = tokens.skipNumber();
+      if (limit == null) {
+        return null;
+      }
+      statement.further = "limit => " + limit;
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns the change of a table that Spark's parser did not understand, or null. */
+  public static OwnStatement change(String text, ParserInterface spark) throws ParseException {
+    SqlTokens tokens = new SqlTokens(text);
+    String explain = explained(tokens);
+    String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = null;
+    if (tokens.skip("ADD")) {
+      statement = tokens.skip("CONSTRAINT") ? added(explain, tokens, spark) : null;
+    } else if (tokens.skip("DROP")) {
+      statement = tokens.skip("CONSTRAINT") ? dropped(explain, tokens, spark)
+          : tokens.skip("FEATURE") ? withoutFeature(explain, tokens, spark) : null;
+    }
+    if (statement == null || !tokens.isEnd()) {
+      return null;
+    }
+    statement.arguments.put("table", table);
+    return statement;
+  }
+
+  private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String name = tokens.skipWord();
+    String expression = name != null && tokens.skip("CHECK") ? tokens.skipParentheses() : null;
+    if (expression == null) {
+      return null;
+    }
+    spark.parseExpression(expression); // Raises the error if the text is none.
+    OwnStatement statement = new OwnStatement(explain, "add_constraint", false);
+    statement.arguments.put("name", unquoted(name, spark));
+    statement.arguments.put("expression", expression);
+    return statement;
+  }
+
+  private static OwnStatement dropped(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    boolean ifExists = tokens.skip("IF");
+    if (ifExists && !tokens.skip("EXISTS")) {
+      return null;
+    }
+    String name = tokens.skipWord();
+    if (name == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "drop_constraint", false);
+    statement.arguments.put("name", unquoted(name, spark));
+    statement.arguments.put("if_exists", Boolean.valueOf(ifExists));
+    return statement;
+  }
+
+  private static OwnStatement withoutFeature(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
+    String quoted = tokens.skipString();
+    String word = quoted == null ? tokens.skipWord() : null;
+    String feature = quoted != null ? value(quoted, spark) : word != null ? unquoted(word, spark) : null;
+    boolean truncates = tokens.skip("TRUNCATE");
+    if (feature == null || truncates && !tokens.skip("HISTORY")) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "drop_feature", false);
+    statement.arguments.put("feature", feature);
+    statement.arguments.put("truncate_history", Boolean.valueOf(truncates));
+    return statement;
+  }
+
+  /** Returns EXPLAIN and its mode, or an empty text. */
+  private static String explained(SqlTokens tokens) {
+    if (!tokens.skip("EXPLAIN")) {
+      return "";
+    }
+    String[] modes = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
+    for (int i = 0; i < modes.length; i++) {
+      if (tokens.skip(modes[i])) {
+        return "EXPLAIN " + modes[i] + " ";
+      }
+    }
+    return "EXPLAIN ";
+  }
+
+  /** Returns the text in quotes; null if Spark takes it for the name of a column. */
+  private static String value(String quoted, ParserInterface spark) throws ParseException {
+    Expression parsed = spark.parseExpression(quoted);
+    Object value = parsed instanceof Literal ? ((Literal) parsed).value() : null;
+    return value instanceof UTF8String ? value.toString() : null;
+  }
+
+  private static String unquoted(String word, ParserInterface spark) throws ParseException {
+    return (String) spark.parseMultipartIdentifier(word).head();
+  }
+}

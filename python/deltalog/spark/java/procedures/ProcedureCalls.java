@@ -1,0 +1,67 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Call;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.command.ExplainCommand;
+
+/** Calls of procedures in plans, by CALL or as a statement of its own. Spark binds and checks their arguments. */
+public class ProcedureCalls {
+  public static final String NAMESPACE = "deltalog";
+
+  private ProcedureCalls() {}
+
+  /** Returns the plan with procedures of ours, if it calls one, whatever catalog is the current one. */
+  public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
+    return replaced(plan, new ArrayList(), true);
+  }
+
+  /** Returns the plan of a statement, whose call has no arguments but those that are not known. */
+  public static LogicalPlan of(LogicalPlan plan, OwnStatement statement) throws Exception {
+    List arguments = new ArrayList();
+    Iterator each = statement.arguments().entrySet().iterator();
+    while (each.hasNext()) {
+      Map.Entry entry = (Map.Entry) each.next();
+      arguments.add(new NamedArgumentExpression((String) entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
+    }
+    return replaced(plan, arguments, statement.hasResult());
+  }
+
+  private static LogicalPlan replaced(LogicalPlan plan, List arguments, boolean hasResult) throws Exception {
+    if (plan instanceof ExplainCommand) {
+      LogicalPlan explained = replaced(((ExplainCommand) plan).logicalPlan(), arguments, hasResult);
+      return (LogicalPlan) CaseClass.with(
+          (scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
+    }
+    if (!(plan instanceof Call) || !(((Call) plan).procedure() instanceof UnresolvedProcedure)) {
+      return plan;
+    }
+    Call call = (Call) plan;
+    Identifier name = name(Plans.list(((UnresolvedProcedure) call.procedure()).nameParts()));
+    if (name == null) {
+      return plan;
+    }
+    Procedures catalog = new Procedures();
+    ResolvedProcedure procedure = new ResolvedProcedure(catalog, name, catalog.load(name.name(), hasResult));
+    arguments.addAll(Plans.list(call.args()));
+    return new Call(procedure, Plans.seq(arguments), call.execute());
+  }
+
+  /** Returns the name of a procedure of ours, or null. */
+  private static Identifier name(List parts) {
+    int first = parts.size() == 3 && "spark_catalog".equalsIgnoreCase((String) parts.get(0)) ? 1 : 0;
+    if (parts.size() - first != 2 || !CatalogEntries.isOurs((String) parts.get(first))) {
+      return null;
+    }
+    return Procedures.identifier((String) parts.get(first + 1));
+  }
+}

@@ -1,0 +1,139 @@
+package io.deltalog.spark;
+
+import org.antlr.v4.runtime.CharStreams;
+import org.antlr.v4.runtime.CodePointCharStream;
+import org.antlr.v4.runtime.Token;
+import org.antlr.v4.runtime.misc.Interval;
+import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
+import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
+import org.apache.spark.sql.internal.VariableSubstitution;
+
+/**
+ * The tokens of a statement, by Spark's own lexer: without comments, and with variables replaced. They are read one by
+ * one. A method that does not find what it is for skips nothing and returns null or false.
+ */
+public class SqlTokens {
+  private final CodePointCharStream text;
+  private final SqlBaseLexer lexer;
+  private Token next;
+
+  public SqlTokens(String statement) {
+    this.text = CharStreams.fromString(new VariableSubstitution().substitute(statement));
+    this.lexer = new SqlBaseLexer(new UpperCaseCharStream(text));
+    lexer.removeErrorListeners();
+    advance();
+  }
+
+  private void advance() {
+    do {
+      next = lexer.nextToken();
+    } while (next.getChannel() != Token.DEFAULT_CHANNEL);
+  }
+
+  /** Returns whether the next token was this word, and skips it. */
+  public boolean skip(String word) {
+    boolean found = word.equalsIgnoreCase(text(next));
+    if (found) {
+      advance();
+    }
+    return found;
+  }
+
+  /** Returns a text in quotes, with the quotes. */
+  public String skipString() {
+    char first = text(next).charAt(0);
+    return first == '\'' || first == '"' ? skipAny() : null;
+  }
+
+  /** Returns a word, with its backticks. */
+  public String skipWord() {
+    return isWord() ? skipAny() : null;
+  }
+
+  /** Returns a name, which may have several parts. */
+  public String skipName() {
+    if (!isWord()) {
+      return null;
+    }
+    int start = next.getStartIndex();
+    int stop = next.getStopIndex();
+    advance();
+    while (text(next).equals(".")) {
+      advance();
+      if (!isWord()) {
+        return null;
+      }
+      stop = next.getStopIndex();
+      advance();
+    }
+    return text.getText(Interval.of(start, stop));
+  }
+
+  /** Returns a whole number, or the marker of a parameter. */
+  public String skipNumber() {
+    String found = text(next);
+    if (found.equals("?") || isDigits(found)) {
+      return skipAny();
+    }
+    if (!found.equals(":")) {
+      return null;
+    }
+    advance();
+    return isWord() ? ":" + skipAny() : null;
+  }
+
+  /** Returns the text between parentheses. */
+  public String skipParentheses() {
+    if (!skip("(")) {
+      return null;
+    }
+    int start = next.getStartIndex();
+    int stop = start;
+    int depth = 1;
+    while (next.getType() != Token.EOF) {
+      String found = text(next);
+      depth += found.equals("(") ? 1 : found.equals(")") ? -1 : 0;
+      if (depth == 0) {
+        advance();
+        return stop > start ? text.getText(Interval.of(start, stop - 1)) : null;
+      }
+      stop = next.getStopIndex() + 1;
+      advance();
+    }
+    return null;
+  }
+
+  /** Returns whether the statement ends here. */
+  public boolean isEnd() {
+    while (skip(";")) {
+      continue;
+    }
+    return next.getType() == Token.EOF;
+  }
+
+  private String skipAny() {
+    String found = text(next);
+    advance();
+    return found;
+  }
+
+  private boolean isWord() {
+    String found = text(next);
+    char first = found.charAt(0);
+    return first == '`' && found.length() > 2 || first == '_' || Character.isLetterOrDigit(first);
+  }
+
+  private static boolean isDigits(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (text.charAt(i) < '0' || text.charAt(i) > '9') {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Returns the text of a token as it was written; the end has a text, too. */
+  private static String text(Token token) {
+    return token.getType() == Token.EOF ? "<EOF>" : token.getText();
+  }
+}

@@ -1,0 +1,90 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+
+/** Names of tables, and their names and paths in the arguments of procedures. */
+public class TableNames {
+  public static final String SESSION_CATALOG = "spark_catalog";
+  // A name can contain the URI of a table, in backticks.
+  private static final Pattern PATH = Pattern.compile("/|\\.\\.?/|[A-Za-z][A-Za-z0-9+.-]*:/");
+
+  private TableNames() {}
+
+  /**
+   * Returns the options with which a table is opened: a path, which may be relative, deltalog.`/path`, or a name in the
+   * session catalog. What is not a Delta table is an error.
+   */
+  public static scala.collection.immutable.Map options(SparkSession session, String table) {
+    if (PATH.matcher(table).lookingAt()) {
+      return path(table);
+    }
+    try {
+      return named(session, table);
+    } catch (ParseException e) {
+      if (table.indexOf('/') >= 0) {
+        return path(table); // A relative path, which is not a name.
+      }
+      Platform.throwException(e);
+      return null;
+    } catch (Exception e) {
+      Platform.throwException(e); // Spark's errors are checked exceptions, but its interface of procedures has none.
+      return null;
+    }
+  }
+
+  /** Returns the name that has these parts; null if it is in another catalog than that of the session. */
+  public static TableIdentifier identifier(SparkSession session, List parts) {
+    int size = parts.size();
+    String current = session.sessionState().catalogManager().currentCatalog().name();
+    String catalog = size == 3 ? (String) parts.get(0) : current;
+    if (size > 3 || !SESSION_CATALOG.equalsIgnoreCase(catalog)) {
+      return null;
+    }
+    Object database = size > 1 ? parts.get(size - 2) : null;
+    return new TableIdentifier((String) parts.get(size - 1), Option.apply(database));
+  }
+
+  private static scala.collection.immutable.Map named(SparkSession session, String table) throws Exception {
+    List parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(table));
+    int size = parts.size();
+    String name = (String) parts.get(size - 1);
+    String parent = size > 1 ? (String) parts.get(size - 2) : null;
+    if (size == 2 && CatalogEntries.isOurs(parent) && name.indexOf('/') >= 0) {
+      return path(name);
+    }
+    TableIdentifier identifier = identifier(session, parts);
+    if (identifier == null) {
+      return refuse(table, "it is not in the session catalog, " + SESSION_CATALOG);
+    }
+    SessionCatalog entries = session.sessionState().catalog();
+    if (entries.isTempView(identifier)) {
+      return refuse(table, "it is a temporary view");
+    }
+    CatalogTable entry = entries.getTableMetadata(identifier);
+    if (!CatalogEntries.isEntry(entry)) {
+      Option provider = entry.provider();
+      return refuse(table, provider.isDefined() ? "its provider is " + provider.get() : "it is a view");
+    }
+    return TableOptions.scala(CatalogEntries.options(entry));
+  }
+
+  private static scala.collection.immutable.Map path(String path) {
+    Map options = new HashMap();
+    options.put("path", path);
+    return TableOptions.scala(options);
+  }
+
+  private static scala.collection.immutable.Map refuse(String table, String reason) {
+    return (scala.collection.immutable.Map) Bridge.call("refuseTable", new Object[] {table, reason});
+  }
+}

@@ -1,0 +1,31 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+
+/**
+ * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT as a query does, so that the
+ * statement would change the table that the view reads.
+ */
+public class ConstraintTargets extends Rule {
+  public TreeNode apply(TreeNode plan) {
+    // The class exists since Spark 4.1.
+    if (!plan.getClass().getSimpleName().equals("AddCheckConstraint") || !((LogicalPlan) plan).resolved()) {
+      return plan;
+    }
+    // The query that looks for rows which violate the constraint: a filter of the table.
+    LogicalPlan query = (LogicalPlan) plan.children().head();
+    StatementTarget target = StatementTarget.of(query);
+    if (target != null && !target.isTable()) {
+      Bridge.call("refuseTable", new Object[] {name(query), "it is a view"});
+    }
+    return plan;
+  }
+
+  private static String name(LogicalPlan query) {
+    LogicalPlan target = (LogicalPlan) query.children().head();
+    return target instanceof SubqueryAlias ? ((SubqueryAlias) target).identifier().toString() : "the target";
+  }
+}

@@ -1,0 +1,40 @@
+package io.deltalog.spark;
+
+import org.apache.hadoop.mapreduce.JobContext;
+import org.apache.hadoop.mapreduce.OutputCommitter;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.TaskAttemptID;
+import org.apache.spark.mapred.SparkHadoopMapRedUtil$;
+
+/**
+ * Asks the driver whether an attempt of a task may still commit, as Spark's own commit protocols do.
+ *
+ * It may not if its job has failed meanwhile, or if another attempt of the same task was faster. Then it deletes its
+ * files, of which the driver would never hear.
+ */
+public class CommitPermission extends OutputCommitter {
+
+  /** Throws an exception, for which Spark gives up the attempt, if it may not commit. */
+  public static void request(TaskAttemptContext context) {
+    TaskAttemptID attempt = context.getTaskAttemptID();
+    SparkHadoopMapRedUtil$.MODULE$.commitTask(
+        new CommitPermission(), context, attempt.getJobID().getId(), attempt.getTaskID().getId());
+  }
+
+  /** Returns true: else Spark does not ask the driver. */
+  public boolean needsTaskCommit(TaskAttemptContext context) {
+    return true;
+  }
+
+  public void setupJob(JobContext context) {
+  }
+
+  public void setupTask(TaskAttemptContext context) {
+  }
+
+  public void commitTask(TaskAttemptContext context) {
+  }
+
+  public void abortTask(TaskAttemptContext context) {
+  }
+}

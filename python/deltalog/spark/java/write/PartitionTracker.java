@@ -1,0 +1,21 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.execution.datasources.WriteJobStatsTracker;
+import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
+import scala.collection.immutable.Seq;
+
+/** Makes the trackers through which the commit protocol of a task learns the values of partitions. */
+public class PartitionTracker implements WriteJobStatsTracker {
+  private final TableCommitProtocol protocol;
+
+  public PartitionTracker(TableCommitProtocol protocol) {
+    this.protocol = protocol;
+  }
+
+  public WriteTaskStatsTracker newTaskInstance() {
+    return new TaskTracker(protocol);
+  }
+
+  public void processStats(Seq stats, long commitMilliseconds) {
+  }
+}

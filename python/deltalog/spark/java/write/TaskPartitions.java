@@ -1,0 +1,57 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/**
+ * The partition values of the files of one task, as text in the form of the log.
+ *
+ * Spark names a new file by the directory of its partition, in which NULL and some text may be the same. But it
+ * announces the values of a partition before the first file of it.
+ */
+public class TaskPartitions {
+  private final boolean opensSeveral;
+  private final Map byDirectory = new HashMap();
+  private final Set ambiguous = new HashSet();
+  private String[] announced;
+
+  /** Creates it for a task that may have files of several partitions open, and goes back to a partition silently. */
+  public TaskPartitions(boolean opensSeveral) {
+    this.opensSeveral = opensSeveral;
+  }
+
+  /** Takes note of the values of the next partition. */
+  public void announce(InternalRow values) {
+    announced = new String[values.numFields()];
+    for (int i = 0; i < announced.length; i++) {
+      announced[i] = values.isNullAt(i) ? null : values.getUTF8String(i).toString();
+    }
+  }
+
+  /** Returns the values of a new file in this directory; the directory is null if there are no partition columns. */
+  public String[] ofFileIn(String directory) {
+    if (directory == null) {
+      return new String[0];
+    }
+    if (announced != null) {
+      String[] values = announced;
+      announced = null;
+      String[] before = (String[]) byDirectory.put(directory, values);
+      if (before != null && !Arrays.equals(before, values)) {
+        ambiguous.add(directory);
+      }
+      return values;
+    }
+    String[] values = (String[]) byDirectory.get(directory);
+    if (values == null || opensSeveral && ambiguous.contains(directory)) {
+      throw new IllegalStateException(
+          "deltalog cannot tell which partition a file in the directory " + directory + " belongs to, because several "
+              + "partitions share that name: set spark.sql.maxConcurrentOutputFileWriters to 0");
+    }
+    return values;
+  }
+}

@@ -1,0 +1,97 @@
+package io.deltalog.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import org.roaringbitmap.RoaringBitmap;
+
+/**
+ * What one attempt of a task has done, in the form that the core's `write::task_report` reads and describes.
+ *
+ * Only bytes travel to the driver, so that neither its class loaders nor the serializers that users choose matter.
+ */
+public class TaskReport {
+  private static final int VERSION = 1;
+  public static final int DATA_FILE = 1;
+  private static final int REMOVED_ROWS = 2;
+  private static final int ROW_COUNTS = 3;
+  /** Rows of a MERGE's source that have matched, for the driver: i64 key, and a bitmap (ChangedRows). */
+  public static final int MATCHED_ROWS = 4;
+  public static final int CHANGE_FILE = 5;
+  private static final int STAYING_ROWS = 6;
+  private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+  private final DataOutputStream out = new DataOutputStream(bytes);
+
+  public TaskReport() throws IOException {
+    out.writeByte(VERSION);
+  }
+
+  /** Adds a complete file of a kind, by its path in the table and the text of its partition values. */
+  public void addFile(int kind, String path, String[] partitionValues, WrittenFile file) throws IOException {
+    ByteArrayOutputStream content = new ByteArrayOutputStream();
+    DataOutputStream record = new DataOutputStream(content);
+    write(record, path);
+    record.writeLong(file.size());
+    record.writeLong(file.modified());
+    record.writeLong(file.rows());
+    record.writeInt(partitionValues.length);
+    for (int i = 0; i < partitionValues.length; i++) {
+      record.writeByte(partitionValues[i] == null ? 0 : 1);
+      if (partitionValues[i] != null) {
+        write(record, partitionValues[i]);
+      }
+    }
+    record.write(file.footer());
+    add(kind, content);
+  }
+
+  /** Adds rows that are removed: the key is the number of their file and the upper half of their positions. */
+  public void addRemoved(long key, RoaringBitmap rows) throws IOException {
+    addRows(REMOVED_ROWS, key, rows);
+  }
+
+  /** Adds rows of the source that have matched. */
+  public void addMatched(long key, RoaringBitmap rows) throws IOException {
+    addRows(MATCHED_ROWS, key, rows);
+  }
+
+  /** Adds rows of the target that match a row of the source and stay. */
+  public void addStaying(long key, RoaringBitmap rows) throws IOException {
+    addRows(STAYING_ROWS, key, rows);
+  }
+
+  private void addRows(int kind, long key, RoaringBitmap rows) throws IOException {
+    ByteArrayOutputStream content = new ByteArrayOutputStream();
+    DataOutputStream record = new DataOutputStream(content);
+    record.writeLong(key);
+    rows.serialize(record);
+    add(kind, content);
+  }
+
+  /** Adds numbers of rows, in the order in which the core reads them. */
+  public void addCounts(long[] counts) throws IOException {
+    ByteArrayOutputStream content = new ByteArrayOutputStream();
+    DataOutputStream record = new DataOutputStream(content);
+    for (int i = 0; i < counts.length; i++) {
+      record.writeLong(counts[i]);
+    }
+    add(ROW_COUNTS, content);
+  }
+
+  private void add(int kind, ByteArrayOutputStream content) throws IOException {
+    out.writeByte(kind);
+    out.writeInt(content.size());
+    content.writeTo(out);
+  }
+
+  public byte[] toBytes() {
+    return bytes.toByteArray();
+  }
+
+  private static void write(DataOutputStream record, String text) throws IOException {
+    byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+    record.writeInt(utf8.length);
+    record.write(utf8);
+  }
+}

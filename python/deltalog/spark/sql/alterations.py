@@ -1,0 +1,183 @@
+"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as those of the core, in one commit.
+
+A statement whose changes are of several kinds, such as `REPLACE COLUMNS`, is refused, because it would need several.
+"""
+
+import functools
+import json
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from deltalog._internal import Snapshot, TableChange, alter_table
+from deltalog.commit import commit_arguments
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.write.record import change_metadata
+
+
+def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> None:
+    """Carries out the changes of one statement, which has none if all of them depend on `IF EXISTS`."""
+    if not changes:
+        return
+    kinds = [(kind, list(group)) for kind, group in groupby(changes, key=_kind)]
+    if len(kinds) != 1:
+        names = ", ".join(kind for kind, _ in kinds)
+        raise UnsupportedFeatureError(
+            f"ALTER TABLE with changes of several kinds ({names}) is not supported yet by deltalog: use a "
+            "statement for each, or CREATE OR REPLACE TABLE"
+        )
+    [(kind, group)] = kinds
+    planned = _CHANGES.get(kind)
+    if kind == "AddColumn":
+        planned = functools.partial(_add_columns, jvm)
+    if planned is None:
+        raise UnsupportedFeatureError(f"ALTER TABLE ({kind}) is not supported yet by deltalog")
+    change = planned(group)
+    roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
+    snapshot = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=roots)
+    alter_table(snapshot, change, commit_arguments(None, change_metadata(session)))
+
+
+def _kind(change: Any) -> str:
+    return str(change.getClass().getSimpleName())
+
+
+def _path(names: Sequence[str]) -> str:
+    return ".".join(f"`{name.replace('`', '``')}`" for name in names)
+
+
+def _one(changes: list[Any]) -> Any:
+    if len(changes) != 1:
+        raise UnsupportedFeatureError(
+            "ALTER TABLE that changes several columns is not supported yet by deltalog: use a statement for each"
+        )
+    return changes[0]
+
+
+def _set_properties(changes: list[Any]) -> TableChange:
+    values = {str(change.property()): str(change.value()) for change in changes}
+    if "comment" in values:
+        if len(values) > 1:
+            raise InvalidArgumentError(
+                "set the comment of a table by COMMENT ON TABLE, without other properties"
+            )
+        return TableChange.set_description(values["comment"])
+    for name in ("location", "provider"):
+        if name in values:
+            raise UnsupportedFeatureError(
+                f"the {name} of a table cannot be changed by deltalog: drop the table and create another one"
+            )
+    return TableChange.set_properties(values)
+
+
+def _remove_properties(changes: list[Any]) -> TableChange:
+    return TableChange.unset_properties([str(change.property()) for change in changes], True)
+
+
+def _add_columns(jvm: Jvm, changes: list[Any]) -> TableChange:
+    return TableChange.add_columns_at([_new_column(jvm, change) for change in changes])
+
+
+def _new_column(jvm: Jvm, change: Any) -> tuple[str, str | None, bool, str | None]:
+    *parent, name = change.fieldNames()
+    metadata = {} if change.comment() is None else {"comment": str(change.comment())}
+    if change.defaultValue() is not None:
+        metadata["CURRENT_DEFAULT"] = str(change.defaultValue().getSql())
+    # Tables have strings, and the length as a rule in the metadata.
+    stored = json.loads(jvm.static("TableDefinition", "stored", change.dataType()).json())["fields"][0]
+    if parent and stored["metadata"]:
+        raise UnsupportedFeatureError(
+            f"a field of a struct with the type {change.dataType().simpleString()} cannot be added yet by deltalog: "
+            "add it as a string"
+        )
+    field = {
+        "name": name,
+        "type": stored["type"],
+        "nullable": bool(change.isNullable()),
+        "metadata": {**stored["metadata"], **metadata},
+    }
+    after = None if change.position() is None else _after(change.position())
+    schema = json.dumps({"type": "struct", "fields": [field]})
+    return schema, _path(parent) if parent else None, after == "", after or None
+
+
+def _after(position: Any) -> str:
+    """Returns the name of the column before the position; empty for the first one."""
+    return str(position.column()) if _kind(position) == "After" else ""
+
+
+def _drop_columns(changes: list[Any]) -> TableChange:
+    return TableChange.drop_columns([_path(change.fieldNames()) for change in changes])
+
+
+def _rename_column(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    return TableChange.rename_column(_path(change.fieldNames()), str(change.newName()))
+
+
+def _move_column(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    return TableChange.move_column(_path(change.fieldNames()), _after(change.position()) or None)
+
+
+def _set_nullable(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    return TableChange.set_nullable(_path(change.fieldNames()), bool(change.nullable()))
+
+
+def _widen_column(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    kind = json.loads(change.newDataType().json())
+    if not isinstance(kind, str):
+        raise UnsupportedFeatureError("the type of a nested column is changed field by field")
+    return TableChange.widen_column(_path(change.fieldNames()), kind)
+
+
+def _set_comment(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    return TableChange.set_column_metadata(_path(change.fieldNames()), {"comment": change.newComment()})
+
+
+def _set_default(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    column, default = _path(change.fieldNames()), change.newDefaultValue()
+    return TableChange.set_default(column, str(default)) if default else TableChange.drop_default(column)
+
+
+def _cluster_by(changes: list[Any]) -> TableChange:
+    columns = _one(changes).clusteringColumns()
+    return TableChange.cluster_by([_path(column.fieldNames()) for column in columns])
+
+
+def _add_constraint(changes: list[Any]) -> TableChange:
+    constraint = _one(changes).constraint()
+    if _kind(constraint) != "Check":
+        raise UnsupportedFeatureError(
+            f"a constraint of the kind {_kind(constraint)} is not supported by deltalog: a Delta table has CHECK "
+            "constraints"
+        )
+    return TableChange.add_constraint(str(constraint.name()), str(constraint.predicateSql()))
+
+
+def _drop_constraint(changes: list[Any]) -> TableChange:
+    change = _one(changes)
+    return TableChange.drop_constraint(str(change.name()), bool(change.ifExists()))
+
+
+_CHANGES: dict[str, Callable[[list[Any]], TableChange]] = {
+    "SetProperty": _set_properties,
+    "RemoveProperty": _remove_properties,
+    "DeleteColumn": _drop_columns,
+    "RenameColumn": _rename_column,
+    "UpdateColumnPosition": _move_column,
+    "UpdateColumnNullability": _set_nullable,
+    "UpdateColumnType": _widen_column,
+    "UpdateColumnComment": _set_comment,
+    "UpdateColumnDefaultValue": _set_default,
+    "ClusterBy": _cluster_by,
+    "AddConstraint": _add_constraint,
+    "DropConstraint": _drop_constraint,
+}

@@ -1,0 +1,206 @@
+"""The builders of tables: `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
+
+They make the plans that Spark's parser makes of `CREATE TABLE` and `REPLACE TABLE` (`DefinitionPlans.java`).
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.sql.names import is_connect
+
+if TYPE_CHECKING:
+    from deltalog.spark.tables import DeltaTable
+
+Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+
+# Spark's names in the metadata of a column.
+_GENERATED = "GENERATION_EXPRESSION"
+_START, _STEP, _EXPLICIT = "identity.start", "identity.step", "identity.allowExplicitInsert"
+
+
+@dataclass
+class IdentityGenerator:
+    """How the values of an identity column are counted."""
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder:
+    """A table that is defined step by step and then created or replaced by `execute()`.
+
+    Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. It needs a name or a location.
+    """
+
+    def __init__(self, spark: SparkSession, mode: Mode) -> None:
+        if is_connect(spark):
+            raise UnsupportedFeatureError(
+                f"DeltaTable.{mode} is not supported under Spark Connect: write a frame with the columns of the table "
+                "by save(path), or use deltalog.DeltaTable.create where the table can be reached"
+            )
+        self._spark, self._mode = spark, mode
+        self._jvm = Jvm(spark.sparkContext._gateway)
+        self._plans = self._jvm.new("DefinitionPlans", spark._jsparkSession)
+        self._name: str | None = None
+        self._location: str | None = None
+        self._comment: str | None = None
+        self._properties: dict[str, str] = {}
+        self._partitioned = self._clustered = False
+
+    @raises_pyspark_errors
+    def tableName(self, identifier: str) -> "DeltaTableBuilder":  # noqa: N802 (the names users know)
+        """Sets the name of the table, in the session catalog or as deltalog.`/path`."""
+        self._name = _text(identifier, "the name of a table")
+        return self
+
+    @raises_pyspark_errors
+    def location(self, location: str) -> "DeltaTableBuilder":
+        """Sets the path of the table. Without a name, the table gets no entry in the catalog."""
+        self._location = _text(location, "the location of a table")
+        return self
+
+    @raises_pyspark_errors
+    def comment(self, comment: str) -> "DeltaTableBuilder":
+        """Sets the description of the table."""
+        self._comment = _text(comment, "the comment of a table")
+        return self
+
+    @raises_pyspark_errors
+    def addColumn(  # noqa: N802
+        self,
+        colName: str,  # noqa: N803
+        dataType: str | DataType,  # noqa: N803
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,  # noqa: N803
+        generatedByDefaultAs: IdentityGenerator | None = None,  # noqa: N803
+        comment: str | None = None,
+    ) -> "DeltaTableBuilder":
+        """Adds a column.
+
+        Args:
+            colName: the name of the column.
+            dataType: its type, as SQL text or as a type of PySpark.
+            nullable: whether values may be NULL.
+            generatedAlwaysAs: the expression by which values are computed, as SQL text; or an `IdentityGenerator` for
+                an identity column, whose values users cannot give.
+            generatedByDefaultAs: an `IdentityGenerator` for an identity column whose values users may give.
+            comment: what the column is.
+        """
+        metadata: dict[str, Any] = {}
+        if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
+            raise InvalidArgumentError(
+                f"the column {colName} has both generatedAlwaysAs and generatedByDefaultAs: give one of them"
+            )
+        if isinstance(generatedAlwaysAs, str):
+            metadata[_GENERATED] = generatedAlwaysAs
+        elif generatedAlwaysAs is not None:
+            metadata |= _identity(colName, generatedAlwaysAs, False)
+        elif generatedByDefaultAs is not None:
+            metadata |= _identity(colName, generatedByDefaultAs, True)
+        if comment is not None:
+            metadata["comment"] = _text(comment, "the comment of a column")
+        self._column(_text(colName, "the name of a column"), dataType, nullable, metadata)
+        return self
+
+    @raises_pyspark_errors
+    def addColumns(self, cols: StructType | list[StructField]) -> "DeltaTableBuilder":  # noqa: N802
+        """Adds the columns of a schema, with their comments."""
+        for field in cols:
+            if not isinstance(field, StructField):
+                raise InvalidArgumentError(
+                    f"addColumns takes a StructType or a list of StructField, not {field!r}"
+                )
+            self._column(field.name, field.dataType, field.nullable, field.metadata or {})
+        return self
+
+    @raises_pyspark_errors
+    def partitionedBy(self, *cols: str | Iterable[str]) -> "DeltaTableBuilder":  # noqa: N802
+        """Sets the columns by which the table is partitioned."""
+        self._check_layout(self._partitioned)
+        self._partitioned = True
+        for name in _names(cols, "a partition column"):
+            self._plans.partitionBy(name)
+        return self
+
+    @raises_pyspark_errors
+    def clusterBy(self, *cols: str | Iterable[str]) -> "DeltaTableBuilder":  # noqa: N802
+        """Sets the columns by which the table is clustered; those in structs as `struct.field`."""
+        self._check_layout(self._clustered)
+        self._clustered = True
+        self._plans.clusterBy(self._jvm.seq(_names(cols, "a clustering column")))
+        return self
+
+    def _check_layout(self, is_repeated: bool) -> None:
+        if is_repeated:
+            raise InvalidArgumentError("partitionedBy and clusterBy take all columns in one call")
+        if self._partitioned or self._clustered:
+            raise InvalidArgumentError(
+                "a table is either partitioned or clustered: use partitionedBy or clusterBy, not both"
+            )
+
+    @raises_pyspark_errors
+    def property(self, key: str, value: str) -> "DeltaTableBuilder":
+        """Sets a table property."""
+        self._properties[_text(key, "the name of a property")] = _text(value, "the value of a property")
+        return self
+
+    @raises_pyspark_errors
+    def execute(self) -> "DeltaTable":
+        """Creates or replaces the table in one commit, and returns it."""
+        from deltalog.spark.tables import DeltaTable
+
+        location = self._location
+        if self._name is None and location is None:
+            raise InvalidArgumentError("a table needs a name or a location: call tableName or location")
+        name = self._name
+        if name is None:
+            path = str(location) if "/" in str(location) else f"./{location}"
+            name, location = f"deltalog.`{path.replace('`', '``')}`", None
+        run = self._plans.replace if self._mode in ("replace", "createOrReplace") else self._plans.create
+        properties = self._jvm.scala_map(self._properties)
+        is_lenient = self._mode in ("createIfNotExists", "createOrReplace")
+        run(name, properties, self._jvm.some(location), self._jvm.some(self._comment), is_lenient)
+        return DeltaTable.forName(self._spark, name)
+
+    def _column(self, name: str, data_type: Any, nullable: bool, metadata: dict[str, Any]) -> None:
+        if not isinstance(data_type, str | DataType):
+            raise InvalidArgumentError(
+                f"the type of the column {name} must be SQL text or a DataType, not {data_type!r}"
+            )
+        if not isinstance(nullable, bool):
+            raise InvalidArgumentError(
+                f"nullable of the column {name} must be True or False, not {nullable!r}"
+            )
+        kind = self._plans.type(data_type) if isinstance(data_type, str) else data_type.json()
+        self._plans.column(name, kind, nullable, json.dumps(metadata))
+
+
+def _identity(column: str, generator: Any, allows_values: bool) -> dict[str, Any]:
+    if not isinstance(generator, IdentityGenerator):
+        raise InvalidArgumentError(
+            f"the values of the column {column} are generated by SQL text or an IdentityGenerator, not {generator!r}"
+        )
+    if generator.step == 0:
+        raise InvalidArgumentError(f"the step of the identity column {column} must not be 0")
+    return {_START: generator.start, _STEP: generator.step, _EXPLICIT: allows_values}
+
+
+def _names(columns: tuple[Any, ...], what: str) -> list[str]:
+    """Returns names, which are given one by one or as one list."""
+    if len(columns) == 1 and isinstance(columns[0], list | tuple):
+        columns = tuple(columns[0])
+    return [_text(column, what) for column in columns]
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgumentError(f"{what} must be text, not {value!r}")
+    return value

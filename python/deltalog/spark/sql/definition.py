@@ -1,0 +1,142 @@
+"""Definitions of tables in statements: what `TableDefinition.java` says about CREATE and REPLACE."""
+
+import json
+from typing import Any, NamedTuple
+
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
+
+# Properties by which Spark tells a catalog other things.
+_RESERVED = (
+    "provider",
+    "location",
+    "comment",
+    "owner",
+    "external",
+    "is_managed_location",
+    "collation",
+    "transient_lastDdlTime",
+    "table_type",
+)
+_OPTION = "option."
+
+
+class Definition(NamedTuple):
+    """A table as a statement defines it."""
+
+    name: str
+    """The name in the session catalog, or the path."""
+    database: str | None
+    """None for a path."""
+    schema_json: str
+    partition_by: list[str]
+    cluster_by: list[list[str]] | None
+    properties: dict[str, str]
+    mode: str
+    """`create`, `replace`, `createOrReplace`, or `overwrite` for `saveAsTable`, which keeps an existing definition."""
+
+    @classmethod
+    def of(cls, text: str) -> "Definition":
+        """Returns the definition in a JSON text."""
+        parts = json.loads(text)
+        partition_by: list[str] = []
+        cluster_by = None
+        for transform in parts["transforms"]:
+            match transform["name"]:
+                case "identity":
+                    partition_by.append(_column(transform))
+                case "cluster_by":
+                    cluster_by = transform["columns"]
+                case "bucket" | "sorted_bucket":
+                    raise InvalidArgumentError(
+                        "a Delta table cannot be bucketed: omit CLUSTERED BY … INTO … BUCKETS"
+                    )
+                case _:
+                    raise InvalidArgumentError(
+                        f"a Delta table is partitioned by columns, not by {transform['text']}: add a generated column "
+                        "with this expression, and partition by it"
+                    )
+        names = ("name", "database", "properties", "mode")
+        return cls(
+            **{name: parts[name] for name in names},
+            schema_json=parts["schema"],
+            partition_by=partition_by,
+            cluster_by=cluster_by,
+        )
+
+    def with_defaults(self, defaults: dict[str, str]) -> "Definition":
+        """Returns the definition with further properties, which `defaults_of` a session returns."""
+        return self._replace(properties=with_defaults(self.properties, defaults))
+
+    @property
+    def location(self) -> str | None:
+        """The path that the statement gives, or None."""
+        return self.name if self.database is None else self.properties.get("location")
+
+    @property
+    def is_managed(self) -> bool:
+        is_external = "external" in self.properties or "location" in self.properties
+        return not is_external or self.properties.get("is_managed_location") == "true"
+
+    @property
+    def provider(self) -> str:
+        return self.properties.get("provider", "deltalog")
+
+    @property
+    def comment(self) -> str | None:
+        return self.properties.get("comment")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the clause OPTIONS, with which the table is opened later."""
+        return {
+            name.removeprefix(_OPTION): value
+            for name, value in self.properties.items()
+            if name.startswith(_OPTION)
+        }
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """The table properties. Spark passes options among them as well."""
+        options = self.options
+        return {
+            name: value
+            for name, value in self.properties.items()
+            if name not in _RESERVED and not name.startswith(_OPTION) and name not in options
+        }
+
+    @property
+    def has_columns(self) -> bool:
+        return bool(json.loads(self.schema_json)["fields"])
+
+    @property
+    def clustering(self) -> list[str] | None:
+        """The paths of the clustering columns as text."""
+        if self.cluster_by is None:
+            return None
+        return [".".join(f"`{part.replace('`', '``')}`" for part in path) for path in self.cluster_by]
+
+
+def defaults_of(jvm: Jvm, session: Any) -> dict[str, str]:
+    """Returns the properties that the session has for new tables.
+
+    The settings are those of the JVM connector: `spark.databricks.delta.properties.defaults.appendOnly` is the
+    property `delta.appendOnly`.
+    """
+    defaults: dict[str, str] = json.loads(jvm.static("TableDefinition", "defaults", session))
+    return defaults
+
+
+def with_defaults(properties: dict[str, str], defaults: dict[str, str]) -> dict[str, str]:
+    """Returns the properties with those of the defaults that are not given."""
+    given = {name.lower() for name in properties}
+    return {**{name: value for name, value in defaults.items() if name.lower() not in given}, **properties}
+
+
+def _column(transform: dict[str, Any]) -> str:
+    [path] = transform["columns"]
+    if len(path) != 1:
+        raise InvalidArgumentError(
+            f"a Delta table is partitioned by columns, not by a field of a struct ({transform['text']})"
+        )
+    return str(path[0])

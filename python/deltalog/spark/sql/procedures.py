@@ -1,0 +1,213 @@
+"""The procedures of deltalog: `CALL deltalog.<name>(…)`, and statements that Spark's grammar lacks.
+
+A further procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
+`DeltalogProcedure.java` hands them over. Statements with a syntax of their own are in `OwnStatement.java`.
+"""
+
+import difflib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql.types import LongType, StructField, StructType
+
+from deltalog._internal import Snapshot, TableChange, alter_table
+from deltalog.commit import commit_arguments
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.options import Options
+from deltalog.spark.read import commands
+from deltalog.spark.read.relation import open_snapshot
+from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
+from deltalog.spark.write.record import change_metadata
+
+Rows = list[tuple[Any, ...]]
+
+NAMESPACE = "deltalog"
+_VERSION = StructType([StructField("version", LongType())])
+
+
+class Parameter(NamedTuple):
+    """A parameter of a procedure."""
+
+    name: str
+    type: str
+    """A type of Spark's SQL."""
+    comment: str
+    default: str | None = None
+    """The default value as SQL text; None if an argument must be given."""
+
+
+class Target(NamedTuple):
+    """The table that a procedure is called for."""
+
+    snapshot: Snapshot
+    user_metadata: str | None
+    """The user's text for a commit."""
+
+
+class Procedure(NamedTuple):
+    """A procedure, whose first parameter is always the table."""
+
+    name: str
+    description: str
+    parameters: Sequence[Parameter]
+    """The parameters after the table."""
+    output: StructType
+    execute: Callable[..., Rows]
+    """Gets the target and the arguments in the order of the parameters."""
+
+    def to_json(self) -> str:
+        """Returns the procedure as `DeltalogProcedure.java` reads it."""
+        parameters = [parameter._asdict() for parameter in (_TABLE, *self.parameters)]
+        return json.dumps(
+            {
+                "name": self.name,
+                "description": self.description,
+                "parameters": parameters,
+                "output": self.output.json(),
+            }
+        )
+
+
+_TABLE = Parameter("table", "STRING", "the name of a table, its path, or deltalog.`/path`")
+
+
+def find(name: str) -> Procedure:
+    """Returns the procedure with this name.
+
+    Raises an error that proposes the nearest name if there is none.
+    """
+    found = PROCEDURES.get(name)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(name.rpartition(".")[2], PROCEDURES, n=1)
+    proposal = f"{NAMESPACE}.{near[0]}" if near else f"one of {NAMESPACE}.{{{','.join(PROCEDURES)}}}"
+    raise InvalidArgumentError(f"there is no procedure {name}: call {proposal}")
+
+
+def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, arguments: Sequence[Any]) -> str:
+    """Calls a procedure for a table; returns its rows as JSON."""
+    procedure = find(name)
+    for parameter, argument in zip(procedure.parameters, arguments, strict=True):
+        if argument is None and parameter.default != "NULL":
+            raise InvalidArgumentError(
+                f"the argument {parameter.name} of {NAMESPACE}.{name} must not be NULL (table {table})"
+            )
+    target = Target(open_snapshot(jvm, session, options), change_metadata(session))
+    return json_rows(procedure.output, procedure.execute(target, *arguments))
+
+
+def _history(target: Target, limit: int | None) -> Rows:
+    if limit is not None and limit < 1:
+        raise InvalidArgumentError(f"the limit of the history must be at least 1, not {limit}")
+    commits = commands.answer(target.snapshot, "history", {"limit": limit})
+    return [row(HISTORY, commit) for commit in commits]
+
+
+def _detail(target: Target) -> Rows:
+    return [row(DETAIL, commands.answer(target.snapshot, "detail", {}))]
+
+
+def _checkpoint(target: Target) -> Rows:
+    target.snapshot.create_checkpoint()
+    return [(target.snapshot.version,)]
+
+
+def _add_feature(target: Target, feature: str) -> Rows:
+    return _commanded(target, "addFeature", feature=feature)
+
+
+def _drop_feature(target: Target, feature: str, truncate_history: bool) -> Rows:
+    return _commanded(target, "dropFeature", feature=feature, truncate_history=truncate_history)
+
+
+def _upgrade_protocol(target: Target, reader: int, writer: int) -> Rows:
+    return _commanded(target, "upgradeProtocol", reader=reader, writer=writer)
+
+
+def _commanded(target: Target, command: str, **arguments: Any) -> Rows:
+    """Executes a command of `DeltaTable` that returns a version."""
+    arguments["user_metadata"] = target.user_metadata
+    return [(commands.answer(target.snapshot, command, arguments),)]
+
+
+def _add_constraint(target: Target, name: str, expression: str) -> Rows:
+    return _changed(target, TableChange.add_constraint(name, expression))
+
+
+def _drop_constraint(target: Target, name: str, if_exists: bool) -> Rows:
+    return _changed(target, TableChange.drop_constraint(name, if_exists))
+
+
+def _changed(target: Target, change: TableChange) -> Rows:
+    return [(alter_table(target.snapshot, change, commit_arguments(None, target.user_metadata)),)]
+
+
+def _alteration(
+    name: str, description: str, parameters: Sequence[Parameter], execute: Callable[..., Rows]
+) -> Procedure:
+    """Returns a procedure that changes the table and answers with its version."""
+    return Procedure(
+        name, f"{description} Returns the version that the table has then.", parameters, _VERSION, execute
+    )
+
+
+_FEATURE = Parameter("feature", "STRING", "the name of a table feature, such as deletionVectors")
+
+PROCEDURES = {
+    procedure.name: procedure
+    for procedure in (
+        Procedure(
+            "history",
+            "Returns the commits, newest first.",
+            [Parameter("limit", "INT", "how many commits; all by default", "NULL")],
+            HISTORY,
+            _history,
+        ),
+        Procedure("detail", "Returns one row that describes the newest version.", [], DETAIL, _detail),
+        Procedure("checkpoint", "Writes a checkpoint of the newest version.", [], _VERSION, _checkpoint),
+        _alteration(
+            "add_feature_support",
+            "Adds a table feature to the protocol.",
+            [_FEATURE],
+            _add_feature,
+        ),
+        _alteration(
+            "drop_feature",
+            "Drops a table feature.",
+            [
+                _FEATURE,
+                Parameter("truncate_history", "BOOLEAN", "delete the versions that use the feature", "false"),
+            ],
+            _drop_feature,
+        ),
+        _alteration(
+            "upgrade_protocol",
+            "Upgrades the protocol to at least these versions.",
+            [
+                Parameter("reader_version", "INT", "the version for readers"),
+                Parameter("writer_version", "INT", "the version for writers"),
+            ],
+            _upgrade_protocol,
+        ),
+        _alteration(
+            "add_constraint",
+            "Adds a CHECK constraint.",
+            [
+                Parameter("name", "STRING", "the name of the constraint"),
+                Parameter("expression", "STRING", "the condition, which must not be false for any row"),
+            ],
+            _add_constraint,
+        ),
+        _alteration(
+            "drop_constraint",
+            "Drops a CHECK constraint.",
+            [
+                Parameter("name", "STRING", "the name of the constraint"),
+                Parameter("if_exists", "BOOLEAN", "do nothing if there is none", "false"),
+            ],
+            _drop_constraint,
+        ),
+    )
+}

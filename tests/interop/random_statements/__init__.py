@@ -1,0 +1,1 @@
+"""Random DELETE, UPDATE, MERGE and INSERT on Spark, beside the JVM connector."""

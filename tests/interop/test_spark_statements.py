@@ -1,0 +1,30 @@
+"""DELETE, UPDATE and MERGE on Spark beside those of the JVM connector: the same text is executed by both."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.interop.conftest import Jvm
+from tests.interop.statements import same
+from tests.interop.test_statements import FILES, SOURCE_SQL, STATEMENTS, TABLES
+from tests.python.statement_support import created
+
+
+# Each statement on two of the tables: one that copies rows, and one with vectors.
+@pytest.mark.parametrize("second", [0, 1])
+@pytest.mark.parametrize("number", range(len(STATEMENTS)))
+def test_a_statement_does_what_the_connector_does(
+    tmp_path: Path, jvm: Jvm, spark: SparkSession, number: int, second: int
+) -> None:
+    sql, _ = STATEMENTS[number]
+    properties, partition_by = TABLES[(number + second) % len(TABLES)]
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    before = created(ours, FILES, properties, partition_by).version()
+    shutil.copytree(ours, theirs)
+    spark.sql(sql.format(table=f"deltalog.`{ours}`", source=SOURCE_SQL))
+    jvm.run(sql.format(table=f"delta.`{theirs}`", source=SOURCE_SQL))
+    same(jvm, ours, theirs, before, sql)

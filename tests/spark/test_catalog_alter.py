@@ -1,0 +1,112 @@
+"""ALTER TABLE and COMMENT ON: each statement is one commit of the core."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from deltalog import DeltaTable
+
+
+@pytest.fixture(params=["a", "deltalog.`{path}`"])
+def name(spark: SparkSession, path: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The table at `path`, by its name in the catalog and by its path."""
+    spark.sql(
+        f"CREATE TABLE a (id BIGINT, v STRING, s STRUCT<x: INT>, l ARRAY<STRUCT<y: INT>>, p INT, "
+        f"required INT NOT NULL) USING deltalog PARTITIONED BY (p) LOCATION '{path}' "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+        "'delta.enableTypeWidening' = 'true')"
+    )
+    spark.sql("INSERT INTO a VALUES (1, 'x', named_struct('x', 1), array(named_struct('y', 2)), 0, 5)")
+    yield str(request.param).format(path=path)
+    spark.sql("DROP TABLE a")
+
+
+def test_columns(spark: SparkSession, path: str, name: str) -> None:
+    statements = {
+        "ADD COLUMNS (n INT COMMENT 'new' AFTER id, t STRING)": [
+            "id",
+            "n",
+            "v",
+            "s",
+            "l",
+            "p",
+            "required",
+            "t",
+        ],
+        "ADD COLUMN s.z STRING": None,
+        "ADD COLUMN l.element.w INT": None,
+        "RENAME COLUMN v TO u": ["id", "n", "u", "s", "l", "p", "required", "t"],
+        "ALTER COLUMN n TYPE BIGINT": None,
+        "ALTER COLUMN n COMMENT 'wide'": None,
+        "ALTER COLUMN n FIRST": ["n", "id", "u", "s", "l", "p", "required", "t"],
+        "ALTER COLUMN n AFTER u": ["id", "u", "n", "s", "l", "p", "required", "t"],
+        "DROP COLUMNS (t, s.x)": ["id", "u", "n", "s", "l", "p", "required"],
+        "DROP COLUMN IF EXISTS nothing": None,
+        "ALTER COLUMN required DROP NOT NULL": None,
+    }
+    columns = ["id", "v", "s", "l", "p", "required"]
+    for statement, expected in statements.items():
+        version = DeltaTable(path).version()
+        spark.sql(f"ALTER TABLE {name} {statement}")
+        columns = expected or columns
+        assert spark.table(name).columns == columns, statement
+        assert DeltaTable(path).version() == version + (statement != "DROP COLUMN IF EXISTS nothing"), (
+            statement
+        )
+    spark.sql(f"INSERT INTO {name} (id, n) VALUES (2, 5000000000)")
+    assert spark.sql(f"SELECT id, u, n, s.z, l[0].w, p FROM {name} ORDER BY id").collect() == [
+        (1, "x", None, None, None, 0),
+        (2, None, 5000000000, None, None, None),
+    ]
+    assert spark.table(name).schema["n"].metadata["comment"] == "wide"
+
+
+def test_defaults(spark: SparkSession, path: str, name: str) -> None:
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN v SET DEFAULT 'none'")
+    spark.sql(f"INSERT INTO {name} (id, required) VALUES (2, 0)")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN v DROP DEFAULT")
+    spark.sql(f"INSERT INTO {name} (id, required) VALUES (3, 0)")
+    found = spark.sql(f"SELECT id, v FROM {name} ORDER BY id").collect()
+    assert found == [(1, "x"), (2, "none"), (3, None)]
+
+
+def test_properties_and_comments(spark: SparkSession, path: str, name: str) -> None:
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('one' = '1', 'two' = '2')")
+    spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('two')")
+    spark.sql(f"COMMENT ON TABLE {name} IS 'about it'")
+    metadata = DeltaTable(path).metadata()
+    assert (metadata.configuration["one"], "two" in metadata.configuration) == ("1", False)
+    assert metadata.description == "about it"
+    operations = [commit["operation"] for commit in DeltaTable(path).history(3)]
+    assert "UNSET TBLPROPERTIES" in operations
+
+
+def test_clustering(spark: SparkSession, path: str) -> None:
+    spark.sql(f"CREATE TABLE a (id BIGINT, s STRUCT<x: INT>) USING deltalog LOCATION '{path}'")
+    try:
+        spark.sql("ALTER TABLE a CLUSTER BY (s.x, id)")
+        assert DeltaTable(path).clustering_columns() == ["s.x", "id"]
+        spark.sql("ALTER TABLE a CLUSTER BY NONE")
+        assert DeltaTable(path).clustering_columns() == []
+    finally:
+        spark.sql("DROP TABLE a")
+
+
+def test_what_cannot_be_changed_is_refused(spark: SparkSession, path: str, name: str) -> None:
+    version = DeltaTable(path).version()
+    for statement, error in {
+        "DROP COLUMN p": "partition",
+        "ALTER COLUMN id TYPE INT": "(?i)cannot|not supported",
+        "SET LOCATION '/elsewhere'": "location",
+        "SET TBLPROPERTIES ('delta.nonsense' = '1')": "nonsense",
+        "REPLACE COLUMNS (z INT)": "several kinds",
+        "ADD COLUMN z INT NOT NULL": "(?i)null",
+        "RENAME COLUMN nothing TO something": "nothing",
+        "ALTER COLUMN id SET NOT NULL": "(?i)null",
+    }.items():
+        with pytest.raises(PySparkException, match=error):
+            spark.sql(f"ALTER TABLE {name} {statement}")
+        assert DeltaTable(path).version() == version, statement

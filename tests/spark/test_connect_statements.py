@@ -1,0 +1,218 @@
+"""DELETE, UPDATE and MERGE under Spark Connect do what they do in a classic session, or are refused by name."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import deltalog.tables
+from deltalog import DeltaTable
+from tests.spark.connect_server import run_client, running_server
+from tests.spark.statement_tables import KINDS as TABLES
+from tests.spark.statement_tables import OLD, created, files, rows
+from tests.spark.verb_scenarios import SCENARIOS
+
+pytest.importorskip("grpc")
+pytest.importorskip("pandas")
+
+ROOT = Path(__file__).parents[2]
+# The statements that are tried with each kind of table.
+KINDS = {
+    "vectors": list(SCENARIOS),
+    "mapped with vectors": ["merge"],
+    "tracked": ["delete", "update", "merge"],
+}
+# How rows are divided into files may differ.
+COMPARED = ("Rows",)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    yield from running_server(tmp_path_factory)
+
+
+def client(address: str, directory: Path, code: str) -> list[str]:
+    """Runs a client, and returns the lines that it prints."""
+    begin = f"""
+import json, sys
+sys.path.insert(0, {str(ROOT)!r})
+from pyspark.sql import SparkSession, functions as sf
+import deltalog, deltalog.spark
+from deltalog.tables import DeltaTable
+from tests.spark.verb_scenarios import SCENARIOS
+spark = deltalog.spark.enable(SparkSession.builder.remote({address!r}).getOrCreate())
+def outcome(call):
+    try:
+        return call()
+    except Exception as error:
+        return type(error).__name__ + ": " + str(error).splitlines()[0]
+"""
+    done = run_client(begin + code, directory)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout.splitlines()
+
+
+def described(path: Path) -> list[dict[str, Any]]:
+    """Returns what each version of a table is, for comparisons."""
+    found = []
+    table = DeltaTable(path)
+    for commit in reversed(table.history()):
+        metrics = commit.get("operationMetrics", {})
+        compared = {name: metrics[name] for name in metrics if any(part in name for part in COMPARED)}
+        found.append(
+            {
+                "operation": commit["operation"],
+                "metrics": compared if commit["version"] > 0 else {},
+                "parameters": sorted(commit["operationParameters"]) if commit["version"] > 0 else [],
+                "readVersion": commit.get("readVersion"),
+            }
+        )
+    return found
+
+
+def test_verbs_do_the_same_as_in_a_classic_session(
+    spark: SparkSession, server: tuple[str, Path], tmp_path: Path
+) -> None:
+    for number, kind in enumerate(KINDS):
+        created(spark, str(tmp_path / f"classic {number}"), kind)
+        shutil.copytree(tmp_path / f"classic {number}", tmp_path / f"connect {number}")
+    code = f"""
+for number, names in enumerate({list(KINDS.values())!r}):
+    table = DeltaTable.forPath(spark, {str(tmp_path)!r} + f"/connect {{number}}")
+    for name in names:
+        [answer] = SCENARIOS[name](spark, table).collect()
+        print(json.dumps([number, name, answer.asDict()]))
+"""
+    found = [json.loads(line) for line in client(server[0], tmp_path, code)]
+    expected = []
+    for number, names in enumerate(KINDS.values()):
+        table = deltalog.tables.DeltaTable.forPath(spark, str(tmp_path / f"classic {number}"))
+        for name in names:
+            [answer] = SCENARIOS[name](spark, table).collect()
+            expected.append([number, name, answer.asDict()])
+    assert found == expected
+    for number, kind in enumerate(KINDS):
+        classic, connect = (tmp_path / f"{which} {number}" for which in ("classic", "connect"))
+        assert described(connect) == described(classic), kind
+        assert rows(str(connect)) == rows(str(classic)), kind
+        if kind.startswith("tracked"):
+            assert tracked(connect) == tracked(classic)
+
+
+def tracked(path: Path) -> list[Any]:
+    """Returns the ids and commit versions of the rows that were not inserted by statements."""
+    found = pa.table(DeltaTable(path).to_arrow(row_ids=True)).to_pylist()
+    return sorted(
+        (row["_row_id"], row["_row_commit_version"], str(row["id"])) for row in found if row["_row_id"] < 300
+    )
+
+
+def test_statements_that_fail_leave_the_table_as_it_is(
+    spark: SparkSession, server: tuple[str, Path], tmp_path: Path
+) -> None:
+    """The tables have one file, and so one task: another one might end just when the job fails."""
+    paths = {kind: tmp_path / kind for kind in ("vectors", "rewriting")}
+    for kind, path in paths.items():
+        data = spark.createDataFrame(OLD, "id long, p int, s string").coalesce(1)
+        data.write.format("deltalog").options(**TABLES[kind][0]).save(str(path))
+    feed = tmp_path / "feed"
+    created(spark, str(feed), "vectors")
+    DeltaTable(feed).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+    typed = tmp_path / "typed"
+    spark.sql(f"CREATE TABLE deltalog.`{typed}` (id LONG, c CHAR(3)) USING deltalog")
+    counted = tmp_path / "counted"
+    number = deltalog.Field("number", "long", identity=deltalog.Identity(start=1, step=1))
+    DeltaTable.create(counted, schema=deltalog.Schema([deltalog.Field("id", "long"), number]))
+    deltalog.write_deltalake(counted, pa.table({"id": [10, 20]}), mode="append")
+    before = {kind: files(str(path)) for kind, path in paths.items()}
+    code = f"""
+for path in {[str(path) for path in paths.values()]!r}:
+    table = DeltaTable.forPath(spark, path).alias("t")
+    twice = spark.sql("SELECT * FROM VALUES (5L, 'a'), (5L, 'b') AS s(k, v)")
+    def merge(source, changes):
+        return table.merge(source, "id = k").whenMatchedUpdate(set=changes).execute()
+    print(outcome(lambda: merge(twice, {{"s": "v"}})))
+    failing = spark.range(250, 300, 1, 1).selectExpr("id AS k", "if(id = 299, 'boom', '1') AS v")
+    print(outcome(lambda: merge(failing, {{"p": "CAST(v AS INT)"}})))
+print(outcome(lambda: table.update("id = 1", {{"p": "5000000000L + id"}})))
+print(outcome(lambda: table.update("id = 1", {{"p": "s"}})))
+print(outcome(lambda: table.update("id = 1", {{"nothing": "1"}})))
+print(outcome(lambda: table.update("id = 1", {{"t.s": "s", "S": "s"}})))
+print(outcome(lambda: table.delete("rand() < 2")))
+print(outcome(lambda: table.delete("nothing = 1")))
+print(outcome(lambda: table.merge(twice, "id = k").withSchemaEvolution().whenMatchedDelete().execute()))
+print(outcome(lambda: table.merge(twice, "id = k").whenMatchedUpdateAll().execute()))
+feed = DeltaTable.forPath(spark, {str(feed)!r})
+print(outcome(lambda: feed.update(set={{"s": "'x'"}})))
+print(feed.delete("id < 5").collect()[0].num_affected_rows)
+print(outcome(lambda: DeltaTable.forPath(spark, {str(typed)!r}).delete("c = 'a'")))
+counted = DeltaTable.forPath(spark, {str(counted)!r})
+print(outcome(lambda: counted.update(set={{"number": "7"}})))
+print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
+"""
+    lines = client(server[0], tmp_path, code)
+    failed = [("InvalidArgumentError", "MERGE_CARDINALITY_VIOLATION"), ("", "boom")]
+    refused = [
+        ("", "a value of the type bigint does not fit the column p (int): 5000000001"),
+        ("SchemaMismatchError", "a value of the type string cannot be stored in the column p"),
+        ("InvalidArgumentError", "has no column nothing; it has id, p, s"),
+        ("InvalidArgumentError", "the column S is assigned twice"),
+        ("InvalidArgumentError", "INVALID_NON_DETERMINISTIC_EXPRESSIONS"),
+        ("AnalysisException", "UNRESOLVED_COLUMN"),
+        ("UnsupportedFeatureError", "cannot add columns under Spark Connect"),
+        ("InvalidArgumentError", "the source of the merge has no column id"),
+        ("UnsupportedFeatureError", "delta.enableChangeDataFeed"),
+        ("", "5"),
+        ("UnsupportedFeatureError", "the column c of the table"),
+        ("SchemaMismatchError", "the identity column 'number' cannot be changed"),
+        ("", "1"),
+    ]
+    for line, (kind, words) in zip(lines, [*failed, *failed, *refused], strict=True):
+        assert line.startswith(kind), lines
+        assert words in line, lines
+    numbers = pa.table(DeltaTable(counted).to_arrow()).to_pydict()
+    assert sorted(zip(numbers["id"], numbers["number"], strict=True)) == [(10, 1), (30, 2)]
+    for kind, path in paths.items():
+        assert DeltaTable(path).version() == 0
+        assert files(str(path)) == before[kind]
+
+
+def test_a_statement_conflicts_with_commits_on_its_rows(
+    spark: SparkSession, server: tuple[str, Path], tmp_path: Path
+) -> None:
+    """Another writer commits while the source of a MERGE is evaluated, after the statement has read its version."""
+    path = tmp_path / "table"
+    created(spark, str(path), "vectors")
+    code = f"""
+def after(condition):
+    def commit(batches):
+        import deltalog
+        for batch in batches:
+            deltalog.DeltaTable({str(path)!r}).delete(condition)
+            yield batch
+    return spark.createDataFrame([(5, "new")], "k long, v string").coalesce(1).mapInArrow(commit, "k long, v string")
+table = DeltaTable.forPath(spark, {str(path)!r})
+def merge(source):
+    return table.merge(source, "id = k").whenMatchedUpdate(set={{"s": "v"}}).execute().collect()[0].num_updated_rows
+print(outcome(lambda: merge(after("id = 6"))))
+print(outcome(lambda: merge(after("id = 5"))))
+# The source reads the table, so that any change of its rows counts.
+itself = table.toDF().where("id = 8").selectExpr("id AS k", "s AS v")
+print(outcome(lambda: merge(after("id = 9").union(itself))))
+"""
+    lines = client(server[0], tmp_path, code)
+    assert lines[0] == "1", lines
+    assert lines[1].startswith("CommitConflictError"), lines
+    assert lines[2].startswith("CommitConflictError"), lines
+    found = {row[0]: row[2] for row in rows(str(path))}
+    assert not {5, 6, 9} & found.keys()
+    assert found[8] == "s8"
+    assert DeltaTable(path).history(1)[0]["operation"] == "DELETE"
+    # Of the statements' files, only that of the first is left.
+    [written] = [file for file in files(str(path)) if "/" in file]
+    assert any(file.endswith(written) for file in DeltaTable(path, version=2).file_uris())

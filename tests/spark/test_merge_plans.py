@@ -1,0 +1,67 @@
+"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses."""
+
+import itertools
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltalog import DeltaTable
+from deltalog.spark.dml import merge
+
+CLAUSES = [
+    "WHEN MATCHED AND s.id % 2 = 0 THEN UPDATE SET v = 'u' WHEN MATCHED THEN DELETE",
+    "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'i')",
+    "WHEN NOT MATCHED BY SOURCE AND t.id < 10 THEN UPDATE SET v = 'alone'",
+]
+COMBINATIONS = [
+    " ".join(clauses) for count in (1, 2, 3) for clauses in itertools.combinations(CLAUSES, count)
+]
+
+
+def plans(spark: SparkSession) -> dict[int, str]:
+    """The physical plans of the last queries of the session, by the numbers of their executions."""
+    session: Any = spark._jsparkSession
+    session.sparkContext().listenerBus().waitUntilEmpty()
+    jvm: Any = spark.sparkContext._jvm
+    executions = jvm.scala.jdk.javaapi.CollectionConverters.asJava(
+        session.sharedState().statusStore().executionsList()
+    )
+    return {execution.executionId(): execution.physicalPlanDescription() for execution in executions}
+
+
+@pytest.mark.parametrize("limit", ["small", "large"])
+def test_the_target_is_not_shuffled_for_a_small_source(spark: SparkSession, path: str, limit: str) -> None:
+    """For a large one it is, with the same rows."""
+    options = {"delta.enableDeletionVectors": "true"}
+    for number, clauses in enumerate(COMBINATIONS):
+        made = f"{path} {number}"
+        table = f"deltalog.`{made}`"
+        spark.range(100).selectExpr("id", "'old' AS v").write.format("deltalog").options(**options).save(made)
+        # The store forgets the oldest of many executions.
+        last = max(plans(spark))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(merge, "_BROADCAST", merge._BROADCAST if limit == "small" else -1)
+            if limit == "large":
+                spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+            try:
+                spark.sql(
+                    f"MERGE INTO {table} t USING (SELECT * FROM range(50, 150)) s ON t.id = s.id {clauses}"
+                )
+            finally:
+                spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+        joins = [plan for number, plan in plans(spark).items() if number > last and "Join" in plan]
+        assert joins, clauses
+        for plan in joins:
+            is_shuffled = "Exchange hashpartitioning" in plan or "SortMergeJoin" in plan
+            assert is_shuffled == (limit == "large"), plan
+            assert ("BroadcastHashJoin" in plan) == (limit == "small"), plan
+        rows = DeltaTable(made).to_pyarrow_table().to_pylist()
+        expected = dict.fromkeys(range(100), "old")
+        if "WHEN MATCHED AND" in clauses:
+            expected = {i: "u" if i >= 50 else v for i, v in expected.items() if i < 50 or i % 2 == 0}
+        if "INSERT" in clauses:
+            expected |= dict.fromkeys(range(100, 150), "i")
+        if "BY SOURCE" in clauses:
+            expected |= dict.fromkeys(range(10), "alone")
+        assert {row["id"]: row["v"] for row in rows} == expected, clauses
