@@ -33,8 +33,6 @@ from deltalog.spark.write.evolution import merges_by_default
 from deltalog.spark.write.interrupts import RunningWrite
 
 _SOURCE = "__deltalog_source"
-# Up to this many rows of the source, files are left out by the set of keys and not only by their range.
-_KEY_SET = 10_000
 # Sources up to so many bytes are broadcast. Spark's own limit is for sizes that are guessed; this one is known.
 _BROADCAST = 64 << 20
 
@@ -125,42 +123,17 @@ class _Source:
         self._stored = int(
             jvm.static("Plans", "storedBytes", statement.session, kept.queryExecution().analyzed())
         )
-        candidates = jvm.static("MergePlans", "candidates", statement.plan, self.plan)
-        self._candidates = fit.dataset(jvm, statement.session, candidates)
-        self._keys = [
-            key for key in jvm.items(jvm.static("MergePlans", "keys", statement.plan)) if key.isOrdered()
-        ]
-        self._bounds = self._measure()
-        self._matching = int(self._bounds.getLong(0))
-        # A job less for the common MERGE, whose condition has no part that looks at the source alone.
-        self.count = self._matching if candidates.equals(self.plan) else int(self.rows.count())
-
-    def _measure(self) -> Any:
-        functions, utilities = self._jvm.functions, self._utilities
-        measures = []
-        for key in self._keys:
-            value = utilities.column(key.value())
-            measures += [functions.min(value), functions.max(value)]
-        measured = self._candidates.agg(functions.count(functions.lit(1)), self._jvm.seq(measures))
-        return self._jvm.static("MergeKey", "rows", measured)[0]
-
-    @property
-    def _utilities(self) -> Any:
-        return self._jvm.java("org.apache.spark.sql.classic.ExpressionUtils")
+        keys = jvm.static("MergePlans", "keys", statement.plan)
+        values = jvm.static("MergePlans", "sourceKeys", statement.plan, self.plan, keys)
+        self._keys = jvm.items(keys)
+        # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
+        self._summary = jvm.new("KeyJob", fit.dataset(jvm, statement.session, values)).run()
+        self.count = int(self._summary.count())
 
     def filters(self) -> list[Any]:
         """Returns conditions that are true for all rows of the target that can match."""
         filters = self._jvm.items(self._jvm.static("MergePlans", "targetFilters", self._statement.plan))
-        values = None
-        if self._keys and self._matching <= _KEY_SET:
-            columns = [self._utilities.column(key.value()) for key in self._keys]
-            values = self._jvm.static("MergeKey", "rows", self._candidates.select(self._jvm.seq(columns)))
-        for index, key in enumerate(self._keys):
-            if values is None:
-                filters.append(key.between(self._bounds, 1 + 2 * index))
-            else:
-                filters.append(key.among(values, index))
-        return filters
+        return filters + [key.filter(self._summary, index) for index, key in enumerate(self._keys)]
 
     def size(self) -> int:
         """Returns about how many bytes the source has."""

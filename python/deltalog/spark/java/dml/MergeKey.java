@@ -4,9 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
@@ -35,32 +33,22 @@ public class MergeKey {
         && type.equals(value.dataType());
   }
 
-  /** Returns the condition that the column is between two values of a row; null if there are none. */
-  public Expression between(InternalRow bounds, int at) {
-    if (bounds.isNullAt(at)) {
+  /** Returns a condition that is true for all rows of the target that can match the source; at is this key's number. */
+  public Expression filter(KeySummary source, int at) {
+    Object least = source.least(at);
+    if (least == null) {
       return Literal$.MODULE$.FalseLiteral();
     }
     DataType type = column.dataType();
-    Expression least = new Literal(bounds.get(at, type), type);
-    Expression greatest = new Literal(bounds.get(at + 1, type), type);
-    return new And(new GreaterThanOrEqual(column, least), new LessThanOrEqual(column, greatest));
-  }
-
-  /** Returns the condition that the column is one of the values in the column at this index of the rows. */
-  public Expression among(InternalRow[] rows, int at) {
-    DataType type = column.dataType();
-    Set values = new LinkedHashSet();
-    for (int i = 0; i < rows.length; i++) {
-      if (!rows[i].isNullAt(at)) {
-        values.add(new Literal(rows[i].get(at, type), type));
-      }
+    if (!source.hasAll()) {
+      Expression from = new GreaterThanOrEqual(column, new Literal(least, type));
+      return new And(from, new LessThanOrEqual(column, new Literal(source.greatest(at), type)));
     }
-    List all = new ArrayList(values);
-    return all.isEmpty() ? Literal$.MODULE$.FalseLiteral() : new In(column, Plans.seq(all));
-  }
-
-  /** Returns the rows of a small query, in Spark's own form. */
-  public static InternalRow[] rows(Dataset data) {
-    return data.queryExecution().executedPlan().executeCollect();
+    Set values = new LinkedHashSet();
+    List all = source.values(at);
+    for (int i = 0; i < all.size(); i++) {
+      values.add(new Literal(all.get(i), type));
+    }
+    return new In(column, Plans.seq(new ArrayList(values)));
   }
 }

@@ -39,7 +39,10 @@ public class MergePlans {
     notMatched = new MergeClauses(this.statement.notMatchedActions(), scan.columns(), 1);
   }
 
-  /** Returns the parts of the condition that say that a column of the target equals a value of the source. */
+  /**
+   * Returns the parts of the condition that say that a column of the target equals a value of the source, and that tell
+   * by the order of the values which rows can match.
+   */
   public static List keys(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
     List keys = new ArrayList();
@@ -59,7 +62,10 @@ public class MergePlans {
         && StatementTarget.of(merge).stored(column).nonEmpty();
     if (isOfTarget && value.deterministic() && !value.references().isEmpty()
         && value.references().subsetOf(merge.sourceTable().outputSet())) {
-      keys.add(new MergeKey((Attribute) column, value));
+      MergeKey key = new MergeKey((Attribute) column, value);
+      if (key.isOrdered()) {
+        keys.add(key);
+      }
     }
   }
 
@@ -78,19 +84,28 @@ public class MergePlans {
     return filters;
   }
 
-  /** Returns the rows of the source that meet the parts of the condition that look at the source alone. */
-  public static LogicalPlan candidates(LogicalPlan statement, LogicalPlan source) {
+  /**
+   * Returns, for each row of the source, whether it meets the parts of the condition that look at the source alone, and
+   * if it does, the values of the keys (KeySummary). The condition may be what protects them from errors.
+   */
+  public static LogicalPlan sourceKeys(LogicalPlan statement, LogicalPlan source, List keys) {
     MergeIntoTable merge = (MergeIntoTable) statement;
-    LogicalPlan rows = source;
+    Expression canMatch = Literal$.MODULE$.TrueLiteral();
     List parts = Plans.conjuncts(merge.mergeCondition());
     for (int i = 0; i < parts.size(); i++) {
       Expression part = (Expression) parts.get(i);
       if (part.deterministic() && part.references().subsetOf(merge.sourceTable().outputSet())
           && !SubqueryExpression.hasSubquery(part)) {
-        rows = new Filter(part, rows);
+        canMatch = new And(canMatch, part);
       }
     }
-    return rows;
+    List columns = new ArrayList();
+    columns.add(Plans.alias(canMatch, "can_match"));
+    for (int i = 0; i < keys.size(); i++) {
+      Expression value = ((MergeKey) keys.get(i)).value();
+      columns.add(Plans.alias(new If(canMatch, value, Plans.nothing(value.dataType())), "key" + i));
+    }
+    return new Project(Plans.seq(columns), source);
   }
 
   /** Returns whether rows are inserted. */

@@ -121,7 +121,9 @@ public class SnapshotFormat extends ParquetFileFormat {
       SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
       Configuration conf) {
     if (isSparksOwn(required)) {
-      return reader(session, data, partition, required, filters, options, conf);
+      Function1 own = reader(session, data, partition, required, filters, options, conf);
+      Option numbers = required.getFieldIndex(ROW_INDEX);
+      return numbers.isDefined() ? new NumberedReader(own, ((Integer) numbers.get()).intValue()) : own;
     }
     StructType read = withTypesRead(required);
     if (!Arrays.asList(read.fieldNames()).contains(ROW_INDEX)) {

@@ -1,0 +1,156 @@
+package io.deltalog.spark;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.TypeUtils$;
+import org.apache.spark.sql.types.DataType;
+import scala.math.Ordering;
+
+/**
+ * What a MERGE knows of its source before it reads the target: the number of its rows, and the keys of those that can
+ * match: all of them if they are few, and the least and the greatest value of each.
+ *
+ * Rows start with whether they can match; the values of the keys follow.
+ */
+public class KeySummary implements Serializable {
+  private static final int MOST_ROWS = 10000;
+  private static final int MOST_BYTES = 1 << 20;
+
+  private final DataType[] types;
+  private long count;
+  /** The rows with the least and the greatest value of each key. */
+  private final UnsafeRow[] least;
+  private final UnsafeRow[] greatest;
+  /** The rows that can match, or null if there are too many. */
+  private List rows = new ArrayList();
+  private long bytes;
+  private transient Ordering[] orders;
+
+  public KeySummary(DataType[] types) {
+    this.types = types;
+    this.least = new UnsafeRow[types.length];
+    this.greatest = new UnsafeRow[types.length];
+  }
+
+  /** Adds a row of the source, which may be changed afterwards. */
+  public void add(UnsafeRow row) {
+    count++;
+    if (row.isNullAt(0) || !row.getBoolean(0)) {
+      return;
+    }
+    UnsafeRow copy = null;
+    if (rows != null) {
+      copy = row.copy();
+      keep(copy);
+    }
+    for (int i = 0; i < types.length; i++) {
+      if (!row.isNullAt(1 + i) && (isBefore(row, least[i], i) || isBefore(greatest[i], row, i))) {
+        copy = copy == null ? row.copy() : copy;
+        widen(copy, i);
+      }
+    }
+  }
+
+  /** Adds what a part of the source has. */
+  public void add(KeySummary other) {
+    count += other.count;
+    if (other.rows == null) {
+      rows = null;
+    }
+    for (int i = 0; rows != null && i < other.rows.size(); i++) {
+      keep((UnsafeRow) other.rows.get(i));
+    }
+    for (int i = 0; i < types.length; i++) {
+      if (other.least[i] != null) {
+        widen(other.least[i], i);
+        widen(other.greatest[i], i);
+      }
+    }
+  }
+
+  private void keep(UnsafeRow row) {
+    bytes += row.getSizeInBytes();
+    rows.add(row);
+    if (rows.size() > MOST_ROWS || bytes > MOST_BYTES) {
+      rows = null;
+    }
+  }
+
+  private void widen(UnsafeRow row, int key) {
+    if (isBefore(row, least[key], key)) {
+      least[key] = row;
+    }
+    if (isBefore(greatest[key], row, key)) {
+      greatest[key] = row;
+    }
+  }
+
+  /** Returns whether the key of the first row is less; a row that is not there yet has no place in the order. */
+  private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
+    if (first == null || second == null) {
+      return true;
+    }
+    return order(key).compare(first.get(1 + key, types[key]), second.get(1 + key, types[key])) < 0;
+  }
+
+  private Ordering order(int key) {
+    if (orders == null) {
+      orders = new Ordering[types.length];
+      for (int i = 0; i < types.length; i++) {
+        orders[i] = TypeUtils$.MODULE$.getInterpretedOrdering(types[i]);
+      }
+    }
+    return orders[key];
+  }
+
+  /** Returns the number of rows, whether they can match or not. */
+  public long count() {
+    return count;
+  }
+
+  /** Returns the least value of a key, or null if no row that can match has one. */
+  public Object least(int key) {
+    return least[key] == null ? null : least[key].get(1 + key, types[key]);
+  }
+
+  public Object greatest(int key) {
+    return greatest[key] == null ? null : greatest[key].get(1 + key, types[key]);
+  }
+
+  /** Returns whether all values of the keys are known. */
+  public boolean hasAll() {
+    return rows != null;
+  }
+
+  /** Returns the values of a key other than NULL, perhaps repeatedly. */
+  public List values(int key) {
+    List values = new ArrayList();
+    for (int i = 0; i < rows.size(); i++) {
+      UnsafeRow row = (UnsafeRow) rows.get(i);
+      if (!row.isNullAt(1 + key)) {
+        values.add(row.get(1 + key, types[key]));
+      }
+    }
+    return values;
+  }
+
+  /** Returns it as bytes, which every serializer that users may choose knows. */
+  public byte[] toBytes() throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    ObjectOutputStream out = new ObjectOutputStream(bytes);
+    out.writeObject(this);
+    out.close();
+    return bytes.toByteArray();
+  }
+
+  public static KeySummary of(byte[] bytes) throws IOException, ClassNotFoundException {
+    return (KeySummary) new ObjectInputStream(new ByteArrayInputStream(bytes)).readObject();
+  }
+}
