@@ -119,7 +119,7 @@ class AfterCommitError(DeltaError):
 
 
 class UnavailableError(DeltaError, OSError):
-    """The store refused or failed a request; the same call may succeed later."""
+    """The store refused or failed a request, or Spark lost an executor; the same call may succeed later."""
 
 
 class AccessDeniedError(DeltaError, PermissionError):

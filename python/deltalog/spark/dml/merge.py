@@ -20,11 +20,10 @@ for which the condition of the MERGE is true counts, whether a clause applies to
 
 from typing import Any
 
-from deltalog.spark.dml import identities
-from deltalog.spark.dml.statement import (
-    Statement,
-    assigned_columns,
-)
+from py4j.protocol import Py4JJavaError
+
+from deltalog.spark.dml import identities, lost_source
+from deltalog.spark.dml.statement import Statement, assigned_columns
 from deltalog.spark.dml.text import matches_once
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
@@ -39,7 +38,7 @@ _BROADCAST = 64 << 20
 
 def merge(statement: Statement, running: RunningWrite) -> None:
     """Runs the jobs of a MERGE."""
-    jvm, plan = statement.jvm, statement.plan
+    plan = statement.plan
     if not statement.target.evolves and (plan.withSchemaEvolution() or merges_by_default(statement.session)):
         # The rule that adds the columns is one of the analyzer's.
         raise UnsupportedFeatureError(
@@ -48,6 +47,18 @@ def merge(statement: Statement, running: RunningWrite) -> None:
         )
     statement.removes_once = matches_once(statement.text)
     source = _Source(statement)
+    try:
+        source.measure()
+        _merge(statement, running, source)
+    except Py4JJavaError as error:
+        lost = lost_source.error_of(error.java_exception, source.id)
+        if lost is None:
+            raise
+        raise lost from None
+
+
+def _merge(statement: Statement, running: RunningWrite, source: "_Source") -> None:
+    jvm, plan = statement.jvm, statement.plan
     statement.source_rows = source.count
     filters = [] if statement.text.not_matched_by_source else source.filters()
     files = statement.planned(jvm.seq(filters), keeps_matches=bool(statement.text.not_matched))
@@ -120,9 +131,12 @@ class _Source:
             "Plans", "renumbered", kept.queryExecution().analyzed(), numbered.queryExecution().analyzed()
         )
         self.rows = fit.dataset(jvm, statement.session, self.plan)
-        self._stored = int(
-            jvm.static("Plans", "storedBytes", statement.session, kept.queryExecution().analyzed())
-        )
+        self.id = int(jvm.static("Plans", "keptRows", kept.queryExecution().analyzed()))
+
+    def measure(self) -> None:
+        """Counts the rows and finds their keys. To be called first."""
+        jvm, statement = self._jvm, self._statement
+        self._stored = int(jvm.static("Plans", "storedBytes", statement.session, self.id))
         keys = jvm.static("MergePlans", "keys", statement.plan)
         values = jvm.static("MergePlans", "sourceKeys", statement.plan, self.plan, keys)
         self._keys = jvm.items(keys)

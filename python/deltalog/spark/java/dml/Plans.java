@@ -175,12 +175,13 @@ public class Plans {
     return (LogicalPlan) ComputeCurrentTime$.MODULE$.apply(statement);
   }
 
-  /** Returns how many bytes the rows of a checkpoint take where they are kept; -1 if that is not known. */
-  public static long storedBytes(SparkSession session, LogicalPlan plan) {
-    if (!(plan instanceof LogicalRDD)) {
-      return -1;
-    }
-    int id = ((LogicalRDD) plan).rdd().id();
+  /** Returns the id of the RDD that keeps the rows of a checkpoint; -1 if there is none. */
+  public static int keptRows(LogicalPlan plan) {
+    return plan instanceof LogicalRDD ? ((LogicalRDD) plan).rdd().id() : -1;
+  }
+
+  /** Returns how many bytes the rows of an RDD take where they are kept; -1 if that is not known. */
+  public static long storedBytes(SparkSession session, int id) {
     RDDInfo[] stored = session.sparkContext().getRDDStorageInfo();
     for (int i = 0; i < stored.length; i++) {
       if (stored[i].id() == id) {

@@ -1,0 +1,26 @@
+"""The error of a MERGE whose source was lost with the executor that kept it (see `merge.py`)."""
+
+from typing import Any
+
+from deltalog.errors import UnavailableError
+from deltalog.spark.jvm.causes import causes
+
+# The error condition in every release of Spark 4. Its own hint is for programs that make the checkpoint themselves.
+_CONDITION = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND]"
+
+
+def error_of(java_exception: Any, source: int) -> UnavailableError | None:
+    """Returns the error for a job that needed a lost block of the source, an RDD with this id; None for others.
+
+    What the user has kept on executors may be lost as well.
+    """
+    for cause in causes(java_exception):
+        message = cause.getMessage() or ""
+        if _CONDITION in message and f" rdd_{source}_" in message:
+            error = UnavailableError(
+                "the source of the MERGE was lost with the executor that kept it; nothing was committed; run the "
+                "statement again"
+            )
+            error.hint = "run the statement again"
+            return error
+    return None
