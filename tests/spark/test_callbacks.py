@@ -177,7 +177,7 @@ def test_connections_without_a_token_are_not_served(
         for target in {callback._TARGET, *gateway.gateway_property.pool.dict}:
             for method in ("call", "apply"):
                 with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
-                    client.sendall(f"c\n{target}\n{method}\nsexists\ne\n".encode())
+                    client.sendall(f"c\n{target}\n{method}\nsTableCalls\nsexists\ne\n".encode())
                     with contextlib.suppress(OSError):
                         client.recv(100)
     assert called == []

@@ -339,9 +339,9 @@ public class BrokenCalls extends {PACKAGE}.PythonCalls {{
     this.calls = calls;
     this.problem = problem;
   }}
-  public Object call(String operation, Object[] arguments) throws Throwable {{
-    if (!"answers".equals(operation)) {{
-      return calls.call(operation, arguments);
+  public Object call(String role, String method, Object[] arguments) throws Throwable {{
+    if (!"answers".equals(method)) {{
+      return calls.call(role, method, arguments);
     }}
     if (problem == null) {{
       return new byte[] {{1}};

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
-from deltalog.spark import bridge
+from deltalog.spark.bridge import writes
 from deltalog.spark.errors import AfterCommitError, CommitConflictError, DeltaError, InvalidArgumentError
 from deltalog.spark.sql import statements
 from deltalog.spark.tables import DeltaTable
@@ -194,7 +194,7 @@ def test_errors_after_a_commit_state_that_it_succeeded(
 
     data = spark.createDataFrame([(1, "x")], SCHEMA)
     data.write.format("deltalog").save(path)
-    monkeypatch.setattr(bridge, "snapshot_relation", failing)
+    monkeypatch.setattr(writes, "snapshot_relation", failing)
     with pytest.raises(AfterCommitError, match=r"version 1 .* was committed.*the store went away") as caught:
         data.write.format("deltalog").mode("append").save(path)
     assert caught.value.version == 1

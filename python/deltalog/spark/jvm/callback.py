@@ -31,7 +31,7 @@ def check_pinned(gateway: Any) -> None:
 
 
 def serve(jvm: Jvm, bridge: Any) -> None:
-    """Starts the server, which passes all calls of the JVM to `bridge.call(operation, *arguments)`."""
+    """Starts the server, which passes all calls of the JVM to `bridge.call(role, method, *arguments)`."""
     from py4j.clientserver import PythonParameters, PythonServer
     from py4j.java_gateway import GatewayProperty, JavaObject, PythonProxyPool
 

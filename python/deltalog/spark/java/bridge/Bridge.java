@@ -1,39 +1,70 @@
 package io.deltalog.spark;
 
+import java.lang.reflect.Proxy;
+
 /**
- * The only way in which Spark calls Python: with the name of an operation and its arguments.
+ * The only way in which Spark calls Python: one interface for each role that Python has, implemented by the Python
+ * class of the same name.
  *
  * Python does not raise exceptions through py4j, which would mix the stack traces of two languages. It returns
- * a DeltalogException, which is thrown here.
+ * a DeltalogException, which is thrown here (see PythonRole).
  */
 public class Bridge {
+  private static final TableCalls TABLES = (TableCalls) role(TableCalls.class);
+  private static final PlannerCalls PLANNERS = (PlannerCalls) role(PlannerCalls.class);
+  private static final WriteCalls WRITES = (WriteCalls) role(WriteCalls.class);
+  private static final DefinitionCalls DEFINITIONS = (DefinitionCalls) role(DefinitionCalls.class);
+  private static final StatementCalls STATEMENTS = (StatementCalls) role(StatementCalls.class);
+  private static final ProcedureCalls PROCEDURES = (ProcedureCalls) role(ProcedureCalls.class);
+  private static final Refusals REFUSALS = (Refusals) role(Refusals.class);
   private static volatile PythonCalls python;
+
+  private Bridge() {}
+
+  private static Object role(Class type) {
+    return Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, new PythonRole(type));
+  }
 
   /** Sets the Python process that receives all further calls. */
   public static void install(PythonCalls calls) {
     python = calls;
   }
 
-  /** Returns the result of an operation of Python's Bridge. */
-  public static Object call(String operation, Object[] arguments) {
+  /** Returns the Python process that receives calls. */
+  static PythonCalls python() {
     PythonCalls calls = python;
     if (calls == null) {
       throw new IllegalStateException(
           "deltalog is not enabled in this application: call deltalog.spark.enable(spark) first");
     }
-    Object answer;
-    try {
-      answer = calls.call(operation, arguments);
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Error e) {
-      throw e;
-    } catch (Throwable e) {
-      throw new IllegalStateException("deltalog: the call of " + operation + " in Python failed: " + e, e);
-    }
-    if (answer instanceof DeltalogException) {
-      throw (DeltalogException) answer;
-    }
-    return answer;
+    return calls;
+  }
+
+  public static TableCalls tables() {
+    return TABLES;
+  }
+
+  public static PlannerCalls planners() {
+    return PLANNERS;
+  }
+
+  public static WriteCalls writes() {
+    return WRITES;
+  }
+
+  public static DefinitionCalls definitions() {
+    return DEFINITIONS;
+  }
+
+  public static StatementCalls statements() {
+    return STATEMENTS;
+  }
+
+  public static ProcedureCalls procedures() {
+    return PROCEDURES;
+  }
+
+  public static Refusals refusals() {
+    return REFUSALS;
   }
 }

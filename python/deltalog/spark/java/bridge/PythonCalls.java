@@ -37,15 +37,15 @@ public class PythonCalls {
     this.target = target;
   }
 
-  /** Calls Python's `call(operation, *arguments)` and returns its result. */
-  public Object call(String operation, Object[] arguments) throws Throwable {
+  /** Calls Python's `call(role, method, *arguments)` and returns its result. */
+  public Object call(String role, String method, Object[] arguments) throws Throwable {
     ClientServerConnection connection = (ClientServerConnection) idle.pollFirst();
     if (connection == null) {
       connection = connect();
     }
     boolean isUsable = false;
     try {
-      String answer = connection.sendCommand(command(operation, arguments));
+      String answer = connection.sendCommand(command(role, method, arguments));
       isUsable = true;
       return Protocol.getReturnValue(answer, gateway());
     } finally {
@@ -59,9 +59,10 @@ public class PythonCalls {
     return server.getGateway();
   }
 
-  private String command(String operation, Object[] arguments) {
+  private String command(String role, String method, Object[] arguments) {
     StringBuilder command = new StringBuilder("c\n").append(target).append("\ncall\n");
-    append(command, operation);
+    append(command, role);
+    append(command, method);
     for (int i = 0; i < arguments.length; i++) {
       append(command, arguments[i]);
     }

@@ -4,6 +4,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
@@ -29,8 +30,8 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     return isPath(name) || CatalogEntries.isOurs((String) properties.get(TableCatalog.PROP_PROVIDER));
   }
 
-  private static Object session() {
-    return org.apache.spark.sql.SparkSession.active();
+  private static SparkSession session() {
+    return SparkSession.active();
   }
 
   /** Returns a table of ours with one more option (unless it is null), or null if the name is not ours. */
@@ -44,7 +45,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     if (option != null) {
       options.put(option, value);
     }
-    TableState state = (TableState) Bridge.call("table", new Object[] {session(), TableOptions.scala(options)});
+    TableState state = Bridge.tables().state(session(), TableOptions.scala(options));
     return new DeltalogTable(label(name), state, provider, options, false);
   }
 
@@ -97,7 +98,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
 
   public boolean tableExists(Identifier name) {
     if (isPath(name)) {
-      return ((Boolean) Bridge.call("exists", new Object[] {session(), name.name()})).booleanValue();
+      return Bridge.tables().exists(session(), name.name());
     }
     return super.tableExists(name);
   }
@@ -116,8 +117,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     if (!isOurs(name, properties)) {
       return super.createTable(name, columns, transforms, properties);
     }
-    String definition = definition(name, columns, transforms, properties, "create");
-    Bridge.call("create", new Object[] {session(), definition});
+    Bridge.definitions().create(session(), definition(name, columns, transforms, properties, "create"));
     return null; // As Spark's own catalog, to save a lookup that nothing needs.
   }
 
@@ -174,7 +174,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return super.alterTable(name, changes);
     }
-    Bridge.call("alter", new Object[] {session(), TableOptions.scala(found.options()), changes});
+    Bridge.definitions().alter(session(), TableOptions.scala(found.options()), changes);
     return find(name, null, null);
   }
 

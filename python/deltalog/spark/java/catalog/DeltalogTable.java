@@ -154,8 +154,8 @@ public class DeltalogTable
       return this;
     }
     all.put("path", options.get("path"));
-    Object[] request = {org.apache.spark.sql.SparkSession.active(), relation(), TableOptions.scala(all)};
-    DeltalogRelation read = (DeltalogRelation) Bridge.call("readWith", request);
+    DeltalogRelation read = Bridge.tables().reopened(
+        org.apache.spark.sql.SparkSession.active(), relation().planner(), TableOptions.scala(all));
     TableState same = new TableState(
         read, TableOptions.scala(state.properties()),
         scala.jdk.javaapi.CollectionConverters.asScala(state.clustering()).toSeq());
@@ -175,7 +175,7 @@ public class DeltalogTable
     if (isOverwrite) {
       all.putIfAbsent("partitionOverwriteMode", "static");
     }
-    Bridge.call("insert", new Object[] {session, TableOptions.scala(all), rows, Boolean.valueOf(isOverwrite)});
+    Bridge.writes().insert(session, TableOptions.scala(all), rows, isOverwrite);
   }
 
   public boolean canDeleteWhere(Predicate[] predicates) {
@@ -187,8 +187,7 @@ public class DeltalogTable
   }
 
   public boolean truncateTable() {
-    Object[] request = {org.apache.spark.sql.SparkSession.active(), TableOptions.scala(options)};
-    Bridge.call("truncate", request);
+    Bridge.writes().truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.scala(options));
     return true;
   }
 

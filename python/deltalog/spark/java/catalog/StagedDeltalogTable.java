@@ -66,13 +66,13 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   }
 
   public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options) {
-    Bridge.call("createAsSelect", new Object[] {session, definition, rows, TableOptions.scala(options)});
+    Bridge.definitions().createAsSelect(session, definition, rows, TableOptions.scala(options));
     isWritten = true;
   }
 
   public void commitStagedChanges() {
     if (!isWritten) {
-      Bridge.call("create", new Object[] {org.apache.spark.sql.SparkSession.active(), definition});
+      Bridge.definitions().create(org.apache.spark.sql.SparkSession.active(), definition);
     }
   }
 

@@ -1,7 +1,5 @@
 package io.deltalog.spark;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -41,7 +39,7 @@ public class TableDefinition {
         found.put("delta." + name.substring(DEFAULTS.length()), setting._2());
       }
     }
-    return json(found);
+    return Json.text(found);
   }
 
   /** Returns the definition; mode says what to do if there is a table. */
@@ -54,15 +52,7 @@ public class TableDefinition {
     definition.put("transforms", transforms(transforms));
     definition.put("properties", new HashMap(properties));
     definition.put("mode", mode);
-    return json(definition);
-  }
-
-  private static String json(Map values) {
-    try {
-      return new ObjectMapper().writeValueAsString(values);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e);
-    }
+    return Json.text(definition);
   }
 
   /** Returns the columns as a schema. Spark gives the fields their comments and default values. */

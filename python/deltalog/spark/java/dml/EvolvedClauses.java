@@ -38,9 +38,8 @@ public class EvolvedClauses {
     }
     StructType all = new StructType((StructField[]) fields.toArray(new StructField[0]));
     String data = assigned(all, new ArrayList(), paths, hasStar).json();
-    Object relation = StatementTarget.of(statement).relation();
-    StructType changed =
-        (StructType) DataType.fromJson((String) Bridge.call("evolved", new Object[] {session, relation, data}));
+    String planner = StatementTarget.of(statement).relation().planner();
+    StructType changed = (StructType) DataType.fromJson(Bridge.statements().evolved(planner, data));
     StructField[] columns = changed.fields();
     Attribute[] attributes = new Attribute[columns.length];
     for (int i = 0; i < columns.length; i++) {

@@ -69,7 +69,7 @@ public class FieldFit {
     StructField[] given = from.fields();
     for (int i = 0; i < given.length; i++) {
       if (indexOf(to, given[i].name()) < 0) {
-        throw (RuntimeException) Bridge.call("refuseField", new Object[] {given[i].name(), to.catalogString()});
+        throw Bridge.refusals().field(given[i].name(), to.catalogString());
       }
     }
     boolean keeps = old != null && old.dataType() instanceof StructType;

@@ -13,8 +13,7 @@ public class StatementExec extends OwnCommandExec {
   }
 
   public Seq run() {
-    Object[] request = {session(), command.statement()};
-    String[] counts = ((String) Bridge.call("change", request)).split(" ");
+    String[] counts = Bridge.statements().change(session(), command.statement()).split(" ");
     // Spark computes cached rows of the table again.
     String name = StatementTarget.of(command.statement()).name();
     if (name != null && !session().sharedState().cacheManager().isEmpty()) {

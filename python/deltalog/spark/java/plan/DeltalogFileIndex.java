@@ -58,9 +58,10 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {
-    Object[] request = {planner, FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()};
+    String filters = FilterText.of(partitionFilters, dataFilters);
+    Object packed = Bridge.planners().plan(planner, filters, SQLConf.get().sessionLocalTimeZone());
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(bytes(Bridge.call("plan", request)), partitionSchema, exact);
+    return new PackedListing(bytes(packed), partitionSchema, exact);
   }
 
   /**
@@ -73,8 +74,8 @@ public class DeltalogFileIndex implements FileIndex {
       return null;
     }
     Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
-    Object[] request = {planner, FilterText.of(filters, none), SQLConf.get().sessionLocalTimeZone(), columns};
-    Object packed = Bridge.call("answers", request);
+    String text = FilterText.of(filters, none);
+    Object packed = Bridge.planners().answers(planner, text, SQLConf.get().sessionLocalTimeZone(), Json.text(columns));
     answers = packed != null || columns.length > 0;
     return packed == null ? null : PackedValues.ofThisVersion(bytes(packed));
   }
@@ -142,7 +143,7 @@ public class DeltalogFileIndex implements FileIndex {
   /** Returns the total size of all files. It is computed once, at the first call. */
   public long sizeInBytes() {
     if (size < 0) {
-      size = ((Number) Bridge.call("size", new Object[] {planner})).longValue();
+      size = Bridge.planners().size(planner);
     }
     return size;
   }

@@ -51,10 +51,10 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     }
     String table = values.isNullAt(0) ? "" : values.getUTF8String(0).toString();
     if (table.trim().isEmpty()) {
-      Bridge.call("refuseNoTable", new Object[] {name()});
+      throw Bridge.refusals().noTable(name());
     }
-    Object[] request = {session, name(), table, TableNames.options(session, table), arguments};
-    String rows = (String) Bridge.call("callProcedure", request);
+    scala.collection.immutable.Map options = TableNames.options(session, table);
+    String rows = Bridge.procedures().call(session, name(), table, options, Json.text(arguments));
     if (!hasResult) {
       return Collections.emptyIterator();
     }

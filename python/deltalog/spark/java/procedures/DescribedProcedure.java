@@ -23,7 +23,7 @@ abstract class DescribedProcedure {
 
   /** Returns the name, as plans show it. */
   public String toString() {
-    return ProcedureCalls.NAMESPACE + "." + name();
+    return ProcedurePlans.NAMESPACE + "." + name();
   }
 
   protected static String text(Map described, String name) {

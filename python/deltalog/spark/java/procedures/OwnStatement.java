@@ -27,7 +27,7 @@ public class OwnStatement {
 
   /** Returns the text of a call without the arguments that are known, for Spark's parser. */
   public String call() {
-    return explain + "CALL " + ProcedureCalls.NAMESPACE + "." + procedure + "(" + further + ")";
+    return explain + "CALL " + ProcedurePlans.NAMESPACE + "." + procedure + "(" + further + ")";
   }
 
   /** Returns the arguments that are known, texts or booleans, by the names of the parameters. */

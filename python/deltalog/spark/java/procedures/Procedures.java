@@ -1,9 +1,6 @@
 package io.deltalog.spark;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.Locale;
-import java.util.Map;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
@@ -28,7 +25,7 @@ public class Procedures implements ProcedureCatalog {
 
   /** Returns the name of a procedure with its namespace. */
   public static Identifier identifier(String name) {
-    String[] namespace = {ProcedureCalls.NAMESPACE};
+    String[] namespace = {ProcedurePlans.NAMESPACE};
     return (Identifier) InterfaceMethods.call(Identifier.class, "of", namespace, name);
   }
 
@@ -38,17 +35,13 @@ public class Procedures implements ProcedureCatalog {
 
   /** Returns a procedure; without a result, its rows are not shown. An unknown name is an error. */
   public UnboundProcedure load(String name, boolean hasResult) {
-    String description = (String) Bridge.call("procedure", new Object[] {name.toLowerCase(Locale.ROOT)});
-    try {
-      return new DeltalogProcedure((Map) new ObjectMapper().readValue(description, Map.class), hasResult);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e);
-    }
+    String description = Bridge.procedures().describe(name.toLowerCase(Locale.ROOT));
+    return new DeltalogProcedure(Json.object(description), hasResult);
   }
 
   /** Lists all procedures, for SHOW PROCEDURES (Spark 4.1). */
   public Identifier[] listProcedures(String[] namespace) {
-    String[] names = ((String) Bridge.call("procedures", new Object[0])).split(" ");
+    String[] names = Bridge.procedures().names().split(" ");
     Identifier[] found = new Identifier[isOurs(namespace) || namespace.length == 0 ? names.length : 0];
     for (int i = 0; i < found.length; i++) {
       found[i] = identifier(names[i]);

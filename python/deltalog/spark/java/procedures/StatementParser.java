@@ -59,7 +59,7 @@ public class StatementParser implements InvocationHandler {
     OwnStatement statement = OwnStatement.about(text, next);
     if (statement == null) {
       try {
-        return ProcedureCalls.resolved((LogicalPlan) spark(method, arguments));
+        return ProcedurePlans.resolved((LogicalPlan) spark(method, arguments));
       } catch (ParseException e) {
         statement = OwnStatement.change(text, next);
         if (statement == null) {
@@ -70,7 +70,7 @@ public class StatementParser implements InvocationHandler {
     // Spark's parser takes care of parameters, of which there may be some in the arguments.
     Object[] call = (Object[]) arguments.clone();
     call[0] = statement.call();
-    return ProcedureCalls.of((LogicalPlan) spark(method, call), statement);
+    return ProcedurePlans.of((LogicalPlan) spark(method, call), statement);
   }
 
   private Object spark(Method method, Object[] arguments) throws Throwable {

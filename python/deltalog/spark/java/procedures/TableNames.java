@@ -64,16 +64,17 @@ public class TableNames {
     }
     TableIdentifier identifier = identifier(session, parts);
     if (identifier == null) {
-      return refuse(table, "it is not in the session catalog, " + SESSION_CATALOG);
+      throw Bridge.refusals().table(table, "it is not in the session catalog, " + SESSION_CATALOG);
     }
     SessionCatalog entries = session.sessionState().catalog();
     if (entries.isTempView(identifier)) {
-      return refuse(table, "it is a temporary view");
+      throw Bridge.refusals().table(table, "it is a temporary view");
     }
     CatalogTable entry = entries.getTableMetadata(identifier);
     if (!CatalogEntries.isEntry(entry)) {
       Option provider = entry.provider();
-      return refuse(table, provider.isDefined() ? "its provider is " + provider.get() : "it is a view");
+      String reason = provider.isDefined() ? "its provider is " + provider.get() : "it is a view";
+      throw Bridge.refusals().table(table, reason);
     }
     return TableOptions.scala(CatalogEntries.options(entry));
   }
@@ -82,9 +83,5 @@ public class TableNames {
     Map options = new HashMap();
     options.put("path", path);
     return TableOptions.scala(options);
-  }
-
-  private static scala.collection.immutable.Map refuse(String table, String reason) {
-    return (scala.collection.immutable.Map) Bridge.call("refuseTable", new Object[] {table, reason});
   }
 }

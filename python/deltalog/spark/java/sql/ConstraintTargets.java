@@ -19,7 +19,7 @@ public class ConstraintTargets extends Rule {
     LogicalPlan query = (LogicalPlan) plan.children().head();
     StatementTarget target = StatementTarget.of(query);
     if (target != null && !target.isTable()) {
-      Bridge.call("refuseTable", new Object[] {name(query), "it is a view"});
+      throw Bridge.refusals().table(name(query), "it is a view");
     }
     return plan;
   }

@@ -38,6 +38,11 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     super(index, partitionSchema, schema, Option.empty(), format, strict(options), session);
   }
 
+  /** Returns the key of the planner that lists the files. */
+  public String planner() {
+    return ((DeltalogFileIndex) location()).planner();
+  }
+
   /** Returns this relation with the size of the files that a query reads. */
   public DeltalogRelation withSize(long bytes) {
     DeltalogRelation sized = new DeltalogRelation(
@@ -85,7 +90,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   }
 
   public void insert(Dataset data, boolean overwrite) {
-    Bridge.call("insert", new Object[] {sparkSession(), options(), data, Boolean.valueOf(overwrite)});
+    Bridge.writes().insert(sparkSession(), options(), data, overwrite);
   }
 
   /** Returns a copy of the same class, so that it remains insertable and strict. */

@@ -27,11 +27,11 @@ public class DeltalogSource
   }
 
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
-    return (BaseRelation) Bridge.call("read", new Object[] {context.sparkSession(), options, schema});
+    return Bridge.tables().read(context.sparkSession(), options, schema);
   }
 
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
-    return (BaseRelation) Bridge.call("save", new Object[] {context.sparkSession(), options, data, mode.name()});
+    return Bridge.writes().save(context.sparkSession(), options, data, mode.name());
   }
 
   /** Returns true: the core refuses the types that no table can hold, and Spark would refuse variants as well. */

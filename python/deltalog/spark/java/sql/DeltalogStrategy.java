@@ -28,11 +28,7 @@ public class DeltalogStrategy extends SparkStrategy {
     if (plan instanceof StatementCommand) {
       return only(new StatementExec((StatementCommand) plan));
     }
-    String operation = operation(plan);
-    if (operation == null) {
-      return ScanPlan.of(plan);
-    }
-    return only(new DeltalogCommandExec(operation, plan));
+    return isRefused(plan) ? only(new RefusedStatementExec(plan)) : ScanPlan.of(plan);
   }
 
   private static scala.collection.immutable.Seq only(SparkPlan planned) {
@@ -41,25 +37,21 @@ public class DeltalogStrategy extends SparkStrategy {
     return scala.jdk.javaapi.CollectionConverters.asScala(plans).toSeq();
   }
 
-  private static String operation(LogicalPlan plan) {
+  private static boolean isRefused(LogicalPlan plan) {
     if (plan instanceof CreateDataSourceTableAsSelectCommand) {
-      CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
-      return CatalogEntries.isEntry(table) ? "refuseFormat" : null;
+      return CatalogEntries.isEntry(((CreateDataSourceTableAsSelectCommand) plan).table());
     }
     if (plan instanceof V2CreateTablePlan && isOutsideOurCatalog((V2CreateTablePlan) plan)) {
-      return "refuseCatalog";
+      return true;
     }
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       scala.Option index = ((InsertIntoHadoopFsRelationCommand) plan).fileIndex();
-      return index.isDefined() && index.get() instanceof DeltalogFileIndex ? "refuseStatement" : null;
+      return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
     if (StatementRule.isStatement(plan)) {
-      return "refuseStatement"; // The analyzer has no rule of ours; see AnalyzerHook.
+      return true; // The analyzer has no rule of ours; see AnalyzerHook.
     }
-    if (plan instanceof RunnableCommand && changesTable(plan.getClass().getSimpleName()) && namesOurs(plan)) {
-      return "refuseStatement";
-    }
-    return null;
+    return plan instanceof RunnableCommand && changesTable(plan.getClass().getSimpleName()) && namesOurs(plan);
   }
 
   /** Returns whether the statement creates a table of ours in a catalog that knows nothing of the log. */

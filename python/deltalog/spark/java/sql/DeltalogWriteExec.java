@@ -62,7 +62,7 @@ public class DeltalogWriteExec extends OwnCommandExec {
   private void insert(RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
     Dataset rows = org.apache.spark.sql.classic.Dataset.ofRows(session(), query);
     if (table.acceptsAnySchema() && !isByName) {
-      rows = (Dataset) Bridge.call("byPosition", new Object[] {session(), rows, table.schema(), table.name()});
+      rows = Bridge.writes().byPosition(session(), rows, table.schema(), table.name());
     }
     table.insert(session(), rows, isOverwrite, options);
   }

@@ -58,7 +58,7 @@ public class NamedChangeFeeds extends Rule {
     }
     SessionCatalog catalog = session.sessionState().catalog();
     if (catalog.isView(found.nameParts()) || isViewOfView(given)) {
-      Bridge.call("refuseTable", new Object[] {found.unquotedString(), "it is a view, which has no change data feed"});
+      throw Bridge.refusals().table(found.unquotedString(), "it is a view, which has no change data feed");
     }
     Object database = found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
     String[] namespace = {(String) database};
@@ -70,8 +70,7 @@ public class NamedChangeFeeds extends Rule {
     Object path = options.get("path");
     options.putAll(relation.options().asCaseSensitiveMap());
     options.put("path", path);
-    Object[] request = {session, TableOptions.scala(options), null};
-    BaseRelation feed = (BaseRelation) Bridge.call("read", request);
+    BaseRelation feed = Bridge.tables().read(session, TableOptions.scala(options), null);
     LogicalPlan plan = session.baseRelationToDataFrame(feed).queryExecution().analyzed();
     Object[] qualified = {TableNames.SESSION_CATALOG, database, found.table()};
     return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);

@@ -1,6 +1,5 @@
 package io.deltalog.spark;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.Collections;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
@@ -31,7 +30,7 @@ public class DynamicOverwrites extends Rule {
       return plan;
     }
     try {
-      String sources = new ObjectMapper().writeValueAsString(SourceVersions.of((TreeNode) overwrite.query()));
+      String sources = Json.text(SourceVersions.of((TreeNode) overwrite.query()));
       Object noted = options.updated(SOURCES, sources);
       return (TreeNode) CaseClass.with((scala.Product) plan, Collections.singletonMap("writeOptions", noted));
     } catch (Exception e) {

@@ -15,10 +15,10 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 
 /** Calls of procedures in plans, by CALL or as a statement of its own. Spark binds and checks their arguments. */
-public class ProcedureCalls {
+public class ProcedurePlans {
   public static final String NAMESPACE = "deltalog";
 
-  private ProcedureCalls() {}
+  private ProcedurePlans() {}
 
   /** Returns the plan with procedures of ours, if it calls one, whatever catalog is the current one. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {

@@ -1,0 +1,45 @@
+"""The object that the JVM calls."""
+
+import re
+from typing import Any
+
+from deltalog.spark.bridge.definitions import DefinitionCalls
+from deltalog.spark.bridge.planners import PlannerCalls
+from deltalog.spark.bridge.procedures import ProcedureCalls
+from deltalog.spark.bridge.refusals import Refusals
+from deltalog.spark.bridge.role import Role
+from deltalog.spark.bridge.statements import StatementCalls
+from deltalog.spark.bridge.tables import TableCalls
+from deltalog.spark.bridge.writes import WriteCalls
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.callback import answer
+
+ROLES: tuple[type[Role], ...] = (
+    TableCalls,
+    PlannerCalls,
+    WriteCalls,
+    DefinitionCalls,
+    StatementCalls,
+    ProcedureCalls,
+    Refusals,
+)
+
+
+class Bridge:
+    """The roles, for all sessions of a JVM."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        self._roles = {role.__name__: role(jvm) for role in ROLES}
+
+    def call(self, role: str, method: str, *arguments: Any) -> Any:
+        """Executes one call of `PythonCalls.java`: a method of the interface with the name of the role."""
+        return answer(self._jvm, self._execute, role, method, *arguments)
+
+    def _execute(self, role: str, method: str, *arguments: Any) -> Any:
+        return getattr(self._roles[role], python_name(method))(*arguments)
+
+
+def python_name(java_name: str) -> str:
+    """Returns the name that a method of an interface has in Python: `by_position` for `byPosition`."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", java_name)

@@ -1,0 +1,22 @@
+"""Procedures."""
+
+import json
+from typing import Any
+
+from deltalog.spark.bridge.role import Role
+from deltalog.spark.options import Options
+from deltalog.spark.sql import procedures
+
+
+class ProcedureCalls(Role):
+    """Answers `ProcedureCalls.java`."""
+
+    def names(self) -> str:
+        return " ".join(procedures.PROCEDURES)
+
+    def describe(self, name: str) -> str:
+        return procedures.find(name).to_json()
+
+    def call(self, session: Any, name: str, table: str, scala_options: Any, arguments: str) -> str:
+        options = Options.of(self._jvm, scala_options)
+        return procedures.call(self._jvm, session, name, table, options, json.loads(arguments))

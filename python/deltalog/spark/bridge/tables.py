@@ -1,0 +1,57 @@
+"""Tables at one version, as queries read them."""
+
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark.bridge.role import Role
+from deltalog.spark.errors import InvalidArgumentError, NotATableError
+from deltalog.spark.location import uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.read.relation import (
+    changes_relation,
+    check_expected_schema,
+    open_changes,
+    open_snapshot,
+    reopened_relation,
+    snapshot_relation,
+    table_state,
+)
+
+
+class TableCalls(Role):
+    """Answers `TableCalls.java`."""
+
+    def read(self, session: Any, scala_options: Any, schema: Any) -> Any:
+        options = Options.of(self._jvm, scala_options)
+        if options.wants_changes:
+            if schema is not None:
+                raise InvalidArgumentError(
+                    "a change data feed is always read with the table's schema: omit the schema"
+                )
+            return changes_relation(
+                self._jvm, session, open_changes(self._jvm, session, options), scala_options
+            )
+        snapshot = open_snapshot(self._jvm, session, options)
+        if schema is not None:
+            check_expected_schema(snapshot, schema)
+        return snapshot_relation(self._jvm, session, snapshot, scala_options)
+
+    def state(self, session: Any, scala_options: Any) -> Any:
+        options = Options.of(self._jvm, scala_options)
+        snapshot = open_snapshot(self._jvm, session, options)
+        return table_state(self._jvm, session, snapshot, scala_options)
+
+    def reopened(self, session: Any, planner: str, scala_options: Any) -> Any:
+        options = Options.of(self._jvm, scala_options)
+        return reopened_relation(self._jvm, session, planner, options, scala_options)
+
+    def exists(self, session: Any, path: str) -> bool:
+        """Returns whether there is a Delta table at `path`.
+
+        Raises an error if the location cannot be read.
+        """
+        try:
+            Snapshot.open(uri_of(self._jvm, session, path))
+        except NotATableError:
+            return False
+        return True

@@ -1,0 +1,31 @@
+"""Writes of rows."""
+
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark.bridge.role import Role
+from deltalog.spark.location import uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.read.relation import snapshot_relation
+from deltalog.spark.write import fit, job
+from deltalog.spark.write.outcome import after_commit
+
+
+class WriteCalls(Role):
+    """Answers `WriteCalls.java`."""
+
+    def save(self, session: Any, scala_options: Any, rows: Any, mode: str) -> Any:
+        options = Options.of(self._jvm, scala_options)
+        uri = uri_of(self._jvm, session, options.path)
+        version = job.save(self._jvm, session, rows, options, mode)
+        with after_commit(uri, version, "opening the table again", "read the table to continue"):
+            return snapshot_relation(self._jvm, session, Snapshot.open(uri), scala_options)
+
+    def insert(self, session: Any, scala_options: Any, rows: Any, is_overwrite: bool) -> None:
+        job.insert(self._jvm, session, rows, Options.of(self._jvm, scala_options), is_overwrite)
+
+    def truncate(self, session: Any, scala_options: Any) -> None:
+        job.truncate(self._jvm, session, Options.of(self._jvm, scala_options))
+
+    def by_position(self, session: Any, rows: Any, schema: Any, table: str) -> Any:
+        return fit.by_position(self._jvm, session, rows, schema, table)

@@ -1,0 +1,35 @@
+package io.deltalog.spark;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Map;
+
+/** JSON texts, in which Java and Python pass each other data. */
+public class Json {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private Json() {}
+
+  /** Returns a map, a list, an array or a value as JSON. */
+  public static String text(Object value) {
+    try {
+      return MAPPER.writeValueAsString(value);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Returns the fields of an object; its arrays are lists. */
+  public static Map object(String text) {
+    return (Map) value(text, Map.class);
+  }
+
+  /** Returns the value of a text as one of a class. */
+  public static Object value(String text, Class type) {
+    try {
+      return MAPPER.readValue(text, type);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

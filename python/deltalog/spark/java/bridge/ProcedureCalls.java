@@ -1,0 +1,22 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.SparkSession;
+import scala.collection.immutable.Map;
+
+/** The procedures, which Python describes and carries out. */
+public interface ProcedureCalls {
+  /** Returns the names of all procedures, separated by spaces. */
+  String names();
+
+  /** Returns the description of a procedure as JSON, for DescribedProcedure. An unknown name is an error. */
+  String describe(String name);
+
+  /**
+   * Calls a procedure and returns its rows as JSON, for ProcedureResult.
+   *
+   * @param table the table as the user names it, for messages
+   * @param options the options with which it is opened, among them the path
+   * @param arguments a JSON array of texts, numbers, booleans or nulls, in the order of the parameters after the table
+   */
+  String call(SparkSession session, String name, String table, Map options, String arguments);
+}

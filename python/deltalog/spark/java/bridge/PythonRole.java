@@ -1,0 +1,52 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+
+/** Executes the methods of an interface by the Python class of the same name. */
+public class PythonRole implements InvocationHandler {
+  private static final Object[] NONE = new Object[0];
+  private final String name;
+
+  public PythonRole(Class role) {
+    this.name = role.getSimpleName();
+  }
+
+  /** Returns what Python's method returns, or throws the exception that it returns. */
+  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    if (method.getDeclaringClass() == Object.class) {
+      return own(method, arguments);
+    }
+    Object answer;
+    try {
+      answer = Bridge.python().call(name, method.getName(), arguments == null ? NONE : arguments);
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Error e) {
+      throw e;
+    } catch (Throwable e) {
+      // No interface declares other exceptions.
+      throw new IllegalStateException("deltalog: the call of " + name + "." + method.getName()
+          + " in Python failed: " + e, e);
+    }
+    if (answer instanceof DeltalogException) {
+      throw (DeltalogException) answer;
+    }
+    // py4j makes an Integer of a number that fits in one.
+    boolean isLong = method.getReturnType() == Long.TYPE && answer instanceof Number;
+    return isLong ? Long.valueOf(((Number) answer).longValue()) : answer;
+  }
+
+  private Object own(Method method, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(this, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
+  public String toString() {
+    return name + " in Python";
+  }
+}

@@ -1,0 +1,29 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * Errors that Java finds. Each method throws one, so that Python raises it as an exception of its own; the result is
+ * only for the `throw` of the caller.
+ */
+public interface Refusals {
+  /** A statement that is not supported, or not in this session. */
+  RuntimeException statement(LogicalPlan statement);
+
+  /** A write to an existing table, which has another format or is not in a catalog of ours. */
+  RuntimeException existing(SparkSession session, TableIdentifier name);
+
+  /** A definition of a table of ours in a catalog that knows nothing of the log. */
+  RuntimeException catalog();
+
+  /** A name or a path that is no Delta table, for a reason. */
+  RuntimeException table(String table, String reason);
+
+  /** A call of a procedure without a table. */
+  RuntimeException noTable(String procedure);
+
+  /** A field of a value that the column of this type does not have. */
+  RuntimeException field(String name, String columnType);
+}

@@ -1,0 +1,21 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/** DELETE, UPDATE and MERGE. */
+public interface StatementCalls {
+  /**
+   * Executes a resolved statement. Returns the numbers of its result, separated by spaces: affected rows, and for MERGE
+   * also the updated, deleted and inserted ones.
+   */
+  String change(SparkSession session, LogicalPlan statement);
+
+  /**
+   * Returns the columns that a MERGE adds or changes, as the JSON of a schema.
+   *
+   * @param planner the key of the planner of the target
+   * @param data the JSON of the schema of the columns that the MERGE assigns
+   */
+  String evolved(String planner, String data);
+}
