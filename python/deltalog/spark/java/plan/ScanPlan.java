@@ -92,6 +92,9 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     if (isPlain) {
       format = ((SnapshotFormat) format).withAllRows();
     }
+    if (format instanceof SnapshotFormat) {
+      format = ((SnapshotFormat) format).selecting(scan.dataFilters());
+    }
     FileIndex index = new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
     Object ofScan = relation.copy(
         index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format,

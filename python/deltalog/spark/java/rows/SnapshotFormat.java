@@ -8,8 +8,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataStructField$;
 import org.apache.spark.sql.catalyst.expressions.FileSourceGeneratedMetadataStructField$;
+import org.apache.spark.sql.execution.datasources.FileFormat$;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.*;
@@ -27,7 +29,7 @@ import scala.collection.immutable.Seq;
  * columns, and with the names that users know.
  */
 public class SnapshotFormat extends ParquetFileFormat {
-  private static final String ROW_INDEX = "_tmp_metadata_row_index";
+  static final String ROW_INDEX = "_tmp_metadata_row_index";
   private final PhysicalNames names;
   private final boolean byId;
   private final boolean omitsRows;
@@ -36,6 +38,8 @@ public class SnapshotFormat extends ParquetFileFormat {
   private final String rowIds;
   private final String rowCommitVersions;
   private final boolean numbersFiles;
+  /** What is true for all rows that the scan is to find, or null; its columns are read first. */
+  private Expression selection;
 
   /**
    * Creates the format; names is null if files have the names that users know. readAs has the columns that are
@@ -65,7 +69,22 @@ public class SnapshotFormat extends ParquetFileFormat {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
       return new ParquetFileFormat();
     }
-    return new SnapshotFormat(names, byId, false, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles);
+    return copy(false);
+  }
+
+  private SnapshotFormat copy(boolean omits) {
+    return new SnapshotFormat(names, byId, omits, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles);
+  }
+
+  /** Returns the format for a scan with these filters, whose columns a statement reads first (SelectingReader). */
+  public SnapshotFormat selecting(Seq filters) {
+    Expression all = numbersFiles ? SelectingReader.condition(filters, readAs) : null;
+    if (all == null) {
+      return this;
+    }
+    SnapshotFormat format = copy(omitsRows);
+    format.selection = all;
+    return format;
   }
 
   /** Returns whether Spark's reader returns the required columns unchanged. */
@@ -177,8 +196,25 @@ public class SnapshotFormat extends ParquetFileFormat {
     return new StructType(fields);
   }
 
-  /** Returns Spark's reader, using the names in files. The configuration is not shared with other scans. */
+  /** Returns Spark's reader, which reads the columns of the selection first if there are others. */
   private Function1 reader(
+      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      Configuration conf) {
+    boolean inBatches = options.get(FileFormat$.MODULE$.OPTION_RETURNING_BATCH()).contains("true");
+    StructType first = selection == null || !inBatches ? null : SelectingReader.columns(selection, data);
+    if (first == null || Arrays.asList(first.fieldNames()).containsAll(Arrays.asList(required.fieldNames()))) {
+      return whole(session, data, partition, required, filters, options, conf);
+    }
+    // Spark tells the reader its columns in the configuration.
+    Configuration own = new Configuration(conf);
+    return new SelectingReader(
+        whole(session, data, partition, required, filters, options, conf),
+        whole(session, data, partition, first, filters, options, own), first.fieldIndex(ROW_INDEX),
+        SelectingReader.bound(selection));
+  }
+
+  /** Returns Spark's reader, using the names in files. The configuration is not shared with other scans. */
+  private Function1 whole(
       SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
       Configuration conf) {
     if (names == null) {

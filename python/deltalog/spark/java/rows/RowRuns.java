@@ -1,0 +1,51 @@
+package io.deltalog.spark;
+
+import java.util.BitSet;
+import java.util.PrimitiveIterator;
+import org.apache.parquet.internal.column.columnindex.OffsetIndex;
+
+/** Runs of consecutive rows in a row group, in the form of pages, of which Parquet's ranges of rows are made. */
+public class RowRuns implements OffsetIndex {
+  private final long[] starts;
+  private final long[] ends;
+  private int count;
+
+  /** Creates the runs of rows, ascending positions in the file; first is where the row group begins. */
+  public RowRuns(long[] rows, long first) {
+    starts = new long[rows.length];
+    ends = new long[rows.length];
+    for (int i = 0; i < rows.length; i++) {
+      long row = rows[i] - first;
+      if (count == 0 || row != ends[count - 1] + 1) {
+        starts[count++] = row;
+      }
+      ends[count - 1] = row;
+    }
+  }
+
+  public PrimitiveIterator.OfInt all() {
+    BitSet runs = new BitSet(count);
+    runs.set(0, count);
+    return runs.stream().iterator();
+  }
+
+  public int getPageCount() {
+    return count;
+  }
+
+  public long getFirstRowIndex(int run) {
+    return starts[run];
+  }
+
+  public long getLastRowIndex(int run, long rows) {
+    return ends[run];
+  }
+
+  public long getOffset(int run) {
+    throw new UnsupportedOperationException("runs of rows have no place in a file");
+  }
+
+  public int getCompressedPageSize(int run) {
+    throw new UnsupportedOperationException("runs of rows have no size");
+  }
+}

@@ -1,0 +1,132 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
+import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
+import org.apache.spark.sql.execution.datasources.parquet.SpecificParquetRecordReaderBase;
+import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import scala.collection.Iterator;
+
+/**
+ * The row groups of a batch reader of Spark that has not started yet, restricted to some of their rows. Pages without
+ * such rows are not read, and the other rows of a page are passed over without being decoded.
+ */
+public class SelectedPages implements InvocationHandler {
+  private static final Field RECORDS = field(RecordReaderIterator.class, "rowReader");
+  private static final Field ROW_GROUPS = field(SpecificParquetRecordReaderBase.class, "reader");
+  private static final Field TOTAL = field(SpecificParquetRecordReaderBase.class, "totalRowCount");
+
+  private final Object records;
+  private final Object own;
+  private final ParquetFileReader file;
+  private final List blocks;
+  private SelectedRows rows;
+  private int block;
+
+  private SelectedPages(Object records, Object own, ParquetFileReader file) {
+    this.records = records;
+    this.own = own;
+    this.file = file;
+    this.blocks = file.getRowGroups();
+  }
+
+  private static Field field(Class type, String name) {
+    try {
+      Field field = type.getDeclaredField(name);
+      field.setAccessible(true);
+      return field;
+    } catch (NoSuchFieldException e) {
+      return null; // All rows are read.
+    } catch (SecurityException e) {
+      return null;
+    }
+  }
+
+  /** Returns the row groups of a reader; null if rows cannot be selected in them, so that all must be read. */
+  public static SelectedPages of(Iterator reader) {
+    if (RECORDS == null || ROW_GROUPS == null || TOTAL == null || !(reader instanceof RecordReaderIterator)) {
+      return null;
+    }
+    try {
+      Object records = RECORDS.get(reader);
+      Object own = records instanceof VectorizedParquetRecordReader ? ROW_GROUPS.get(records) : null;
+      Field inner = own == null ? null : field(own.getClass(), "reader");
+      Object file = inner == null ? null : inner.get(own);
+      if (!(file instanceof ParquetFileReader)) {
+        return null;
+      }
+      SelectedPages pages = new SelectedPages(records, own, (ParquetFileReader) file);
+      return pages.haveIndexes() ? pages : null;
+    } catch (IllegalAccessException e) {
+      return null;
+    }
+  }
+
+  /** Returns whether the file says where the pages of all columns begin. */
+  private boolean haveIndexes() {
+    for (int i = 0; i < blocks.size(); i++) {
+      List columns = ((BlockMetaData) blocks.get(i)).getColumns();
+      for (int j = 0; j < columns.size(); j++) {
+        if (((ColumnChunkMetaData) columns.get(j)).getOffsetIndexReference() == null) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /** Returns the number of rows that the reader would read. */
+  public long count() {
+    long count = 0;
+    for (int i = 0; i < blocks.size(); i++) {
+      count += ((BlockMetaData) blocks.get(i)).getRowCount();
+    }
+    return count;
+  }
+
+  /** Lets the reader read these rows only. */
+  public void select(SelectedRows selected) {
+    rows = selected;
+    long total = 0;
+    for (int i = 0; i < blocks.size(); i++) {
+      BlockMetaData each = (BlockMetaData) blocks.get(i);
+      total += selected.count(each.getRowIndexOffset(), each.getRowCount());
+    }
+    Class type = ROW_GROUPS.getType();
+    Object groups = Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, this);
+    try {
+      TOTAL.setLong(records, total);
+      ROW_GROUPS.set(records, groups);
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Takes the place of Spark's reader of row groups: closes it, or returns the next row group with selected rows. */
+  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    if (method.getName().equals("close")) {
+      file.close();
+      return null;
+    }
+    if (!method.getName().equals("readNextRowGroup")) {
+      return method.invoke(this, arguments);
+    }
+    while (block < blocks.size()) {
+      int at = block++;
+      BlockMetaData each = (BlockMetaData) blocks.get(at);
+      long first = each.getRowIndexOffset();
+      long length = each.getRowCount();
+      if (rows.count(first, length) > 0) {
+        return file.readFilteredRowGroup(at, rows.ranges(first, length));
+      }
+    }
+    return null;
+  }
+}
