@@ -27,6 +27,7 @@ EVERY_SPARK = {
     "test_read",
     "test_sql",
     "test_statement_commits",
+    "test_statement_scans",
     "test_statements",
     "test_write",
 }
