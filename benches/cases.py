@@ -418,6 +418,7 @@ CASES = (
         contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM),
         ratios=(
             Ratio("delete", "ours", "jvm", time=0.15),
+            Ratio("delete", "ours", "parquet"),
             Ratio("delete, rewrite", "ours", "jvm", time=0.8),
             Ratio("update", "ours", "jvm", time=0.35),
             Ratio("update", "ours", "parquet", time=1.1),
@@ -427,6 +428,7 @@ CASES = (
             Ratio("merge, rewrite", "ours", "jvm", time=0.7),
             Ratio("merge, insert only", "ours", "jvm", time=0.15),
             Ratio("merge, delete only", "ours", "jvm", time=0.15),
+            Ratio("merge, delete only", "ours", "parquet"),
             Ratio("merge, half of the rows", "ours", "jvm", time=0.8),
             Ratio("merge, half of the rows, rewrite", "ours", "jvm", time=0.8),
         ),

@@ -59,12 +59,20 @@ def statements(watch: Watch, spark: SparkSession, format_: str, table: str) -> d
 
 
 def rows_alone(watch: Watch, spark: SparkSession, table: str, target: str) -> dict[str, Any]:
-    """Finds the rows that UPDATE and MERGE change, and writes their new values as Parquet. Nothing is replaced."""
+    """Finds the positions of the rows that DELETE and MERGE delete. Finds those that UPDATE and MERGE change, and writes
+    their new values as Parquet. Nothing is replaced.
+    """
     with_jvm(watch, spark)
     frame = spark.read.option("pathGlobFilter", "*.parquet").parquet(table)
     source = spark.createDataFrame(changed.source(to_arrow_schema(frame.schema)))
     source.createOrReplaceTempView("source")
     given = F.broadcast(source.select(changed.KEY, F.col("d0").alias("new")))
+    placed = frame.withColumn("at", F.col("_metadata.row_index"))
+
+    def find(name: str, rows: DataFrame) -> int:
+        with watch(name):
+            count, _ = rows.agg(F.count("*"), F.sum("at")).collect()[0]
+        return int(count)
 
     def write(name: str, rows: DataFrame) -> int:
         with watch(name):
@@ -72,8 +80,10 @@ def rows_alone(watch: Watch, spark: SparkSession, table: str, target: str) -> di
         return spark.read.parquet(f"{target}/{name}").count()
 
     return {
+        "delete, updated": find("delete", placed.where(changed.DELETE)),
         "update, updated": write("update", frame.where(changed.UPDATE).withColumn("d0", F.col("d0") + 1)),
         "merge, updated": write(
             "merge", frame.join(given, changed.KEY).withColumn("d0", F.col("new")).drop("new")
         ),
+        "merge, delete only, updated": find("merge, delete only", placed.join(given, changed.KEY)),
     }
