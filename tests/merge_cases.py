@@ -177,6 +177,32 @@ CASES: dict[str, Case] = {
     "a subquery as value": Case(
         ONE, "WHEN MATCHED THEN UPDATE SET n = (SELECT max(id) FROM range(5))", [(1, "a", 4), B, C, N]
     ),
+    "a subquery as condition": Case(
+        ONE,
+        "WHEN MATCHED AND EXISTS (SELECT 1 FROM range(5) r WHERE r.id = t.id) THEN DELETE "
+        "WHEN NOT MATCHED AND s.id IN (SELECT id FROM range(10)) THEN INSERT *",
+        [B, C, N, Z],
+    ),
+    "a correlated subquery as value": Case(
+        ONE,
+        "WHEN MATCHED THEN UPDATE SET n = (SELECT max(id) FROM range(7) r WHERE r.id <= t.id) "
+        "WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, (SELECT min(id) FROM range(70) r WHERE r.id > s.id))",
+        [(1, "a", 1), B, C, N, (9, None, 10)],
+    ),
+    "a subquery in ON": Case(
+        ONE, f"{UPDATE} {INSERT}", [X, B, C, N, Z], on="t.id = s.id AND t.id IN (SELECT id FROM range(5))"
+    ),
+    "a subquery over the target": Case(
+        ONE,
+        "WHEN MATCHED AND t.n < (SELECT max(n) FROM {t}) THEN UPDATE SET n = (SELECT sum(n) FROM {t}) "
+        "WHEN NOT MATCHED AND s.id NOT IN (SELECT id FROM {t} WHERE id IS NOT NULL) THEN INSERT *",
+        [(1, "a", 100), B, C, N, Z],
+    ),
+    "by source: a subquery": Case(
+        ONE,
+        "WHEN NOT MATCHED BY SOURCE AND EXISTS (SELECT 1 FROM range(3) r WHERE r.id = t.id) THEN DELETE",
+        [A, C, N],
+    ),
     "a nondeterministic condition": Case(ONE, "WHEN MATCHED AND rand() < 2 THEN DELETE", NONDETERMINISTIC),
     "a nondeterministic ON": Case(ONE, DELETE, NONDETERMINISTIC, on="t.id = s.id AND rand() < 2"),
     "a column that is assigned twice": Case(
@@ -271,8 +297,8 @@ CASES: dict[str, Case] = {
 
 
 def statement(case: Case, table: str) -> str:
-    source = case.source.replace("{t}", table)
-    return f"MERGE INTO {table} t USING {source} s ON {case.on} {case.clauses}"
+    text = f"MERGE INTO {{t}} t USING {case.source} s ON {case.on} {case.clauses}"
+    return text.replace("{t}", table)
 
 
 def content(case: Case, table: str) -> str:

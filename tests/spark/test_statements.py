@@ -378,6 +378,25 @@ def test_columns_with_the_names_of_our_markers_are_columns(
     assert ordered(map(tuple, spark.read.format("deltalog").load(path).collect())) == ordered(expected)
 
 
+@pytest.mark.parametrize("properties", [VECTORS, {}], ids=["vectors", "rewriting"])
+def test_a_column_may_be_called_like_the_metadata_of_files(
+    spark: SparkSession, path: str, properties: dict[str, str]
+) -> None:
+    data = spark.range(0, 5, 1, 1).selectExpr("id", "named_struct('row_index', id) AS _metadata")
+    tracked = {**properties, "delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true"}
+    data.write.format("deltalog").options(**tracked).save(path)
+    table = f"deltalog.`{path}`"
+    spark.sql(f"DELETE FROM {table} WHERE _metadata.row_index = 1")
+    spark.sql(f"UPDATE {table} SET _metadata = named_struct('row_index', 20L) WHERE id = 2")
+    spark.sql(
+        f"MERGE INTO {table} t USING (SELECT 3L AS k UNION ALL SELECT 20L) s ON t.id = s.k "
+        "WHEN MATCHED THEN UPDATE SET _metadata.row_index = 30 "
+        "WHEN NOT MATCHED THEN INSERT (id, _metadata) VALUES (s.k, named_struct('row_index', 200L))"
+    )
+    found = spark.sql(f"SELECT id, _metadata.row_index FROM {table}").collect()
+    assert sorted(map(tuple, found)) == [(0, 0), (2, 20), (3, 30), (4, 4), (20, 200)]
+
+
 def test_a_statement_has_one_current_time(spark: SparkSession, path: str) -> None:
     """Jobs that Spark plans by themselves would have several."""
     spark.range(4).selectExpr("id", "TIMESTAMP '2020-01-01' AS at").write.format("deltalog").save(path)

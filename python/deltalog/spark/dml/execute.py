@@ -22,6 +22,7 @@ from typing import Any
 
 from deltalog._internal import DeltaError
 from deltalog.spark.dml import identities
+from deltalog.spark.dml.generated import left_out
 from deltalog.spark.dml.merge import merge
 from deltalog.spark.dml.statement import Metrics, Statement, assigned_columns
 from deltalog.spark.dml.text import condition_of
@@ -67,7 +68,7 @@ def _delete(statement: Statement, running: RunningWrite) -> None:
     if files.kept > 0:
         with statement.target.scan(files) as scan:
             plan = statement.jvm.static("RowPlans", "delete", scan, condition)
-            statement.run(plan, running, writes=False, assigned=set())
+            statement.run(plan, running, writes=False, left_out={})
     statement.plan_copies()
 
 
@@ -92,7 +93,8 @@ def _update(statement: Statement, running: RunningWrite) -> None:
             values = scan.updated(assignments)
             kind = "rewrite" if rewrites else "update"
             plan = jvm.static("RowPlans", kind, scan, values, condition, records)
-            statement.run(plan, running, writes=True, assigned=assigned, records=records)
+            missing = left_out(statement.target.write, [(1, assigned)])
+            statement.run(plan, running, writes=True, left_out=missing, records=records)
     if not rewrites:
         statement.plan_copies()
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from deltalog._internal import SparkWrite
+from deltalog.spark.dml.generated import Clause
 from deltalog.spark.errors import SchemaMismatchError, UnsupportedFeatureError
-from deltalog.spark.write.identity import Counted, counted_columns
 
 
 def check_assigned(write: SparkWrite, assigned: Collection[str]) -> None:
@@ -17,19 +17,24 @@ def check_assigned(write: SparkWrite, assigned: Collection[str]) -> None:
             )
 
 
-def of_inserts(write: SparkWrite, clauses: Sequence[Collection[str]]) -> Counted:
-    """Returns the identity columns whose values the job of a MERGE that inserts rows has to generate.
+def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[int], set[str]]]:
+    """Returns the INSERT clauses of a MERGE in groups that give values to the same identity columns, which follow.
 
-    `clauses` are the columns that each clause gives a value. To be called after the jobs over rows that have their
-    values: the core reads the generated ones from the files of the jobs that follow.
+    Each group is inserted by a job of its own, which generates the other values: the core reads these from the files of
+    the job. Only the last group lacks any.
     """
-    for column, given in _given(write, clauses):
-        if any(given) and not all(given):
-            raise UnsupportedFeatureError(
-                f"only some INSERT clauses give a value to the identity column '{column}' (table {write.location}), "
-                "which is not supported yet by deltalog: give all of them one, or none"
-            )
-    return counted_columns(write, set().union(*clauses)) if write.identity_columns else {}
+    given = dict(_given(write, [columns for _, columns in clauses]))
+    groups: dict[frozenset[str], list[int]] = {}
+    for place, (number, _) in enumerate(clauses):
+        columns = frozenset(column.lower() for column, gives in given.items() if gives[place])
+        groups.setdefault(columns, []).append(number)
+    if sum(len(columns) < len(given) for columns in groups) > 1:
+        raise UnsupportedFeatureError(
+            f"the INSERT clauses leave out different identity columns (table {write.location}), which is not supported "
+            "yet by deltalog: let all of them leave out the same ones"
+        )
+    ordered = sorted(groups.items(), key=lambda group: -len(group[0]))
+    return [(numbers, set(columns)) for columns, numbers in ordered]
 
 
 def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:

@@ -23,12 +23,14 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from deltalog.spark.dml import identities, lost_source
+from deltalog.spark.dml.generated import Clause, left_out
 from deltalog.spark.dml.statement import Statement, assigned_columns
 from deltalog.spark.dml.text import matches_once
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit
 from deltalog.spark.write.evolution import merges_by_default
+from deltalog.spark.write.identity import counted_columns
 from deltalog.spark.write.interrupts import RunningWrite
 
 _SOURCE = "__deltalog_source"
@@ -62,57 +64,44 @@ def _merge(statement: Statement, running: RunningWrite, source: "_Source") -> No
     statement.source_rows = source.count
     filters = [] if statement.text.not_matched_by_source else source.filters()
     files = statement.planned(jvm.seq(filters), keeps_matches=bool(statement.text.not_matched))
-    updated = [action for action in _actions(jvm, plan) if hasattr(action, "assignments")]
-    assigned = set().union(*(assigned_columns(jvm, action.assignments()) for action in updated))
+    write = statement.target.write
+    updates = _clauses(jvm, plan.matchedActions(), plan.notMatchedBySourceActions())
+    inserts = _clauses(jvm, plan.notMatchedActions())
+    computed = [column.lower() for column, _ in (*write.generated_columns, *write.identity_columns)]
     with statement.target.scan(files) as scan:
         plans = jvm.new("MergePlans", scan, plan, statement.removes_once)
-        plans.resolve()
-        identities.check_assigned(statement.target.write, assigned)
-        _check_generated(statement, updated)
-        _check_generated(statement, jvm.sequence(plan.notMatchedActions()))
+        plans.resolve(jvm.seq(computed))
+        groups = identities.groups_of(write, inserts)
+        identities.check_assigned(write, set().union(*(columns for _, columns in updates)))
         rows = source.rows
         job = None
         if files.kept > 0:
             records = statement.has_feed and plans.changes()
             changed = plans.changed(source.plan, jvm.seq(filters), source.size() <= _BROADCAST, records)
-            inserts = 1 if plans.inserts() else 0
-            job = statement.run(changed, running, plans.changes(), assigned, inserts, records)
+            more = 1 if plans.inserts() else 0
+            missing = left_out(write, updates)
+            job = statement.run(changed, running, plans.changes(), missing, more, records)
         statement.plan_copies()
         if plans.inserts():
-            clauses = [
-                assigned_columns(jvm, action.assignments())
-                for action in jvm.sequence(plan.notMatchedActions())
-            ]
-            given = set.intersection(*clauses)
-            counted = identities.of_inserts(statement.target.write, clauses)
             if job is not None:
                 id_column = jvm.functions.col(_SOURCE)
                 rows = rows.where(job.matches().excludes(id_column))
-            inserted = plans.inserted(rows.queryExecution().analyzed())
             records = statement.has_change_files()
-            statement.run(inserted, running, True, given, records=records, counted=counted)
+            for numbers, given in groups:
+                counted = counted_columns(write, given) if write.identity_columns else {}
+                inserted = plans.inserted(rows.queryExecution().analyzed(), jvm.seq(numbers))
+                missing = left_out(write, [clause for clause in inserts if clause[0] in numbers])
+                statement.run(inserted, running, True, missing, records=records, counted=counted)
 
 
-def _actions(jvm: Jvm, plan: Any) -> list[Any]:
+def _clauses(jvm: Jvm, *kinds: Any) -> list[Clause]:
+    """Returns the clauses that write rows, with the numbers that `MergePlans.java` gives them."""
+    actions = [action for kind in kinds for action in jvm.sequence(kind)]
     return [
-        action
-        for actions in (plan.matchedActions(), plan.notMatchedBySourceActions())
-        for action in jvm.sequence(actions)
-        if action.getClass().getSimpleName() == "UpdateAction"
+        (number, assigned_columns(jvm, action.assignments()))
+        for number, action in enumerate(actions, 1)
+        if action.getClass().getSimpleName() != "DeleteAction"
     ]
-
-
-def _check_generated(statement: Statement, actions: list[Any]) -> None:
-    """Raises an error if only some clauses give a generated column a value: the others would have to compute it."""
-    columns = {column.lower() for column, _ in statement.target.write.generated_columns}
-    if not columns:
-        return
-    given = [columns & assigned_columns(statement.jvm, action.assignments()) for action in actions]
-    if any(given) and any(clause != given[0] for clause in given):
-        raise UnsupportedFeatureError(
-            "a MERGE of which only some clauses give a value to the same generated column is not supported yet by "
-            "deltalog: leave the generated columns out, so that they are computed"
-        )
 
 
 class _Source:

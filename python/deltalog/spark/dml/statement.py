@@ -6,6 +6,7 @@ from typing import Any
 
 from deltalog._internal import AlreadyApplied, SparkPlan
 from deltalog.filters import quoted
+from deltalog.spark.dml.generated import LeftOut
 from deltalog.spark.dml.target import Target
 from deltalog.spark.dml.text import StatementText
 from deltalog.spark.jvm import Jvm
@@ -22,8 +23,10 @@ _log = logging.getLogger("deltalog.spark")
 
 _OPERATION = "__deltalog_operation"
 _FILE = "__deltalog_file"
+# As in `RowAction.java`.
 _WRITE = 2
 _COPY = 16
+_CLAUSE_BITS = 8
 # The columns that follow those of the table: what happens to the row, its file and its position.
 _MARKERS = 3
 
@@ -107,24 +110,31 @@ class Statement:
         plan: Any,
         running: RunningWrite,
         writes: bool,
-        assigned: set[str],
+        left_out: LeftOut,
         more: int = 0,
         records: bool = False,
         counted: Counted | None = None,
     ) -> Any:
         """Runs the job of a plan. Its rows have the table's columns if it `writes`, and marker columns.
 
-        `assigned` are the columns, in lower case, that are given values; `more` is the number of further markers. If it
-        `records` changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
+        `left_out` are the generated columns to compute; `more` is the number of further markers. If it `records`
+        changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
         """
         jvm, write = self.jvm, self.target.write
         data = fit.dataset(jvm, self.session, plan)
         partition_columns: list[str] = []
         if writes:
             data = with_numbers(jvm, data, counted or {})
-            generated = {column.lower() for column, _ in write.generated_columns}
             is_written = jvm.functions.expr(f"{quoted(_OPERATION)} & {_WRITE | _COPY} = {_WRITE}")
-            data = rules.enforced(jvm, data, write, generated - assigned, is_written)
+            missing = {column for column, clauses in left_out.items() if clauses is None}
+            partly = {
+                column: jvm.functions.expr(
+                    f"shiftright({quoted(_OPERATION)}, {_CLAUSE_BITS}) IN ({', '.join(map(str, clauses))})"
+                )
+                for column, clauses in left_out.items()
+                if clauses is not None
+            }
+            data = rules.enforced(jvm, data, write, missing, is_written, partly)
             data, partition_columns = for_files(jvm, data, write, self.target.tracking + _MARKERS + more)
         self._has_recorded |= records
         marked = jvm.new("MarkedRows", _MARKERS + more, self.removes_once, records, self.target.tracking)

@@ -11,6 +11,8 @@ connector. Default values and the lengths of `char` and `varchar` are left to Sp
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from deltalog._internal import InvalidArgumentError, SparkWrite
@@ -64,36 +66,46 @@ def optional(table_schema_json: str, missing: set[str]) -> str:
 
 
 def enforced(
-    jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str], is_written: Any | None = None
+    jvm: Jvm,
+    data: Any,
+    pending: SparkWrite,
+    missing: set[str],
+    is_written: Any | None = None,
+    partly: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Returns `data`, which has the table's columns, with the missing columns computed and all rows checked.
 
-    With the condition `is_written`, only rows for which it is true are computed and checked. Further columns stay as
-    they are.
+    With the condition `is_written`, only rows for which it is true are computed and checked. Of the columns `partly`,
+    only rows that meet the column's condition lack the value. Further columns stay as they are.
     """
     # Generated columns are computed from values as they are stored, and may be partition columns themselves.
     data = _as_stored(jvm, data, pending)
-    if missing:
-        data = _as_stored(jvm, _computed(jvm, data, pending, missing, is_written), pending)
+    if missing or partly:
+        data = _as_stored(jvm, _computed(jvm, data, pending, missing, is_written, partly), pending)
     functions = jvm.functions
-    rules = [
-        (f"the constraint '{name}' ({sql}) is not met", functions.expr(sql)) for name, sql in pending.checks
+    # What each rule says, and the rows that it does not concern.
+    rules: list[tuple[str, Any, Any | None]] = [
+        (f"the constraint '{name}' ({sql}) is not met", functions.expr(sql), None)
+        for name, sql in pending.checks
     ]
     types = _types(data)
     for column, sql in pending.generated_columns:
         if column.lower() not in missing:
             expected = functions.expr(sql).cast(types[column.lower()])
             rule = f"the generated column '{column}' is not the value of its expression ({sql})"
-            rules.append((rule, functions.col(quoted(column)).eqNullSafe(expected)))
+            is_equal = functions.col(quoted(column)).eqNullSafe(expected)
+            rules.append((rule, is_equal, partly.get(column.lower())))
     if not rules:
         return data
     # A column loses its NOT NULL through the check, which matters only to the schema of the Parquet files.
     fields = list(data.schema().fields())
     carrier = next((field for field in fields if field.nullable()), fields[0])
     checked = functions.col(quoted(carrier.name()))
-    for rule, condition in rules:
+    for rule, condition, exempt in rules:
         # NULL does not meet a constraint.
         met = functions.coalesce(jvm.seq([condition, functions.lit(False)]))
+        if exempt is not None:
+            met = functions.when(exempt, functions.lit(True)).otherwise(met)
         if is_written is not None:
             met = functions.when(is_written, met).otherwise(functions.lit(True))
         refusal = functions.raise_error(_refusal(jvm, data, rule, condition)).cast(carrier.dataType())
@@ -105,7 +117,14 @@ def enforced(
     return data.select(jvm.seq(columns))
 
 
-def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str], is_written: Any | None) -> Any:
+def _computed(
+    jvm: Jvm,
+    data: Any,
+    pending: SparkWrite,
+    missing: set[str],
+    is_written: Any | None,
+    partly: Mapping[str, Any],
+) -> Any:
     functions = jvm.functions
     types = _types(data)
     expressions = {column.lower(): sql for column, sql in pending.generated_columns}
@@ -113,7 +132,7 @@ def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str], is_wr
     columns = []
     for name in data.columns():
         key = name.lower()
-        if key not in missing:
+        if key not in missing and key not in partly:
             columns.append(functions.col(quoted(name)))
             continue
         value = functions.expr(expressions[key]).cast(types[key])
@@ -121,8 +140,9 @@ def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str], is_wr
             text = f"{_REFUSAL}the generated column '{name}' is NOT NULL, and its expression is NULL"
             refusal = functions.raise_error(functions.lit(text)).cast(types[key])
             value = functions.when(value.isNotNull(), value).otherwise(refusal)
-        if is_written is not None:
-            value = functions.when(is_written, value).otherwise(functions.col(quoted(name)))
+        for condition in (partly.get(key), is_written):
+            if condition is not None:
+                value = functions.when(condition, value).otherwise(functions.col(quoted(name)))
         columns.append(value.alias(name))
     return data.select(jvm.seq(columns))
 

@@ -1,7 +1,9 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
@@ -19,8 +21,8 @@ public class MergeClauses {
   private final List values = new ArrayList();
   private boolean writes;
 
-  /** Reads the resolved actions for the columns of the table. */
-  public MergeClauses(Seq actions, Attribute[] columns, int first) {
+  /** Reads the resolved actions for the columns of the table, of which some are computed if an INSERT has no value. */
+  public MergeClauses(Seq actions, Attribute[] columns, int first, Set computed) {
     this.first = first;
     Iterator each = actions.iterator();
     while (each.hasNext()) {
@@ -30,11 +32,28 @@ public class MergeClauses {
       if (action instanceof UpdateAction) {
         assigned = Plans.updated(columns, ((UpdateAction) action).assignments());
       } else if (action instanceof InsertAction) {
-        assigned = Plans.inserted(columns, ((InsertAction) action).assignments());
+        Seq assignments = ((InsertAction) action).assignments();
+        assigned = Plans.inserted(optional(columns, computed, assignments), assignments);
       }
       values.add(assigned);
       writes = writes || assigned != null;
     }
+  }
+
+  /** Returns the columns, of which those that are computed may be NULL until then. */
+  private static Attribute[] optional(Attribute[] columns, Set computed, Seq assignments) {
+    Set missing = new HashSet(computed);
+    List assigned = Plans.assigned(assignments);
+    for (int i = 0; i < assigned.size(); i++) {
+      missing.remove(((String) assigned.get(i)).toLowerCase());
+    }
+    Attribute[] optional = (Attribute[]) columns.clone();
+    for (int i = 0; i < columns.length; i++) {
+      if (missing.contains(columns[i].name().toLowerCase())) {
+        optional[i] = columns[i].withNullability(true);
+      }
+    }
+    return optional;
   }
 
   public boolean isEmpty() {
@@ -71,10 +90,11 @@ public class MergeClauses {
     }
   }
 
-  /** Adds a branch for what happens to a row in each clause, besides more bits. */
+  /** Adds a branch for what happens to a row in each clause, besides more bits. Rows to write have its number. */
   public void addActions(List branches, Attribute number, int more) {
     for (int i = 0; i < values.size(); i++) {
-      int bits = values.get(i) == null ? RowAction.REMOVE : RowAction.REMOVE | RowAction.WRITE;
+      int writes = RowAction.REMOVE | RowAction.WRITE | RowAction.ofClause(first + i);
+      int bits = values.get(i) == null ? RowAction.REMOVE : writes;
       branches.add(Plans.branch(is(number, i), Plans.integer(bits | more)));
     }
   }

@@ -2,7 +2,9 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.JoinType;
@@ -32,11 +34,16 @@ public class MergePlans {
     this.statement = (MergeIntoTable) statement;
   }
 
-  /** Fits the values of all clauses to the columns of the table. To be called first. */
-  public void resolve() {
-    matched = new MergeClauses(this.statement.matchedActions(), scan.columns(), 1);
-    bySource = new MergeClauses(this.statement.notMatchedBySourceActions(), scan.columns(), 1 + matched.size());
-    notMatched = new MergeClauses(this.statement.notMatchedActions(), scan.columns(), 1);
+  /**
+   * Fits the values of all clauses to the columns of the table. To be called first. The names of the columns that are
+   * computed where an INSERT clause leaves them out are in lower case.
+   */
+  public void resolve(Seq computed) {
+    Attribute[] columns = scan.columns();
+    Set names = new HashSet(Plans.list(computed));
+    matched = new MergeClauses(statement.matchedActions(), columns, 1, names);
+    bySource = new MergeClauses(statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names);
+    notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names);
   }
 
   /**
@@ -175,8 +182,8 @@ public class MergePlans {
     return records ? RowPlans.withBefore(columns, scan, numbered) : new Project(Plans.seq(columns), numbered);
   }
 
-  /** Returns the rows to insert, of the rows of the source that have not matched. */
-  public LogicalPlan inserted(LogicalPlan source) {
+  /** Returns the rows that the clauses with these numbers insert, of the rows of the source that have not matched. */
+  public LogicalPlan inserted(LogicalPlan source, Seq clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());
     Attribute number = (Attribute) numbered.output().last();
     List columns = new ArrayList();
@@ -190,10 +197,18 @@ public class MergePlans {
       Attribute column = scan.tracking()[i];
       columns.add(Plans.alias(Plans.nothing(column.dataType()), column.name()));
     }
-    columns.add(Plans.alias(Plans.integer(RowAction.WRITE), RowAction.OPERATION));
+    List actions = new ArrayList();
+    List numbers = Plans.list(clauses);
+    for (int i = 0; i < numbers.size(); i++) {
+      int clause = ((Integer) numbers.get(i)).intValue();
+      Expression isOfClause = new EqualTo(number, Plans.integer(clause));
+      actions.add(Plans.branch(isOfClause, Plans.integer(RowAction.WRITE | RowAction.ofClause(clause))));
+      numbers.set(i, Plans.integer(clause));
+    }
+    columns.add(Plans.alias(Plans.choose(actions, Plans.integer(0)), RowAction.OPERATION));
     columns.add(Plans.alias(Plans.integer(0), RowAction.FILE));
     columns.add(Plans.alias(Plans.bigint(0), RowAction.ROW));
-    Expression isInserted = new GreaterThan(number, Plans.integer(0));
+    Expression isInserted = new In(number, Plans.seq(numbers));
     return new Project(Plans.seq(columns), new Filter(isInserted, numbered));
   }
 

@@ -1,6 +1,9 @@
 package io.deltalog.spark;
 
-/** What happens to a row in a statement, as bits of the marker column OPERATION. */
+/**
+ * What happens to a row in a statement, as bits of the marker column OPERATION. Rows that a MERGE writes have the number
+ * of their clause above these bits.
+ */
 public class RowAction {
   /** The row of the target goes. */
   public static final int REMOVE = 1;
@@ -17,6 +20,9 @@ public class RowAction {
   /** The row has been removed before. It goes to the change data feed only. */
   public static final int GONE = 64;
 
+  /** The number of bits below the number of a clause. */
+  private static final int BITS = 8;
+
   /**
    * The marker columns, which follow the table's columns: the bits, the number of the file that has the row, and its
    * position there. A MERGE with an INSERT clause also has the number of the source's row.
@@ -27,4 +33,9 @@ public class RowAction {
   public static final String SOURCE = "__deltalog_source";
 
   private RowAction() {}
+
+  /** Returns the bits for the number of a clause. */
+  public static int ofClause(int number) {
+    return number << BITS;
+  }
 }

@@ -32,15 +32,17 @@ public class StatementScan {
   /** Creates the scan; rowTracking are the names that its columns have in files, or empty. */
   public StatementScan(
       SparkSession session, DeltalogRelation relation, StatementTarget target, String[] rowTracking) {
+    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
+    // A column of the table may have the name.
+    Column metadata = rows.metadataColumn("_metadata");
     List selected = new ArrayList();
     selected.add(functions.col("*"));
-    selected.add(functions.col("_metadata." + FileFacts.NUMBER).as(RowAction.FILE));
-    selected.add(functions.col("_metadata.row_index").as(RowAction.ROW));
+    selected.add(metadata.getField(FileFacts.NUMBER).as(RowAction.FILE));
+    selected.add(metadata.getField("row_index").as(RowAction.ROW));
     if (rowTracking.length > 0) {
-      selected.add(functions.col("_metadata.row_id").as(rowTracking[0]));
-      selected.add(functions.col("_metadata.row_commit_version").as(rowTracking[1]));
+      selected.add(metadata.getField("row_id").as(rowTracking[0]));
+      selected.add(metadata.getField("row_commit_version").as(rowTracking[1]));
     }
-    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
     LogicalPlan found = rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
         .queryExecution().analyzed();
     int width = found.output().size() - 2 - rowTracking.length;
