@@ -59,8 +59,8 @@ def statements(watch: Watch, spark: SparkSession, format_: str, table: str) -> d
 
 
 def rows_alone(watch: Watch, spark: SparkSession, table: str, target: str) -> dict[str, Any]:
-    """Finds the positions of the rows that DELETE and MERGE delete. Finds those that UPDATE and MERGE change, and writes
-    their new values as Parquet. Nothing is replaced.
+    """Finds the positions of the rows that DELETE and MERGE delete. Finds those that UPDATE and MERGE change, and
+    writes their new values as Parquet. Nothing is replaced.
     """
     with_jvm(watch, spark)
     frame = spark.read.option("pathGlobFilter", "*.parquet").parquet(table)
