@@ -1,8 +1,8 @@
 package io.deltalog.spark;
 
 /**
- * What happens to a row in a statement, as bits of the marker column OPERATION. Rows that a MERGE writes have the number
- * of their clause above these bits.
+ * What happens to a row in a statement, as bits of the marker column OPERATION. Rows that a MERGE writes have the
+ * number of their clause above these bits.
  */
 public class RowAction {
   /** The row of the target goes. */
