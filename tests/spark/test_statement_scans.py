@@ -85,15 +85,8 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
     assert found.select("k").collect() == [(last.k,)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "plain",
-        "mapped, in partitions",
-        *(pytest.param(kind, marks=pytest.mark.newest) for kind in list(KINDS)[2:]),
-    ],
-)
+@pytest.mark.newest
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kind: str) -> None:
     table = created(spark, path, kind)
     expected = data(spark)
