@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.*;
@@ -47,7 +48,7 @@ public class EvolvedClauses {
       attributes[i] = new AttributeReference(
           "__deltalog_evolved " + columns[i].name(), columns[i].dataType(), columns[i].nullable(),
           columns[i].metadata(), NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
-      evolved.put(columns[i].name().toLowerCase(), attributes[i]);
+      evolved.put(columns[i].name().toLowerCase(Locale.ROOT), attributes[i]);
     }
     made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
   }
@@ -243,7 +244,7 @@ public class EvolvedClauses {
 
   /** Returns the column with a name as the statement leaves it; null if there is none. */
   private Attribute column(String name) {
-    Attribute changed = (Attribute) evolved.get(name.toLowerCase());
+    Attribute changed = (Attribute) evolved.get(name.toLowerCase(Locale.ROOT));
     return changed == null ? named(target, name) : changed;
   }
 

@@ -3,6 +3,7 @@ package io.deltalog.spark;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -45,11 +46,11 @@ public class MergeClauses {
     Set missing = new HashSet(computed);
     List assigned = Plans.assigned(assignments);
     for (int i = 0; i < assigned.size(); i++) {
-      missing.remove(((String) assigned.get(i)).toLowerCase());
+      missing.remove(((String) assigned.get(i)).toLowerCase(Locale.ROOT));
     }
     Attribute[] optional = (Attribute[]) columns.clone();
     for (int i = 0; i < columns.length; i++) {
-      if (missing.contains(columns[i].name().toLowerCase())) {
+      if (missing.contains(columns[i].name().toLowerCase(Locale.ROOT))) {
         optional[i] = columns[i].withNullability(true);
       }
     }
