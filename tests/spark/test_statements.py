@@ -407,3 +407,36 @@ def test_a_statement_has_one_current_time(spark: SparkSession, path: str) -> Non
     )
     written = spark.read.format("deltalog").load(path).where("id >= 2").groupBy("at").count().collect()
     assert [row["count"] for row in written] == [4]
+
+
+@pytest.mark.parametrize("kind", ["tracked with vectors", "tracked"])
+def test_statements_may_look_at_the_metadata_of_rows(spark: SparkSession, path: str, kind: str) -> None:
+    """As queries may: a statement sees the files as they were."""
+    table = created(spark, path, kind)
+    found = spark.sql(
+        f"SELECT id, p, s, _metadata.file_name AS f, _metadata.row_id AS r FROM {table}"
+    ).collect()
+    file, row_id = found[0].f, found[-1].r
+    spark.sql(
+        f"UPDATE {table} SET s = concat(_metadata.row_id, s) WHERE _metadata.file_name = '{file}' AND id > 9"
+    )
+    seen = {row.r: row for row in found}
+    expected = {
+        r: (row.id, row.p, row.s and f"{r}{row.s}")
+        if row.f == file and row.id is not None and row.id > 9
+        else (row.id, row.p, row.s)
+        for r, row in seen.items()
+    }
+    check(spark, path, list(expected.values()))
+    spark.sql(
+        f"MERGE INTO {table} t USING (SELECT {row_id}L AS r) s ON t._metadata.row_id = s.r "
+        "WHEN MATCHED THEN UPDATE SET s = t._metadata.file_path"
+    )
+    changed = (
+        spark.read.format("deltalog").load(path).where("contains(s, '/part-')").select("id", "p").collect()
+    )
+    assert changed == [expected[row_id][:2]]
+    del expected[row_id]
+    spark.sql(f"DELETE FROM {table} WHERE _metadata.row_id IN ({row_id}, {found[0].r})")
+    del expected[found[0].r]
+    check(spark, path, list(expected.values()))

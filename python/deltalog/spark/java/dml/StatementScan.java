@@ -43,15 +43,20 @@ public class StatementScan {
       selected.add(metadata.getField("row_id").as(rowTracking[0]));
       selected.add(metadata.getField("row_commit_version").as(rowTracking[1]));
     }
+    Attribute shown = target.metadata();
+    if (shown != null) {
+      selected.add(metadata.as(shown.name()));
+    }
     LogicalPlan found = rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
         .queryExecution().analyzed();
-    int width = found.output().size() - 2 - rowTracking.length;
+    int width = found.output().size() - 2 - rowTracking.length - (shown == null ? 0 : 1);
     List aliases = new ArrayList();
     Iterator each = found.output().iterator();
     while (each.hasNext()) {
       Attribute column = (Attribute) each.next();
       // A column of the table may have the name of one of ours.
-      Attribute known = aliases.size() < width ? named(target.output(), column.name()) : null;
+      boolean isMetadata = shown != null && aliases.size() == found.output().size() - 1;
+      Attribute known = aliases.size() < width ? named(target.output(), column.name()) : isMetadata ? shown : null;
       ExprId id = known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId();
       aliases.add(Plans.alias(column, column.name(), id));
     }
@@ -59,7 +64,7 @@ public class StatementScan {
     Attribute[] output = (Attribute[]) Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
     row = output[width + 1];
-    tracking = (Attribute[]) Arrays.copyOfRange(output, width + 2, output.length);
+    tracking = (Attribute[]) Arrays.copyOfRange(output, width + 2, width + 2 + rowTracking.length);
     List further = new ArrayList(Arrays.asList(Arrays.copyOfRange(output, width, output.length)));
     EvolvedColumns evolved =
         new EvolvedColumns(target.evolved(), (Attribute[]) Arrays.copyOf(output, width));
@@ -69,9 +74,9 @@ public class StatementScan {
     plan = target.over(stored, further);
     columns = (Attribute[]) storedColumns.clone();
     for (int i = 0; i < width; i++) {
-      Attribute shown = named(plan.output(), output[i].name());
+      Attribute seen = named(plan.output(), output[i].name());
       boolean isSame = storedColumns[i] == output[i];
-      columns[i] = shown == null || !isSame ? storedColumns[i] : shown;
+      columns[i] = seen == null || !isSame ? storedColumns[i] : seen;
     }
   }
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -179,6 +180,18 @@ public class StatementTarget {
   /** Returns the relation of the table. */
   public DeltalogRelation relation() {
     return relation;
+  }
+
+  /** Returns the column _metadata of the relation if the statement reads it, or null. */
+  public Attribute metadata() {
+    Iterator each = leaf.output().iterator();
+    while (each.hasNext()) {
+      Attribute column = (Attribute) each.next();
+      if (MetadataAttribute$.MODULE$.isValid(column.metadata())) {
+        return column;
+      }
+    }
+    return null;
   }
 
   /** Returns the columns of the relation, as far as the statement reads them. */
