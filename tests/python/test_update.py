@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -128,17 +129,39 @@ def test_rules_of_the_table_hold(tmp_path: Path, properties: dict[str, str]) -> 
     assert content(table) == in_order([(11, 22, "a"), (3, 6, "b")])
 
 
+SAME_KEY = pa.table({"key": [1], "n": [7]})
+
+
 @BOTH
 def test_identity_columns_keep_their_values(tmp_path: Path, properties: dict[str, str]) -> None:
-    """Protocol, "Identity Columns": values that are always generated are not assigned."""
-    schema = Schema([Field("key", "long", identity=Identity()), Field("n", "long")])
-    table = DeltaTable.create(tmp_path, schema, configuration=dict(properties) or None)
-    deltalog.write_deltalake(tmp_path, pa.table({"n": [1, 2, 3]}), mode="append")
-    table.update_incremental()
-    table.update({"n": "n * 10"}, predicate="n > 1")
-    assert content(table) == in_order([(1, 1), (2, 20), (3, 30)])
-    with pytest.raises(SchemaMismatchError, match="identity column 'key'"):
-        table.update({"key": "5"})
+    """Protocol, "Identity Columns": users may provide values of new rows. The JVM connector changes none either."""
+    for accepts_values in (False, True):
+        path = tmp_path / str(accepts_values)
+        identity = Identity(allow_explicit_insert=accepts_values)
+        schema = Schema([Field("key", "long", identity=identity), Field("n", "long")])
+        table = DeltaTable.create(path, schema, configuration=dict(properties) or None)
+        deltalog.write_deltalake(path, pa.table({"n": [1, 2, 3]}), mode="append")
+        table.update_incremental()
+        table.update({"n": "n * 10"}, predicate="n > 1")
+        expected = in_order([(1, 1), (2, 20), (3, 30)])
+        assert content(table) == expected
+        changes: list[Callable[[DeltaTable], object]] = [
+            lambda table: table.update({"KEY": "5"}),
+            lambda table: (
+                table.merge(SAME_KEY, "target.key = source.key").when_matched_update_all().execute()
+            ),
+            lambda table: (
+                table.merge(SAME_KEY, "target.key = source.key")
+                .when_not_matched_by_source_update({"key": "target.key + 1"})
+                .execute()
+            ),
+        ]
+        for change in changes:
+            with pytest.raises(SchemaMismatchError, match="identity column 'key' cannot be changed"):
+                change(table)
+        assert content(table) == expected
+        table.merge(SAME_KEY, "false").when_not_matched_insert({"n": "source.n"}).execute()
+        assert content(table) == in_order([*expected, (4, 7)])
 
 
 VALUES: dict[str, tuple[str, Any, Any]] = {

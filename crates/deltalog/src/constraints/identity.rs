@@ -172,6 +172,20 @@ impl Identities {
         }
     }
 
+    /// Checks that an assignment to this column leaves the values of identity columns as they are.
+    ///
+    /// # Errors
+    /// SchemaMismatch for an identity column: its values only come with new rows, as in the JVM connector.
+    pub(crate) fn check_kept(&self, column: &str) -> Result<()> {
+        match self.columns.iter().any(|identity| identity.column == column) {
+            false => Ok(()),
+            true => Err(Error::schema_mismatch(format!(
+                "the values of the identity column '{column}' cannot be changed"
+            ))
+            .with_hint("leave the column out of the assignments")),
+        }
+    }
+
     /// Returns the next values of a column.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 //! - Values are cast to the types of their columns. A value that does not fit is an error.
 //! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
 //!   "Generated Columns".)
-//! - A column whose values are always counted cannot be assigned. (PROTOCOL, "Identity Columns".)
+//! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
+//!   them. (PROTOCOL, "Identity Columns".)
 
 use std::sync::Arc;
 
@@ -21,6 +22,15 @@ struct Assignment {
     value: ScopedValue,
 }
 
+/// The rows that get the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// Rows of the table, which are changed.
+    Changed,
+    /// Rows that are inserted.
+    New,
+}
+
 /// The assignments of one statement or clause.
 pub(super) struct Assignments {
     table: SchemaRef,
@@ -34,8 +44,9 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidArgument` for a column or a value that does not exist or is not understood, or a column that is assigned
-    /// twice. `SchemaMismatch` for a column whose values are always generated. `Unsupported` for a part of a column.
+    /// twice. `SchemaMismatch` for an identity column that must not be assigned. `Unsupported` for a part of a column.
     pub(super) fn bind(
+        rows: Rows,
         values: &[(String, String)],
         spec: &TableWriteSpec,
         alias: &str,
@@ -52,7 +63,10 @@ impl Assignments {
                     field.name()
                 )));
             }
-            spec.rules().identities.generates(field.name(), true)?;
+            match rows {
+                Rows::Changed => spec.rules().identities.check_kept(field.name())?,
+                Rows::New => drop(spec.rules().identities.generates(field.name(), true)?),
+            }
             let value = scope.value(sql, field.data_type()).map_err(|error| {
                 Error::new(error.kind(), format!("the value of column '{}' ({sql}): {error}", field.name()))
             })?;

@@ -4,7 +4,7 @@
 //!   vectors: they are deleted from their files, and added to a new one. Otherwise the files are written again.
 //! - With a change data feed, change data files hold all rows before and after. (PROTOCOL, "Change Data Files".)
 
-use super::assignments::Assignments;
+use super::assignments::{Assignments, Rows};
 use super::candidates::{Candidate, candidates};
 use super::finder::Finder;
 use super::metrics::RowCounts;
@@ -41,7 +41,8 @@ pub fn update(
         let condition = condition_of_statement(predicate)?;
         let finder = Finder::new(base, &condition)?;
         let scope = Scope::new(&[("target", base.arrow_schema())], "UTC");
-        let assignments = Assignments::bind(values, &TableWriteSpec::of(base)?, "target", &scope)?;
+        let assignments =
+            Assignments::bind(Rows::Changed, values, &TableWriteSpec::of(base)?, "target", &scope)?;
         ensure_bytes(&assignments.computed_from(), base.schema())?;
         change.reads(Some(condition.clone()));
         let by_vectors = deletes_by_vectors(base)?;

@@ -9,7 +9,7 @@ use super::Merge;
 use super::matching::Fate;
 use super::pairs::{Sides, taken};
 use crate::constraints::ensure_bytes;
-use crate::dml::assignments::Assignments;
+use crate::dml::assignments::{Assignments, Rows};
 use crate::dml::finder::truth;
 use crate::dml::metrics::RowCounts;
 use crate::dml::row_writer::RowWriter;
@@ -169,8 +169,9 @@ impl Clauses {
                         when.name()
                     )));
                 }
+                let rows = if when == When::NotMatched { Rows::New } else { Rows::Changed };
                 let assignments = values
-                    .map(|values| Assignments::bind(&values, &spec, target_alias, &scope))
+                    .map(|values| Assignments::bind(rows, &values, &spec, target_alias, &scope))
                     .transpose()?;
                 if when != When::NotMatched {
                     let mut read: Vec<BoundColumn> =
