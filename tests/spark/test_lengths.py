@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from deltalog import DeltaTable, write_deltalake
+from deltalog.errors import UnsupportedFeatureError
 from tests import lengths
 from tests.crafted import CraftedTable
 
@@ -25,3 +26,36 @@ def test_spark_stores_the_same(spark: SparkSession, tmp_path: Path) -> None:
             str(target)
         )
     assert DeltaTable(target).version() == 1
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_merge_stores_fields_by_their_lengths(spark: SparkSession, path: str, vectors: str) -> None:
+    """Also where it adds columns. It adds no field beside limited ones: their types are noted for the whole struct."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (id LONG, st STRUCT<v: VARCHAR(3), c: CHAR(3)>) USING deltalog "
+        f"TBLPROPERTIES ('delta.enableDeletionVectors' = '{vectors}')"
+    )
+    spark.sql(f"INSERT INTO {table} VALUES (1, named_struct('v', 'abc', 'c', 'x'))")
+    version = DeltaTable(path).version()
+
+    def merge(key: int, struct: str, evolution: str = "WITH SCHEMA EVOLUTION") -> None:
+        source = f"(SELECT {key}L AS id, named_struct({struct}) AS st, 5 AS more)"
+        clauses = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        spark.sql(f"MERGE {evolution} INTO {table} t USING {source} s ON t.id = s.id {clauses}")
+
+    for key in (1, 2):
+        for struct in ("'v', 'long', 'c', 'x'", "'v', 'abc', 'c', 'long'"):
+            for evolution in ("", "WITH SCHEMA EVOLUTION"):
+                with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+                    merge(key, struct, evolution)
+        with pytest.raises(UnsupportedFeatureError, match="lengths of strings"):
+            merge(key, "'v', 'abc', 'c', 'x', 'n', 5")
+    assert DeltaTable(path).version() == version
+    merge(1, "'v', 'd', 'c', 'y'")
+    merge(2, "'v', 'e', 'c', 'zz'")
+    found = DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist()
+    assert [(row["id"], row["st"], row["more"]) for row in found] == [
+        (1, {"v": "d", "c": "y  "}, 5),
+        (2, {"v": "e", "c": "zz "}, 5),
+    ]
