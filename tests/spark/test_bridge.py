@@ -1,9 +1,11 @@
-"""The two sides of the bridge: Java's interfaces, and the Python classes that implement them."""
+"""The two sides of the bridge: Java's interfaces, the Python classes that implement them, and how much they talk."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from py4j.clientserver import JavaClient
 from pyspark.sql import SparkSession
 
 from deltalog.spark.bridge import ROLES, python_name
@@ -39,3 +41,44 @@ def test_a_role_has_the_methods_of_its_interface(spark: SparkSession, role: type
     assert len(set(names)) == len(names), "Python cannot tell methods of one name apart"
     parameters = [int(method.getParameterCount()) for method in declared]
     assert dict(zip(map(python_name, names), parameters, strict=True)) == methods(role)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The messages that Python sends to the JVM, apart from those by which it releases objects."""
+    messages: list[str] = []
+    send = JavaClient.send_command
+
+    def recorded(self: JavaClient, command: str, *arguments: Any, **options: Any) -> Any:
+        if not command.startswith("m\n"):
+            messages.append(command)
+        return send(self, command, *arguments, **options)
+
+    monkeypatch.setattr(JavaClient, "send_command", recorded)
+    return messages
+
+
+def test_relations_and_statements_take_few_messages(spark: SparkSession, path: str, sent: list[str]) -> None:
+    """Each message is a round trip between two processes. The limits include those of PySpark itself."""
+    rows = spark.range(100).selectExpr("id", "id % 2 AS p")
+    writer = rows.write.format("deltalog").option("delta.enableDeletionVectors", "true")
+    writer.partitionBy("p").save(path)
+
+    def count(execute: Callable[[], object]) -> int:
+        sent.clear()
+        execute()
+        return len(sent)
+
+    def load() -> int:
+        return count(lambda: spark.read.format("deltalog").load(path))
+
+    def table() -> int:
+        return count(lambda: spark.table(f"deltalog.`{path}`"))
+
+    def delete(number: int) -> int:
+        return count(lambda: spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id = {number}"))
+
+    load(), table(), delete(0)  # Classes and their members are looked up once.
+    assert load() <= 5
+    assert table() <= 3
+    assert delete(1) <= 40

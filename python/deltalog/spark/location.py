@@ -29,17 +29,14 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     if _URL.match(path) and not path.lower().startswith(_LOCAL):
         return path
     try:
-        hadoop_path = jvm.java("org.apache.hadoop.fs.Path")(path)
+        qualified: str = jvm.static("Locations", "url", session, path)
     except IllegalArgumentException as error:
         raise InvalidArgumentError(f"{path!r} is not the path of a table: {error}") from error
-    try:
-        file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
-    except (Py4JJavaError, IllegalArgumentException) as error:
+    except Py4JJavaError as error:
         raise UnsupportedFeatureError(
             f"Hadoop has no file system for the path {path!r}, which has no scheme: fs.defaultFS names another store, "
             "which is not supported yet; write file:///path"
         ) from error
-    qualified: str = file_system.makeQualified(hadoop_path).toUri().toString()
     scheme, separator, rest = qualified.partition(":/")
     if separator and not rest.startswith("/"):
         return f"{scheme}:///{rest}"
@@ -59,4 +56,4 @@ def unescaped(location: str) -> str:
 
 def path_of(jvm: Jvm, uri: str) -> str:
     """Returns the Hadoop path, which is not escaped, of a URL."""
-    return str(jvm.java("org.apache.hadoop.fs.Path")(jvm.java("java.net.URI")(uri)).toString())
+    return str(jvm.static("Locations", "path", uri))

@@ -5,10 +5,8 @@ An unsupported option is refused if ignoring it would change what is read or wri
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltalog.spark.jvm import Jvm
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
@@ -48,8 +46,9 @@ class Options:
         self.values = {name.lower(): value for name, value in values.items()}
 
     @classmethod
-    def of(cls, jvm: Jvm, scala_map: Any) -> "Options":
-        return cls(jvm.dictionary(scala_map))
+    def of_json(cls, text: str) -> "Options":
+        """Returns the options in a text of `TableOptions.java`."""
+        return cls(json.loads(text))
 
     @property
     def path(self) -> str:

@@ -14,9 +14,9 @@ class DefinitionCalls(Role):
     def create(self, session: Any, definition: str) -> None:
         statements.create(self._jvm, session, Definition.of(definition))
 
-    def create_as_select(self, session: Any, definition: str, rows: Any, scala_options: Any) -> None:
-        options = Options.of(self._jvm, scala_options)
-        statements.create_as_select(self._jvm, session, Definition.of(definition), rows, options)
+    def create_as_select(self, session: Any, definition: str, rows: Any, options: str) -> None:
+        defined, asked = Definition.of(definition), Options.of_json(options)
+        statements.create_as_select(self._jvm, session, defined, rows, asked)
 
-    def alter(self, session: Any, scala_options: Any, changes: Any) -> None:
-        alterations.alter(self._jvm, session, Options.of(self._jvm, scala_options), list(changes))
+    def alter(self, session: Any, options: str, changes: Any) -> None:
+        alterations.alter(self._jvm, session, Options.of_json(options), list(changes))

@@ -17,6 +17,6 @@ class ProcedureCalls(Role):
     def describe(self, name: str) -> str:
         return procedures.find(name).to_json()
 
-    def call(self, session: Any, name: str, table: str, scala_options: Any, arguments: str) -> str:
-        options = Options.of(self._jvm, scala_options)
-        return procedures.call(self._jvm, session, name, table, options, json.loads(arguments))
+    def call(self, session: Any, name: str, table: str, options: str, arguments: str) -> str:
+        asked = Options.of_json(options)
+        return procedures.call(self._jvm, session, name, table, asked, json.loads(arguments))

@@ -5,7 +5,6 @@ from typing import Any
 from deltalog.spark import schema
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.dml.execute import counts, execute
-from deltalog.spark.dml.text import name_of
 from deltalog.spark.read.planner import planner_of
 from deltalog.spark.write import evolution
 
@@ -14,8 +13,7 @@ class StatementCalls(Role):
     """Answers `StatementCalls.java`."""
 
     def change(self, session: Any, statement: Any) -> str:
-        name = name_of(statement)
-        return " ".join(map(str, counts(name, execute(self._jvm, session, statement))))
+        return " ".join(map(str, counts(*execute(self._jvm, session, statement))))
 
     def evolved(self, planner: str, data_schema: str) -> str:
         return evolution.changed_columns(planner_of(planner).snapshot, schema.of_data(data_schema))

@@ -21,29 +21,24 @@ from deltalog.spark.read.relation import (
 class TableCalls(Role):
     """Answers `TableCalls.java`."""
 
-    def read(self, session: Any, scala_options: Any, schema: Any) -> Any:
-        options = Options.of(self._jvm, scala_options)
-        if options.wants_changes:
+    def read(self, session: Any, options: str, schema: Any) -> str:
+        asked = Options.of_json(options)
+        if asked.wants_changes:
             if schema is not None:
                 raise InvalidArgumentError(
                     "a change data feed is always read with the table's schema: omit the schema"
                 )
-            return changes_relation(
-                self._jvm, session, open_changes(self._jvm, session, options), scala_options
-            )
-        snapshot = open_snapshot(self._jvm, session, options)
+            return changes_relation(session, open_changes(self._jvm, session, asked))
+        snapshot = open_snapshot(self._jvm, session, asked)
         if schema is not None:
             check_expected_schema(snapshot, schema)
-        return snapshot_relation(self._jvm, session, snapshot, scala_options)
+        return snapshot_relation(session, snapshot)
 
-    def state(self, session: Any, scala_options: Any) -> Any:
-        options = Options.of(self._jvm, scala_options)
-        snapshot = open_snapshot(self._jvm, session, options)
-        return table_state(self._jvm, session, snapshot, scala_options)
+    def state(self, session: Any, options: str) -> str:
+        return table_state(session, open_snapshot(self._jvm, session, Options.of_json(options)))
 
-    def reopened(self, session: Any, planner: str, scala_options: Any) -> Any:
-        options = Options.of(self._jvm, scala_options)
-        return reopened_relation(self._jvm, session, planner, options, scala_options)
+    def reopened(self, session: Any, planner: str, options: str) -> str:
+        return reopened_relation(self._jvm, session, planner, Options.of_json(options))
 
     def exists(self, session: Any, path: str) -> bool:
         """Returns whether there is a Delta table at `path`.

@@ -14,18 +14,18 @@ from deltalog.spark.write.outcome import after_commit
 class WriteCalls(Role):
     """Answers `WriteCalls.java`."""
 
-    def save(self, session: Any, scala_options: Any, rows: Any, mode: str) -> Any:
-        options = Options.of(self._jvm, scala_options)
-        uri = uri_of(self._jvm, session, options.path)
-        version = job.save(self._jvm, session, rows, options, mode)
+    def save(self, session: Any, options: str, rows: Any, mode: str) -> str:
+        asked = Options.of_json(options)
+        uri = uri_of(self._jvm, session, asked.path)
+        version = job.save(self._jvm, session, rows, asked, mode)
         with after_commit(uri, version, "opening the table again", "read the table to continue"):
-            return snapshot_relation(self._jvm, session, Snapshot.open(uri), scala_options)
+            return snapshot_relation(session, Snapshot.open(uri))
 
-    def insert(self, session: Any, scala_options: Any, rows: Any, is_overwrite: bool) -> None:
-        job.insert(self._jvm, session, rows, Options.of(self._jvm, scala_options), is_overwrite)
+    def insert(self, session: Any, options: str, rows: Any, is_overwrite: bool) -> None:
+        job.insert(self._jvm, session, rows, Options.of_json(options), is_overwrite)
 
-    def truncate(self, session: Any, scala_options: Any) -> None:
-        job.truncate(self._jvm, session, Options.of(self._jvm, scala_options))
+    def truncate(self, session: Any, options: str) -> None:
+        job.truncate(self._jvm, session, Options.of_json(options))
 
     def by_position(self, session: Any, rows: Any, schema: Any, table: str) -> Any:
         return fit.by_position(self._jvm, session, rows, schema, table)

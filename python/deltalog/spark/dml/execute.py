@@ -25,14 +25,13 @@ from deltalog.spark.dml import identities
 from deltalog.spark.dml.generated import left_out
 from deltalog.spark.dml.merge import merge
 from deltalog.spark.dml.statement import Metrics, Statement, assigned_columns
-from deltalog.spark.dml.text import condition_of
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.job import check_calendar
 
 
-def execute(jvm: Jvm, session: Any, plan: Any) -> Metrics:
-    """Executes a resolved DELETE, UPDATE or MERGE, and returns its metrics.
+def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
+    """Executes a resolved DELETE, UPDATE or MERGE; returns which of them it is, and its metrics.
 
     If anything fails before the commit, the written files are deleted.
     """
@@ -43,7 +42,7 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> Metrics:
     }
     statement = Statement(jvm, session, plan)
     if statement.target.applied is not None:
-        return statement.skip(statement.target.applied)
+        return statement.text.name, statement.skip(statement.target.applied)
     check_calendar(session)
     started = time.monotonic()
     with running_write(session.sparkContext()) as running:
@@ -56,7 +55,7 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> Metrics:
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                 statement.target.write.abort()
             raise
-    return statement.commit(scan_ms)
+    return statement.text.name, statement.commit(scan_ms)
 
 
 def _delete(statement: Statement, running: RunningWrite) -> None:
@@ -74,7 +73,7 @@ def _delete(statement: Statement, running: RunningWrite) -> None:
 
 def _update(statement: Statement, running: RunningWrite) -> None:
     jvm = statement.jvm
-    condition = condition_of(jvm, statement.plan)
+    condition = jvm.static("StatementDescription", "condition", statement.plan)
     files = statement.planned(statement.target.stored(condition))
     assignments = statement.plan.assignments()
     assigned = assigned_columns(jvm, assignments)
@@ -89,7 +88,6 @@ def _update(statement: Statement, running: RunningWrite) -> None:
                 files = statement.rewrites(jvm.static("RowPlans", "delete", scan, condition))
     if files.kept > 0:
         with statement.target.scan(files) as scan:
-            # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
             values = scan.updated(assignments)
             kind = "rewrite" if rewrites else "update"
             plan = jvm.static("RowPlans", kind, scan, values, condition, records)

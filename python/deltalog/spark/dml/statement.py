@@ -6,9 +6,9 @@ from typing import Any
 
 from deltalog._internal import AlreadyApplied, SparkPlan
 from deltalog.filters import quoted
+from deltalog.spark.dml.description import Description
 from deltalog.spark.dml.generated import LeftOut
 from deltalog.spark.dml.target import Target
-from deltalog.spark.dml.text import StatementText
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit, rules
 from deltalog.spark.write.identity import Counted, with_numbers
@@ -37,8 +37,9 @@ class Statement:
     def __init__(self, jvm: Jvm, session: Any, plan: Any) -> None:
         self.jvm, self.session = jvm, session
         self.plan = jvm.static("Plans", "atOneTime", plan)
-        self.text = StatementText.of(jvm, self.plan)
-        self.target = Target(jvm, session, self.plan, self.text.name)
+        self._description = Description.of(jvm, session, self.plan)
+        self.text = self._description.text
+        self.target = Target(jvm, session, self.plan, self._description)
         self.source_rows = 0
         self.removes_once = False
         self.rewrite_ms = 0
@@ -49,9 +50,6 @@ class Statement:
         if self.target.applied is None and self._may_record():
             self.target.statement.check_recordable()
 
-    def time_zone(self) -> str:
-        return str(self.session.sessionState().conf().sessionLocalTimeZone())
-
     def planned(self, filters: Any, keeps_matches: bool = False, removed: str | None = None) -> Any:
         """Returns the files that may have rows for which the filters, a sequence of Spark, are true.
 
@@ -59,10 +57,10 @@ class Statement:
         statement removes exactly the rows that meet a condition (`removed`), files all of whose rows do are removed
         unread, and are not among the files.
         """
-        jvm = self.jvm
-        text = jvm.static("FilterText", "of", filters, jvm.seq([]))
+        text = self.jvm.static("FilterText", "of", filters)
         reads_whole_table = self.target.reads_itself or self.has_subquery
-        files = self.target.statement.plan(text, self.time_zone(), reads_whole_table, keeps_matches, removed)
+        time_zone = self._description.time_zone
+        files = self.target.statement.plan(text, time_zone, reads_whole_table, keeps_matches, removed)
         table = self.target.snapshot
         _log.info(
             "%s v%d: %s looks for rows in %d of %d files",
@@ -90,7 +88,7 @@ class Statement:
     @property
     def has_subquery(self) -> bool:
         """Whether the statement reads more than its target."""
-        return bool(self.jvm.static("StatementTarget", "hasSubquery", self.plan))
+        return self._description.has_subquery
 
     def _may_record(self) -> bool:
         return self.has_feed and (self.text.updates or (self.text.deletes and not self.uses_vectors))

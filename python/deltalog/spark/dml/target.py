@@ -6,53 +6,46 @@ from typing import Any
 
 from deltalog._internal import AlreadyApplied, Snapshot, SparkPlan, SparkStatement
 from deltalog.spark import schema
+from deltalog.spark.dml.description import Description
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
-from deltalog.spark.options import Options
 from deltalog.spark.read.planner import StatementPlanner, kept
 from deltalog.spark.read.relation import statement_relation
-from deltalog.spark.write.base import base_in
+from deltalog.spark.write.base import base_among
 from deltalog.spark.write.record import Record
 
 
 class Target:
     """The target of a statement."""
 
-    def __init__(self, jvm: Jvm, session: Any, plan: Any, name: str) -> None:
-        found = jvm.static("StatementTarget", "of", plan)
-        self._jvm, self._session, self._name = jvm, session, name
-        if not found.isTable():
+    def __init__(self, jvm: Jvm, session: Any, plan: Any, description: Description) -> None:
+        self._jvm, self._session, self._name = jvm, session, description.text.name
+        if not description.is_table:
             raise UnsupportedFeatureError(
-                f"{name} changes rows of a table only, not of a view, which may leave out rows or compute columns"
+                f"{self._name} changes rows of a table only, not of a view, which may leave out rows or compute columns"
             )
-        relation = found.relation()
-        self._found, self._scala_options = found, relation.options()
-        self.options = Options.of(jvm, relation.options())
+        self._found = jvm.static("StatementTarget", "of", plan)
+        self.options = description.options
         self.uri = uri_of(jvm, session, self.options.path)
         roots = [uri_of(jvm, session, root) for root in self.options.allowed_roots]
         # What Spark has resolved; the oldest version if the statement reads the table more than once.
-        base = base_in(jvm, plan, self.uri, roots)
+        base = base_among(description.sources, self.uri, roots)
         if base is None:
             raise InvalidArgumentError(
                 f"the table {self.uri} is read at an older version, which cannot be changed"
             )
         self.snapshot: Snapshot = base
-        sources = jvm.sequence(plan.children())[1:]
-        self.reads_itself = any(base_in(jvm, source, self.uri, roots) is not None for source in sources)
+        self.reads_itself = base_among(description.other_sources, self.uri, roots) is not None
         self.record = Record.of_session(self.options, session)
-        evolved = self._found.evolved()
-        data_schema = None if evolved is None else schema.of_data(evolved.data())
+        # Whether the statement may add columns to the table.
+        self.evolves = description.evolved is not None
+        data_schema = None if description.evolved is None else schema.of_data(description.evolved)
         begun = SparkStatement.begin(self.snapshot, self.record.app_transaction, data_schema)
         # Set if the application of the statement has recorded it before, so that there is nothing to do.
         self.applied = begun if isinstance(begun, AlreadyApplied) else None
         if not isinstance(begun, AlreadyApplied):
             self.statement, self.write = begun
-
-    @property
-    def evolves(self) -> bool:
-        """Whether the statement may add columns to the table."""
-        return self._found.evolved() is not None
 
     def stored(self, condition: Any | None) -> Any:
         """Returns the parts of a condition by which files can be left out, as a sequence of Spark."""
@@ -67,21 +60,10 @@ class Target:
     def scan(self, plan: SparkPlan) -> Iterator[Any]:
         """Yields the `StatementScan` of planned files, which can be read inside of the `with`."""
         with kept(StatementPlanner(self.snapshot, plan)) as key:
-            relation = statement_relation(
-                self._jvm, self._session, self.snapshot, key, self._name, self._scala_options
-            )
-            names = self._tracking_columns()
-            yield self._jvm.new("StatementScan", self._session, relation, self._found, names)
+            described = statement_relation(self._session, self.snapshot, key, self._name)
+            yield self._jvm.new("StatementScan", self._session, described, self._found)
 
     @property
     def tracking(self) -> int:
         """The number of columns of row tracking in files: row id and row commit version, or none."""
         return len(self.snapshot.row_tracking_columns or ())
-
-    def _tracking_columns(self) -> Any:
-        """Returns the names that row id and row commit version have in files, as an array of Java."""
-        names = self.snapshot.row_tracking_columns or ()
-        array = self._jvm.gateway.new_array(self._jvm.java("java.lang.String"), len(names))
-        for index, name in enumerate(names):
-            array[index] = name
-        return array

@@ -30,7 +30,7 @@ def delete(spark: SparkSession, target: DataFrame | Target, condition: Condition
     """Deletes rows of the table that `target` reads."""
     if isinstance(target, Target):
         return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
-    return _executed(spark, "DELETE", _plans(spark).delete(target._jdf, _column(condition)))
+    return _executed(spark, _plans(spark).delete(target._jdf, _column(condition)))
 
 
 def update(
@@ -41,7 +41,7 @@ def update(
         return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
     plans = _plans(spark)
     assignments = _assignments(spark, plans, values)
-    return _executed(spark, "UPDATE", plans.update(target._jdf, assignments, _column(condition)))
+    return _executed(spark, plans.update(target._jdf, assignments, _column(condition)))
 
 
 class DeltaMergeBuilder:
@@ -135,7 +135,7 @@ class DeltaMergeBuilder:
         clauses = [_actions(self._spark, plans, kind) for kind in kinds]
         condition = _column(self._condition)
         plan = plans.merge(self._target._jdf, self._source._jdf, condition, *clauses, self._evolves)
-        return _executed(self._spark, "MERGE", plan)
+        return _executed(self._spark, plan)
 
 
 def _given(values: Values | None) -> Values:
@@ -178,8 +178,8 @@ def _assignments(spark: SparkSession, plans: Any, values: Values) -> Any:
     return _jvm(spark).seq(plans.assignment(name, _column(value)) for name, value in values.items())
 
 
-def _executed(spark: SparkSession, name: str, plan: Any) -> DataFrame:
-    return _answer(spark, name, execute(_jvm(spark), spark._jsparkSession, plan))
+def _executed(spark: SparkSession, plan: Any) -> DataFrame:
+    return _answer(spark, *execute(_jvm(spark), spark._jsparkSession, plan))
 
 
 def _answer(spark: SparkSession, name: str, metrics: Metrics) -> DataFrame:

@@ -34,8 +34,7 @@ class Jvm:
         # What reflection found: each step of it is a round trip to the JVM.
         self._types: dict[str, _Type] = {}
         self._classes: dict[str, Any] = {}
-        self._constructors: dict[str, Any] = {}
-        self._methods: dict[tuple[str, str, int], Any] = {}
+        self._members: dict[tuple[object, ...], Any] = {}
 
     @functools.cached_property
     def _loader(self) -> Any:
@@ -67,31 +66,22 @@ class Jvm:
 
     def new(self, name: str, *arguments: Any) -> Any:
         """Creates an object of a class of this package."""
-        if name not in self._constructors:
-            self._constructors[name] = self.class_of(name).getConstructors()[0]
-        return self._constructors[name].newInstance(self._array(arguments))
+        if (name,) not in self._members:
+            self._members[name,] = self._reflection.constructor(self.class_of(name))
+        return self._reflection.call(self._members[name,], *arguments)
 
     def static(self, name: str, method: str, *arguments: Any) -> Any:
-        """Calls a static method of a class of this package.
-
-        py4j does not find these classes by name, because they were loaded later than py4j.
-        """
+        """Calls a static method of a class of this package."""
         key = (name, method, len(arguments))
-        if key not in self._methods:
-            self._methods[key] = self._find_method(*key)
-        return self._methods[key].invoke(None, self._array(arguments))
+        if key not in self._members:
+            self._members[key] = self._reflection.method(self.class_of(name), method, len(arguments))
+        return self._reflection.call(self._members[key], *arguments)
 
-    def _find_method(self, name: str, method: str, parameters: int) -> Any:
-        for candidate in self.class_of(name).getMethods():
-            if candidate.getName() == method and candidate.getParameterCount() == parameters:
-                return candidate
-        raise AttributeError(f"{name} has no static method {method} with {parameters} parameters")
-
-    def _array(self, values: Iterable[Any]) -> Any:
-        array = self.java("java.util.ArrayList")()
-        for value in values:
-            array.add(value)
-        return array.toArray()
+    @functools.cached_property
+    def _reflection(self) -> Any:
+        """The object that reaches the classes of this package, which py4j does not find by name."""
+        nothing = self.java("java.util.ArrayList")().toArray()
+        return self.class_of("Reflection").getConstructors()[0].newInstance(nothing)
 
     def seq(self, items: Iterable[Any]) -> Any:
         return self.java(_PYTHON_UTILS).toSeq(list(items))
@@ -102,11 +92,6 @@ class Jvm:
 
     def scala_map(self, items: Mapping[str, Any]) -> Any:
         return self.java(_PYTHON_UTILS).toScalaMap(dict(items))
-
-    def dictionary(self, scala_map: Any) -> dict[str, str]:
-        """Converts a Scala map of strings."""
-        entries = self.java(_CONVERTERS).asJava(scala_map).entrySet().toArray()
-        return {str(entry.getKey()): str(entry.getValue()) for entry in entries}
 
     def sequence(self, scala_seq: Any) -> list[Any]:
         """Converts a Scala sequence."""

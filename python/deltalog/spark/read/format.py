@@ -1,11 +1,13 @@
-"""The file format of a snapshot: Spark's own Parquet reader, extended by what the table's features require."""
+"""The file format of a snapshot: Spark's own Parquet reader, extended by what the table's features require.
+
+It is described here, and made by `RelationDescription.java`.
+"""
 
 import json
 from typing import Any
 
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import UnsupportedFeatureError
-from deltalog.spark.jvm import Jvm
 
 _CHANGES = "delta.typeChanges"
 # Shorter integers are stored with 32 bits. Spark's vectorized reader converts those to decimals with at least
@@ -15,14 +17,9 @@ _MOST_DIGITS = 38
 
 
 def file_format(
-    jvm: Jvm,
-    session: Any,
-    snapshot: Snapshot,
-    schema: Any,
-    is_change_feed: bool = False,
-    is_for_statement: bool = False,
-) -> Any:
-    """Returns the format that reads the files; it is Spark's own class if the table requires nothing else.
+    session: Any, snapshot: Snapshot, is_change_feed: bool = False, is_for_statement: bool = False
+) -> dict[str, Any] | None:
+    """Describes the format that reads the files; None stands for Spark's own class, if the table requires nothing else.
 
     For a statement that changes rows, `_metadata` has the number of each file, and any file may have deleted rows.
     """
@@ -33,23 +30,21 @@ def file_format(
     read_as = _read_as(snapshot)
     row_tracking = None if is_change_feed else snapshot.row_tracking_columns
     if mapping == "none" and not has_vectors and not read_as and row_tracking is None:
-        return jvm.java("org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat")()
-    names = (
-        None
-        if mapping == "none"
-        else jvm.new("PhysicalNames", schema, jvm.struct(snapshot.physical_schema_json))
-    )
-    other_types = jvm.struct(json.dumps({"type": "struct", "fields": read_as}))
-    return jvm.new(
-        "SnapshotFormat",
-        names,
-        mapping == "id",
-        has_vectors,
-        other_types,
-        is_change_feed,
-        *(row_tracking or (None, None)),
-        is_for_statement,
-    )
+        return None
+    row_ids, row_commit_versions = row_tracking or (None, None)
+    is_mapped = mapping != "none"
+    return {
+        "names": {"logical": snapshot.schema_json, "physical": snapshot.physical_schema_json}
+        if is_mapped
+        else None,
+        "byId": mapping == "id",
+        "omitsRows": has_vectors,
+        "readAs": json.dumps({"type": "struct", "fields": read_as}),
+        "isChangeFeed": is_change_feed,
+        "rowIds": row_ids,
+        "rowCommitVersions": row_commit_versions,
+        "numbersFiles": is_for_statement,
+    }
 
 
 def _check_variants(session: Any, snapshot: Snapshot) -> None:

@@ -1,4 +1,7 @@
-"""Snapshots as relations of Spark: its own Parquet scan over files that Rust selects."""
+"""Snapshots as relations of Spark: its own Parquet scan over files that Rust selects.
+
+The relations are described here, each by one JSON text, of which `RelationDescription.java` makes them.
+"""
 
 import json
 from typing import Any
@@ -7,7 +10,7 @@ from deltalog._internal import Snapshot, SparkChanges
 from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import path_of, uri_of
+from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
@@ -40,60 +43,44 @@ def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
     return [uri_of(jvm, session, root) for root in options.allowed_roots]
 
 
-def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_options: Any) -> Any:
-    """Returns a relation of the changed rows, in the schema of the last version."""
+def changes_relation(session: Any, changes: SparkChanges) -> str:
+    """Describes a relation of the changed rows, in the schema of the last version."""
     snapshot = changes.snapshot
     label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
-    identity = f"{snapshot.uri} {label}#{snapshot.table_id}"
-    schema = jvm.struct(feed_schema(snapshot))
-    partition_schema = jvm.struct(with_fields(_partition_schema(snapshot), CHANGE_FIELDS[1:]))
-    index = jvm.new(
-        "DeltalogFileIndex",
-        path_of(jvm, snapshot.uri),
-        label,
-        identity,
-        partition_schema,
-        register(ChangesPlanner(changes)),
-    )
-    reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
-    return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, scala_options, session)
-
-
-def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
-    """Returns a `HadoopFsRelation` of `snapshot`."""
-    schema = jvm.struct(snapshot.schema_json)
-    partition_schema = jvm.struct(_partition_schema(snapshot))
-    path = path_of(jvm, snapshot.uri)
-    label = f"v{snapshot.version}"
-    identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
-    key = register(Planner(snapshot))
-    index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, key)
-    return jvm.new(
-        "DeltalogRelation",
-        index,
-        partition_schema,
-        schema,
-        file_format(jvm, session, snapshot, schema),
-        scala_options,
-        session,
+    return json.dumps(
+        {
+            "uri": snapshot.uri,
+            "label": label,
+            "identity": f"{snapshot.uri} {label}#{snapshot.table_id}",
+            "planner": register(ChangesPlanner(changes)),
+            "schema": feed_schema(snapshot),
+            "partitionSchema": with_fields(_partition_schema(snapshot), CHANGE_FIELDS[1:]),
+            "format": file_format(session, snapshot, is_change_feed=True),
+        }
     )
 
 
-def table_state(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
-    """Returns what our catalog shows of a version of a table."""
-    properties = {**snapshot.configuration, "location": path_of(jvm, snapshot.uri)}
+def snapshot_relation(session: Any, snapshot: Snapshot) -> str:
+    """Describes a relation of the rows of `snapshot`."""
+    return json.dumps(_rows(session, snapshot))
+
+
+def table_state(session: Any, snapshot: Snapshot) -> str:
+    """Describes what our catalog shows of a version of a table (`TableState.java`)."""
+    properties = dict(snapshot.configuration)
     if snapshot.description is not None:
         properties["comment"] = snapshot.description
-    return jvm.new(
-        "TableState",
-        snapshot_relation(jvm, session, snapshot, scala_options),
-        jvm.scala_map(properties),
-        jvm.seq(jvm.seq(path) for path in snapshot.clustering_columns()),
+    return json.dumps(
+        {
+            "relation": _rows(session, snapshot),
+            "properties": properties,
+            "clustering": snapshot.clustering_columns(),
+        }
     )
 
 
-def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options, scala_options: Any) -> Any:
-    """Returns a relation of the version that the planner with this key reads, opened with the options of a query."""
+def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options) -> str:
+    """Describes a relation of the version that the planner with this key reads, opened with the options of a query."""
     options.check_read()
     if options.wants_changes:
         raise InvalidArgumentError(
@@ -102,19 +89,34 @@ def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options, scala_
         )
     table, _ = parts_of(key)
     roots = _roots(jvm, session, options) or table.allowed_roots
-    return snapshot_relation(jvm, session, table._replace(allowed_roots=tuple(roots)).open(), scala_options)
+    return snapshot_relation(session, table._replace(allowed_roots=tuple(roots)).open())
 
 
-def statement_relation(
-    jvm: Jvm, session: Any, snapshot: Snapshot, key: str, statement: str, scala_options: Any
-) -> Any:
-    """Returns a relation of the files that a statement reads to change rows; `key` is that of their planner."""
-    schema = jvm.struct(snapshot.schema_json)
-    partition_schema = jvm.struct(_partition_schema(snapshot))
-    path, label = path_of(jvm, snapshot.uri), f"v{snapshot.version} for {statement}"
-    index = jvm.new("DeltalogFileIndex", path, label, key, partition_schema, key)
-    reader = file_format(jvm, session, snapshot, schema, is_for_statement=True)
-    return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, scala_options, session)
+def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: str) -> str:
+    """Describes a relation of the files that a statement reads to change rows; `key` is that of their planner."""
+    return json.dumps(
+        {
+            "uri": snapshot.uri,
+            "label": f"v{snapshot.version} for {statement}",
+            "identity": key,
+            "planner": key,
+            "schema": snapshot.schema_json,
+            "partitionSchema": _partition_schema(snapshot),
+            "format": file_format(session, snapshot, is_for_statement=True),
+        }
+    )
+
+
+def _rows(session: Any, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "uri": snapshot.uri,
+        "label": f"v{snapshot.version}",
+        "identity": f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}",
+        "planner": register(Planner(snapshot)),
+        "schema": snapshot.schema_json,
+        "partitionSchema": _partition_schema(snapshot),
+        "format": file_format(session, snapshot),
+    }
 
 
 def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:

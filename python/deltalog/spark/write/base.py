@@ -13,6 +13,7 @@ commits between the two would be lost.
 - A Python data source does not see the plan, so there an overwrite of an existing table requires the option.
 """
 
+import json
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -50,12 +51,8 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
 
 def base_of(jvm: Jvm, data: Any, uri: str, allowed_roots: list[str]) -> Snapshot | None:
     """Returns the oldest version of the table `uri` in the plan of `data`; None if the plan has none."""
-    return base_in(jvm, data.queryExecution().analyzed(), uri, allowed_roots)
-
-
-def base_in(jvm: Jvm, plan: Any, uri: str, allowed_roots: list[str]) -> Snapshot | None:
-    """Returns the oldest version of the table `uri` in a plan; None if it has none."""
-    return base_among(jvm.static("SourceVersions", "of", plan), uri, allowed_roots)
+    keys = json.loads(jvm.static("SourceVersions", "json", data.queryExecution().analyzed()))
+    return base_among(keys, uri, allowed_roots)
 
 
 def base_among(keys: Iterable[str], uri: str, allowed_roots: list[str]) -> Snapshot | None:

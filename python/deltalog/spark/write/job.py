@@ -17,7 +17,7 @@ from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import path_of, uri_of
+from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.sql.definition import defaults_of, with_defaults
 from deltalog.spark.write import fit, rules
@@ -199,12 +199,10 @@ def run_job(
 
     The rows of a statement are marked (`MarkedRows.java`).
     """
-    root = path_of(jvm, pending.location)
-    writer_options = jvm.scala_map(options.for_parquet_writer())
+    columns, writer_options = json.dumps(partition_columns), json.dumps(options.for_parquet_writer())
     running.check()
-    job = jvm.new("FileJob", data, root, jvm.seq(partition_columns), writer_options, marked)
+    job = jvm.new("FileJob", data, pending.location, columns, writer_options, marked)
     try:
-        # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
         job.run()
     finally:
         pending.add_reports(_received(job.reports()))

@@ -66,8 +66,9 @@ class Record(NamedTuple):
 
     def finish(self, session: Any) -> None:
         """Forgets the version that the session had for one write, if the session asks for that."""
-        resets = (_setting(session, _AUTO_RESET) or "false").strip().lower() == "true"
-        if self.is_version_of_session and resets:
+        if not self.is_version_of_session:
+            return
+        if (_setting(session, _AUTO_RESET) or "false").strip().lower() == "true":
             session.conf().unset(_VERSION)
 
 
@@ -91,8 +92,8 @@ def log_applied(applied: AlreadyApplied, uri: str) -> None:
 
 
 def _setting(session: Any, name: str) -> str | None:
-    value = session.conf().getOption(name)
-    return str(value.get()) if value.isDefined() else None
+    value = session.conf().get(name, None)
+    return None if value is None else str(value)
 
 
 def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tuple[str, int] | None:

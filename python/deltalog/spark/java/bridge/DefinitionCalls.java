@@ -3,7 +3,6 @@ package io.deltalog.spark;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import scala.collection.immutable.Map;
 
 /** Definitions of tables: CREATE, REPLACE and ALTER TABLE. */
 public interface DefinitionCalls {
@@ -14,10 +13,14 @@ public interface DefinitionCalls {
    * Creates, replaces or overwrites a table with rows.
    *
    * @param definition the JSON of TableDefinition
-   * @param options the options of the write
+   * @param options the JSON of the options of the write
    */
-  void createAsSelect(SparkSession session, String definition, Dataset rows, Map options);
+  void createAsSelect(SparkSession session, String definition, Dataset rows, String options);
 
-  /** Changes the table with the path among the options, in one commit. */
-  void alter(SparkSession session, Map options, TableChange[] changes);
+  /**
+   * Changes a table in one commit.
+   *
+   * @param options the JSON of the options with which it is opened; the path is one of them
+   */
+  void alter(SparkSession session, String options, TableChange[] changes);
 }

@@ -1,7 +1,6 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.SparkSession;
-import scala.collection.immutable.Map;
 
 /** The procedures, which Python describes and carries out. */
 public interface ProcedureCalls {
@@ -15,8 +14,8 @@ public interface ProcedureCalls {
    * Calls a procedure and returns its rows as JSON, for ProcedureResult.
    *
    * @param table the table as the user names it, for messages
-   * @param options the options with which it is opened, among them the path
+   * @param options the JSON of the options with which it is opened; the path is one of them
    * @param arguments a JSON array of texts, numbers, booleans or nulls, in the order of the parameters after the table
    */
-  String call(SparkSession session, String name, String table, Map options, String arguments);
+  String call(SparkSession session, String name, String table, String options, String arguments);
 }

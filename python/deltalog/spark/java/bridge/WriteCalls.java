@@ -3,28 +3,28 @@ package io.deltalog.spark;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.immutable.Map;
 
-/** Writes of rows to tables that exist, or that save(path) creates. */
+/**
+ * Writes of rows to tables that exist, or that save(path) creates. The options of the table and of the write are the
+ * JSON of TableOptions; the path is one of them.
+ */
 public interface WriteCalls {
   /**
-   * Executes save(path) and returns a relation of the table as it is then.
+   * Executes save(path), and returns the table as it is then, as the JSON of RelationDescription.
    *
-   * @param options the options of the write, among them the path
    * @param mode the name of a SaveMode
    */
-  DeltalogRelation save(SparkSession session, Map options, Dataset rows, String mode);
+  String save(SparkSession session, String options, Dataset rows, String mode);
 
   /**
    * Appends rows, or overwrites others with them.
    *
-   * @param options the options of the table and of the write, among them the path
    * @param rows the rows, with the columns in the table's order
    */
-  void insert(SparkSession session, Map options, Dataset rows, boolean isOverwrite);
+  void insert(SparkSession session, String options, Dataset rows, boolean isOverwrite);
 
-  /** Removes all rows of the table with the path among the options. */
-  void truncate(SparkSession session, Map options);
+  /** Removes all rows. */
+  void truncate(SparkSession session, String options);
 
   /**
    * Returns the rows with the columns of a schema, matched by position.

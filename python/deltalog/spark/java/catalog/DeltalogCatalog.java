@@ -45,7 +45,9 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     if (option != null) {
       options.put(option, value);
     }
-    TableState state = Bridge.tables().state(session(), TableOptions.scala(options));
+    SparkSession session = session();
+    String described = Bridge.tables().state(session, TableOptions.json(options));
+    TableState state = TableState.of(session, described, TableOptions.scala(options));
     return new DeltalogTable(label(name), state, provider, options, false);
   }
 
@@ -174,7 +176,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return super.alterTable(name, changes);
     }
-    Bridge.definitions().alter(session(), TableOptions.scala(found.options()), changes);
+    Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
     return find(name, null, null);
   }
 

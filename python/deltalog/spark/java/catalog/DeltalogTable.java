@@ -154,12 +154,10 @@ public class DeltalogTable
       return this;
     }
     all.put("path", options.get("path"));
-    DeltalogRelation read = Bridge.tables().reopened(
-        org.apache.spark.sql.SparkSession.active(), relation().planner(), TableOptions.scala(all));
-    TableState same = new TableState(
-        read, TableOptions.scala(state.properties()),
-        scala.jdk.javaapi.CollectionConverters.asScala(state.clustering()).toSeq());
-    return new DeltalogTable(name, same, provider, options, acceptsAnySchema);
+    org.apache.spark.sql.SparkSession session = org.apache.spark.sql.SparkSession.active();
+    String described = Bridge.tables().reopened(session, relation().planner(), TableOptions.json(all));
+    DeltalogRelation read = RelationDescription.relation(session, described, TableOptions.scala(all));
+    return new DeltalogTable(name, state.with(read), provider, options, acceptsAnySchema);
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -175,7 +173,7 @@ public class DeltalogTable
     if (isOverwrite) {
       all.putIfAbsent("partitionOverwriteMode", "static");
     }
-    Bridge.writes().insert(session, TableOptions.scala(all), rows, isOverwrite);
+    Bridge.writes().insert(session, TableOptions.json(all), rows, isOverwrite);
   }
 
   public boolean canDeleteWhere(Predicate[] predicates) {
@@ -187,7 +185,7 @@ public class DeltalogTable
   }
 
   public boolean truncateTable() {
-    Bridge.writes().truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.scala(options));
+    Bridge.writes().truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.json(options));
     return true;
   }
 

@@ -66,7 +66,7 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   }
 
   public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options) {
-    Bridge.definitions().createAsSelect(session, definition, rows, TableOptions.scala(options));
+    Bridge.definitions().createAsSelect(session, definition, rows, TableOptions.json(options));
     isWritten = true;
   }
 

@@ -2,8 +2,18 @@ package io.deltalog.spark;
 
 import java.util.Map;
 
-/** Options and properties as Scala's maps, in which Python receives them. */
+/** Options of tables and properties: as JSON for Python, and as Scala's maps for Spark. */
 public class TableOptions {
+  private TableOptions() {}
+
+  public static String json(Map options) {
+    return Json.text(options);
+  }
+
+  public static String json(scala.collection.immutable.Map options) {
+    return Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options));
+  }
+
   public static scala.collection.immutable.Map scala(Map options) {
     return scala.collection.immutable.Map$.MODULE$.from(scala.jdk.javaapi.CollectionConverters.asScala(options));
   }

@@ -4,23 +4,38 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import scala.collection.Iterator;
-import scala.collection.immutable.Seq;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 
 /** What the log says about one version of a table: its files as a relation, its properties, and its clustering. */
 public class TableState {
   private final DeltalogRelation relation;
   private final Map properties;
-  private final List clustering = new ArrayList();
+  private final List clustering;
 
-  /** Creates the state; clustering has the path of each clustering column. */
-  public TableState(DeltalogRelation relation, scala.collection.immutable.Map properties, Seq clustering) {
+  private TableState(DeltalogRelation relation, Map properties, List clustering) {
     this.relation = relation;
-    this.properties = new HashMap(scala.jdk.javaapi.CollectionConverters.asJava(properties));
-    Iterator columns = clustering.iterator();
-    while (columns.hasNext()) {
-      this.clustering.add(columns.next());
+    this.properties = properties;
+    this.clustering = clustering;
+  }
+
+  /** Returns the state that Python describes in JSON (`read/relation.py`), opened with these options. */
+  public static TableState of(SparkSession session, String json, scala.collection.immutable.Map options) {
+    Map parts = Json.object(json);
+    RelationDescription described = new RelationDescription((Map) parts.get("relation"));
+    Map properties = new HashMap((Map) parts.get("properties"));
+    properties.put(TableCatalog.PROP_LOCATION, described.path());
+    List clustering = new ArrayList();
+    List paths = (List) parts.get("clustering");
+    for (int i = 0; i < paths.size(); i++) {
+      clustering.add(Plans.seq((List) paths.get(i)));
     }
+    return new TableState(described.relation(session, options), properties, clustering);
+  }
+
+  /** Returns the same version, whose files another relation reads. */
+  public TableState with(DeltalogRelation other) {
+    return new TableState(other, properties, clustering);
   }
 
   public DeltalogRelation relation() {

@@ -29,9 +29,11 @@ public class StatementScan {
   private final Attribute row;
   private final Attribute[] tracking;
 
-  /** Creates the scan; rowTracking are the names that its columns have in files, or empty. */
-  public StatementScan(
-      SparkSession session, DeltalogRelation relation, StatementTarget target, String[] rowTracking) {
+  /** Creates the scan; described is the JSON of RelationDescription. */
+  public StatementScan(SparkSession session, String described, StatementTarget target) {
+    DeltalogRelation relation =
+        RelationDescription.relation(session, described, target.relation().options());
+    String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
     // A column of the table may have the name.
     Column metadata = rows.metadataColumn("_metadata");

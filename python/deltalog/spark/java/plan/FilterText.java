@@ -25,6 +25,10 @@ import scala.collection.immutable.Seq;
  */
 public class FilterText extends scala.runtime.AbstractPartialFunction {
 
+  public static String of(Seq filters) {
+    return of(filters, (Seq) scala.collection.immutable.Nil$.MODULE$);
+  }
+
   public static String of(Seq partitionFilters, Seq dataFilters) {
     StringBuilder text = new StringBuilder();
     append(text, partitionFilters);

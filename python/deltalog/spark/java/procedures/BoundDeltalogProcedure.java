@@ -53,7 +53,7 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     if (table.trim().isEmpty()) {
       throw Bridge.refusals().noTable(name());
     }
-    scala.collection.immutable.Map options = TableNames.options(session, table);
+    String options = TableOptions.json(TableNames.options(session, table));
     String rows = Bridge.procedures().call(session, name(), table, options, Json.text(arguments));
     if (!hasResult) {
       return Collections.emptyIterator();

@@ -24,7 +24,7 @@ public class TableNames {
    * Returns the options with which a table is opened: a path, which may be relative, deltalog.`/path`, or a name in the
    * session catalog. What is not a Delta table is an error.
    */
-  public static scala.collection.immutable.Map options(SparkSession session, String table) {
+  public static Map options(SparkSession session, String table) {
     if (PATH.matcher(table).lookingAt()) {
       return path(table);
     }
@@ -54,7 +54,7 @@ public class TableNames {
     return new TableIdentifier((String) parts.get(size - 1), Option.apply(database));
   }
 
-  private static scala.collection.immutable.Map named(SparkSession session, String table) throws Exception {
+  private static Map named(SparkSession session, String table) throws Exception {
     List parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(table));
     int size = parts.size();
     String name = (String) parts.get(size - 1);
@@ -76,12 +76,12 @@ public class TableNames {
       String reason = provider.isDefined() ? "its provider is " + provider.get() : "it is a view";
       throw Bridge.refusals().table(table, reason);
     }
-    return TableOptions.scala(CatalogEntries.options(entry));
+    return CatalogEntries.options(entry);
   }
 
-  private static scala.collection.immutable.Map path(String path) {
+  private static Map path(String path) {
     Map options = new HashMap();
     options.put("path", path);
-    return TableOptions.scala(options);
+    return options;
   }
 }

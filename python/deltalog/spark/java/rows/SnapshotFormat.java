@@ -59,6 +59,11 @@ public class SnapshotFormat extends ParquetFileFormat {
     this.numbersFiles = numbersFiles;
   }
 
+  /** Returns the names that row id and row commit version have in files; none if the table does not track rows. */
+  public String[] rowTracking() {
+    return rowIds == null ? new String[0] : new String[] {rowIds, rowCommitVersions};
+  }
+
   /** Returns whether rows are omitted but no columns are added, as for a change data feed. */
   public boolean onlyOmitsRows() {
     return omitsRows && !isChangeFeed;

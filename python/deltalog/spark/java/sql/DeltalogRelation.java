@@ -90,7 +90,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   }
 
   public void insert(Dataset data, boolean overwrite) {
-    Bridge.writes().insert(sparkSession(), options(), data, overwrite);
+    Bridge.writes().insert(sparkSession(), TableOptions.json(options()), data, overwrite);
   }
 
   /** Returns a copy of the same class, so that it remains insertable and strict. */

@@ -27,11 +27,13 @@ public class DeltalogSource
   }
 
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
-    return Bridge.tables().read(context.sparkSession(), options, schema);
+    String described = Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
+    return RelationDescription.relation(context.sparkSession(), described, options);
   }
 
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
-    return Bridge.writes().save(context.sparkSession(), options, data, mode.name());
+    String described = Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
+    return RelationDescription.relation(context.sparkSession(), described, options);
   }
 
   /** Returns true: the core refuses the types that no table can hold, and Spark would refuse variants as well. */

@@ -70,7 +70,8 @@ public class NamedChangeFeeds extends Rule {
     Object path = options.get("path");
     options.putAll(relation.options().asCaseSensitiveMap());
     options.put("path", path);
-    BaseRelation feed = Bridge.tables().read(session, TableOptions.scala(options), null);
+    String described = Bridge.tables().read(session, TableOptions.json(options), null);
+    BaseRelation feed = RelationDescription.relation(session, described, TableOptions.scala(options));
     LogicalPlan plan = session.baseRelationToDataFrame(feed).queryExecution().analyzed();
     Object[] qualified = {TableNames.SESSION_CATALOG, database, found.table()};
     return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);

@@ -30,7 +30,7 @@ public class DynamicOverwrites extends Rule {
       return plan;
     }
     try {
-      String sources = Json.text(SourceVersions.of((TreeNode) overwrite.query()));
+      String sources = SourceVersions.json((TreeNode) overwrite.query());
       Object noted = options.updated(SOURCES, sources);
       return (TreeNode) CaseClass.with((scala.Product) plan, Collections.singletonMap("writeOptions", noted));
     } catch (Exception e) {

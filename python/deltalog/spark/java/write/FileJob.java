@@ -37,20 +37,23 @@ public class FileJob extends AbstractFunction0 {
 
   private final QueryExecution query;
   private final String root;
-  private final Seq partitionColumns;
+  private final String[] partitionColumns;
   private final Map options;
   private final MarkedRows marked;
   private final TableCommitProtocol protocol;
 
   /**
-   * Creates a job that writes the rows to a table's root, a Hadoop path; the partition columns are text. The rows of a
-   * statement are marked; null stands for those of a write.
+   * Creates a job that writes the rows to the table at a URL. The values of the partition columns are text. The rows of
+   * a statement are marked; null stands for those of a write.
+   *
+   * @param partitionColumns the names, as a JSON array
+   * @param options the options of Spark's Parquet writer, as JSON
    */
-  public FileJob(Dataset data, String root, Seq partitionColumns, Map options, MarkedRows marked) {
+  public FileJob(Dataset data, String url, String partitionColumns, String options, MarkedRows marked) {
     this.query = data.queryExecution();
-    this.root = root;
-    this.partitionColumns = partitionColumns;
-    this.options = options;
+    this.root = Locations.path(url);
+    this.partitionColumns = (String[]) Json.value(partitionColumns, String[].class);
+    this.options = TableOptions.scala(Json.object(options));
     this.marked = marked == null ? MarkedRows.NONE : marked;
     int open = query.sparkSession().sessionState().conf().maxConcurrentOutputFileWriters();
     this.protocol = new TableCommitProtocol(root, open > 0, this.marked.removesOnce());
@@ -102,13 +105,11 @@ public class FileJob extends AbstractFunction0 {
 
   private Seq partitions(Seq columns) {
     List found = new ArrayList();
-    Iterator names = partitionColumns.iterator();
-    while (names.hasNext()) {
-      Object name = names.next();
+    for (int i = 0; i < partitionColumns.length; i++) {
       Iterator each = columns.iterator();
       while (each.hasNext()) {
         Attribute column = (Attribute) each.next();
-        if (column.name().equals(name)) {
+        if (column.name().equals(partitionColumns[i])) {
           found.add(column);
         }
       }

@@ -31,6 +31,11 @@ public class SourceVersions {
     return (String[]) found.toArray(new String[0]);
   }
 
+  /** Returns the same as JSON. */
+  public static String json(TreeNode plan) {
+    return Json.text(of(plan));
+  }
+
   private static void collect(TreeNode node, Set found) {
     if (node instanceof LogicalRelation && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
       collectRelation((HadoopFsRelation) ((LogicalRelation) node).relation(), found);

@@ -1,0 +1,46 @@
+"""What a statement is, as `StatementDescription.java` describes it."""
+
+import json
+from typing import Any, NamedTuple
+
+from deltalog.spark.dml.text import Clause, StatementText
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.options import Options
+
+
+class Description(NamedTuple):
+    """A DELETE, UPDATE or MERGE before it runs."""
+
+    text: StatementText
+    is_table: bool
+    """Whether the target is a table and not a view."""
+    options: Options
+    """The options with which the table was opened."""
+    evolved: str | None
+    """The schema of the columns that a MERGE assigns, if it may add columns."""
+    sources: list[str]
+    """The planners of all tables that the statement reads."""
+    other_sources: list[str]
+    """The planners of the tables that it reads beside its target."""
+    has_subquery: bool
+    time_zone: str
+
+    @classmethod
+    def of(cls, jvm: Jvm, session: Any, statement: Any) -> "Description":
+        """Describes a resolved statement of Spark, in which the current time has a value."""
+        parts = json.loads(jvm.static("StatementDescription", "json", session, statement))
+        clauses = [_clauses(parts, name) for name in ("matched", "notMatched", "notMatchedBySource")]
+        return cls(
+            StatementText(parts["name"], parts["predicate"], *clauses),
+            parts["isTable"],
+            Options(parts.get("options", {})),
+            parts.get("evolved"),
+            parts["sources"],
+            parts["otherSources"],
+            parts["hasSubquery"],
+            parts["timeZone"],
+        )
+
+
+def _clauses(parts: dict[str, Any], name: str) -> list[Clause]:
+    return [(condition, action) for condition, action in parts.get(name, [])]

@@ -1,0 +1,96 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** What Python must know of a resolved DELETE, UPDATE or MERGE before it runs (`dml/description.py`). */
+public class StatementDescription {
+  private StatementDescription() {}
+
+  /** Returns the description as JSON, of a statement in which the current time has a value. */
+  public static String json(SparkSession session, LogicalPlan statement) {
+    Map parts = new HashMap();
+    parts.put("timeZone", session.sessionState().conf().sessionLocalTimeZone());
+    parts.put("hasSubquery", Boolean.valueOf(StatementTarget.hasSubquery(statement)));
+    addText(parts, statement);
+    addTarget(parts, statement);
+    addSources(parts, statement);
+    return Json.text(parts);
+  }
+
+  /** Returns the condition of a DELETE or UPDATE; null if it concerns all rows. */
+  public static Expression condition(LogicalPlan statement) {
+    Expression condition;
+    if (statement instanceof UpdateTable) {
+      condition = given(((UpdateTable) statement).condition());
+    } else {
+      condition = ((DeleteFromTable) statement).condition();
+    }
+    return condition == null || FilterText.readable(condition).equals("true") ? null : condition;
+  }
+
+  private static Expression given(Option condition) {
+    return condition.isDefined() ? (Expression) condition.get() : null;
+  }
+
+  private static String readable(Expression condition) {
+    return condition == null ? null : FilterText.readable(condition);
+  }
+
+  /** Adds the statement's name, its condition and its clauses. */
+  private static void addText(Map parts, LogicalPlan statement) {
+    if (!(statement instanceof MergeIntoTable)) {
+      parts.put("name", statement instanceof UpdateTable ? "UPDATE" : "DELETE");
+      parts.put("predicate", readable(condition(statement)));
+      return;
+    }
+    MergeIntoTable merge = (MergeIntoTable) statement;
+    parts.put("name", "MERGE");
+    parts.put("predicate", readable(merge.mergeCondition()));
+    parts.put("matched", clauses(merge.matchedActions()));
+    parts.put("notMatched", clauses(merge.notMatchedActions()));
+    parts.put("notMatchedBySource", clauses(merge.notMatchedBySourceActions()));
+  }
+
+  /** Returns the condition of each clause, and what it does. */
+  private static List clauses(Seq actions) {
+    List all = Plans.list(actions);
+    for (int i = 0; i < all.size(); i++) {
+      MergeAction action = (MergeAction) all.get(i);
+      String done = action instanceof UpdateAction ? "update" : action instanceof DeleteAction ? "delete" : "insert";
+      all.set(i, new String[] {readable(given(action.condition())), done});
+    }
+    return all;
+  }
+
+  private static void addTarget(Map parts, LogicalPlan statement) {
+    StatementTarget target = StatementTarget.of(statement);
+    boolean isTable = target != null && target.isTable();
+    parts.put("isTable", Boolean.valueOf(isTable));
+    if (isTable) {
+      parts.put("options", scala.jdk.javaapi.CollectionConverters.asJava(target.relation().options()));
+      parts.put("evolved", target.evolved() == null ? null : target.evolved().data());
+    }
+  }
+
+  /** Adds the planners of all tables that the statement reads, and of those that it reads beside its target. */
+  private static void addSources(Map parts, LogicalPlan statement) {
+    Set others = new LinkedHashSet();
+    List children = Plans.list(statement.children());
+    for (int i = 1; i < children.size(); i++) {
+      others.addAll(java.util.Arrays.asList(SourceVersions.of((TreeNode) children.get(i))));
+    }
+    parts.put("sources", SourceVersions.of((TreeNode) statement));
+    parts.put("otherSources", new ArrayList(others));
+  }
+}

@@ -1,0 +1,64 @@
+package io.deltalog.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/** A relation as Python describes it (`read/relation.py`), and the objects of Spark that are made of it. */
+public class RelationDescription {
+  private final Map parts;
+
+  /** Takes the fields of the description. */
+  public RelationDescription(Map parts) {
+    this.parts = parts;
+  }
+
+  /** Returns the relation of a description in JSON, with the options of the read. */
+  public static DeltalogRelation relation(SparkSession session, String json, scala.collection.immutable.Map options) {
+    return new RelationDescription(Json.object(json)).relation(session, options);
+  }
+
+  public DeltalogRelation relation(SparkSession session, scala.collection.immutable.Map options) {
+    StructType partitionSchema = schema(parts, "partitionSchema");
+    DeltalogFileIndex index = new DeltalogFileIndex(
+        path(), text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"));
+    return new DeltalogRelation(index, partitionSchema, schema(parts, "schema"), format(), options, session);
+  }
+
+  /** Returns the path of the table. */
+  public String path() {
+    return Locations.path(text(parts, "uri"));
+  }
+
+  private FileFormat format() {
+    Map format = (Map) parts.get("format");
+    if (format == null) {
+      return new ParquetFileFormat();
+    }
+    Map names = (Map) format.get("names");
+    return new SnapshotFormat(
+        names == null ? null : new PhysicalNames(schema(names, "logical"), schema(names, "physical")),
+        is(format, "byId"),
+        is(format, "omitsRows"),
+        schema(format, "readAs"),
+        is(format, "isChangeFeed"),
+        text(format, "rowIds"),
+        text(format, "rowCommitVersions"),
+        is(format, "numbersFiles"));
+  }
+
+  private static StructType schema(Map parts, String name) {
+    return (StructType) DataType.fromJson(text(parts, name));
+  }
+
+  private static String text(Map parts, String name) {
+    return (String) parts.get(name);
+  }
+
+  private static boolean is(Map parts, String name) {
+    return ((Boolean) parts.get(name)).booleanValue();
+  }
+}
