@@ -415,7 +415,7 @@ def test_identity_columns_keep_their_values(spark: SparkSession, path: str, kind
                 f"MERGE INTO {table} t USING {source} s ON t.v = s.v WHEN NOT MATCHED AND s.v = 1 "
                 "THEN INSERT (v) VALUES (1) WHEN NOT MATCHED THEN INSERT (d, v) VALUES (1, 1)"
             ),
-            "only some INSERT clauses",
+            "leave out different identity columns",
         ),
     ):
         with pytest.raises(Exception, match=words):
