@@ -127,6 +127,33 @@ def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kin
     check(spark, path, expected)
 
 
+def test_conditions_may_raise_errors_for_rows_that_have_gone(spark: SparkSession, path: str) -> None:
+    data = spark.range(0, ROWS, numPartitions=1).selectExpr(
+        "id", "IF(id = 7, 'x', CAST(id AS STRING)) AS s", "0 AS v"
+    )
+    data.write.format("deltalog").options(**VECTORS).save(path)
+    table = f"deltalog.`{path}`"
+    spark.sql(f"DELETE FROM {table} WHERE s = 'x'")
+    changed = spark.sql(f"UPDATE {table} SET v = 1 WHERE CAST(s AS INT) IN (8, {ROWS - 1})").collect()
+    assert changed[0][0] == 2
+    found = spark.read.format("deltalog").load(path).where("v = 1").select("id")
+    assert sorted(row.id for row in found.collect()) == [8, ROWS - 1]
+
+
+def test_conditions_may_raise_errors_for_rows_that_a_subquery_excludes(
+    spark: SparkSession, path: str
+) -> None:
+    data = spark.range(0, ROWS, numPartitions=1).selectExpr(
+        "id", "IF(id < 10, 'x', CAST(id AS STRING)) AS s", "0 AS v"
+    )
+    data.write.format("deltalog").options(**VECTORS).save(path)
+    excluded = "id >= (SELECT max(id) FROM range(11))"
+    changed = spark.sql(f"UPDATE deltalog.`{path}` SET v = 1 WHERE {excluded} AND CAST(s AS INT) = 10")
+    assert changed.collect()[0][0] == 1
+    with pytest.raises((Py4JJavaError, PySparkException), match="CAST_INVALID_INPUT"):
+        spark.sql(f"UPDATE deltalog.`{path}` SET v = 1 WHERE CAST(s AS INT) = 10")
+
+
 def test_keys_are_computed_for_rows_that_can_match(spark: SparkSession, path: str) -> None:
     spark.range(0, 100, numPartitions=4).selectExpr("id", "'s' AS s").write.format("deltalog").save(path)
     source = spark.createDataFrame([(0,), (4,), (None,), (5,)], "x long")

@@ -101,7 +101,10 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
     return rows;
   }
 
-  /** Returns the rows that meet the condition, or null if they are everywhere. */
+  /**
+   * Returns the rows that meet the condition, or null if they are everywhere. Null, too, if the condition raises an
+   * error: the row may have been deleted, or another filter may exclude it. If not, the scan raises the error again.
+   */
   private SelectedRows select(Iterator batches) {
     RowNumbers.install(batches, rowIndex);
     BasePredicate predicate = Predicate$.MODULE$.create(condition);
@@ -116,7 +119,13 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
         ColumnVector numbers = batch.column(rowIndex);
         int count = batch.numRows();
         for (int i = 0; i < count; i++) {
-          if (predicate.eval(batch.getRow(i))) {
+          boolean meets;
+          try {
+            meets = predicate.eval(batch.getRow(i));
+          } catch (Exception e) {
+            return null;
+          }
+          if (meets) {
             long row = numbers.getLong(i);
             selected.add(row);
             stretches += row >> STRETCH == last ? 0 : 1;
