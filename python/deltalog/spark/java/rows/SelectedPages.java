@@ -82,7 +82,7 @@ public class SelectedPages implements InvocationHandler {
     return true;
   }
 
-  /** Returns the number of rows that the reader would read. */
+  /** Returns the number of rows in the row groups of the reader, which may pass over pages of them. */
   public long count() {
     long count = 0;
     for (int i = 0; i < blocks.size(); i++) {
