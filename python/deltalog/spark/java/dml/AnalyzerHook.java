@@ -9,7 +9,7 @@ import scala.collection.immutable.Seq;
  * Puts rules of ours into the analyzer of a session that exists already. Spark has a place for them only in the
  * settings with which a session begins.
  *
- * The analyzer reads its lists of rules at each run, from fields that can be set (FinalFields).
+ * The analyzer reads its lists of rules at each run, from fields that can be set (HiddenFields).
  */
 public class AnalyzerHook {
   /** Returns null, or why that is impossible with this release of Spark. Further calls have no effect. */
@@ -40,6 +40,6 @@ public class AnalyzerHook {
       }
     }
     rules.add(rule);
-    FinalFields.set(analyzer, name, Plans.seq(rules));
+    HiddenFields.set(analyzer, name, Plans.seq(rules));
   }
 }

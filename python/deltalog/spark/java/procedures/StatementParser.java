@@ -34,7 +34,7 @@ public class StatementParser implements InvocationHandler {
     Class[] interfaces = {ParserInterface.class};
     try {
       Object front = Proxy.newProxyInstance(loader, interfaces, new StatementParser(current));
-      FinalFields.set(state, "sqlParser", front);
+      HiddenFields.set(state, "sqlParser", front);
       return null;
     } catch (ReflectiveOperationException e) {
       return e.toString();

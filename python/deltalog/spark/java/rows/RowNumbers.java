@@ -14,25 +14,14 @@ import scala.collection.Iterator;
  * of the time of a scan of two columns.
  */
 public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
-  private static final Field READER = field(RecordReaderIterator.class, "rowReader");
-  private static final Field GENERATOR = field(VectorizedParquetRecordReader.class, "rowIndexGenerator");
+  /** Null if this version of Spark has no such field. Then its own generator is used. */
+  private static final Field READER = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
+  private static final Field GENERATOR = HiddenFields.orNull(VectorizedParquetRecordReader.class, "rowIndexGenerator");
   private boolean isContiguous;
   private long next;
 
   public RowNumbers(int column) {
     super(column);
-  }
-
-  private static Field field(Class type, String name) {
-    try {
-      Field field = type.getDeclaredField(name);
-      field.setAccessible(true);
-      return field;
-    } catch (NoSuchFieldException e) {
-      return null; // Spark's own generator is used.
-    } catch (SecurityException e) {
-      return null;
-    }
   }
 
   /**

@@ -19,9 +19,9 @@ import scala.collection.Iterator;
  * such rows are not read, and the other rows of a page are passed over without being decoded.
  */
 public class SelectedPages implements InvocationHandler {
-  private static final Field RECORDS = field(RecordReaderIterator.class, "rowReader");
-  private static final Field ROW_GROUPS = field(SpecificParquetRecordReaderBase.class, "reader");
-  private static final Field TOTAL = field(SpecificParquetRecordReaderBase.class, "totalRowCount");
+  private static final Field RECORDS = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
+  private static final Field ROW_GROUPS = HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "reader");
+  private static final Field TOTAL = HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "totalRowCount");
 
   private final Object records;
   private final Object own;
@@ -37,18 +37,6 @@ public class SelectedPages implements InvocationHandler {
     this.blocks = file.getRowGroups();
   }
 
-  private static Field field(Class type, String name) {
-    try {
-      Field field = type.getDeclaredField(name);
-      field.setAccessible(true);
-      return field;
-    } catch (NoSuchFieldException e) {
-      return null; // All rows are read.
-    } catch (SecurityException e) {
-      return null;
-    }
-  }
-
   /** Returns the row groups of a reader; null if rows cannot be selected in them, so that all must be read. */
   public static SelectedPages of(Iterator reader) {
     if (RECORDS == null || ROW_GROUPS == null || TOTAL == null || !(reader instanceof RecordReaderIterator)) {
@@ -57,7 +45,7 @@ public class SelectedPages implements InvocationHandler {
     try {
       Object records = RECORDS.get(reader);
       Object own = records instanceof VectorizedParquetRecordReader ? ROW_GROUPS.get(records) : null;
-      Field inner = own == null ? null : field(own.getClass(), "reader");
+      Field inner = own == null ? null : HiddenFields.orNull(own.getClass(), "reader");
       Object file = inner == null ? null : inner.get(own);
       if (!(file instanceof ParquetFileReader)) {
         return null;

@@ -2,9 +2,22 @@ package io.deltalog.spark;
 
 import java.lang.reflect.Field;
 
-/** Fields that an object sets when it is created. Reflection may set them later, and Spark reads them at each use. */
-public class FinalFields {
-  private FinalFields() {}
+/** Fields of Spark's objects that only reflection reaches; Spark reads them at each use. */
+public class HiddenFields {
+  private HiddenFields() {}
+
+  /** Returns the field that a class declares, or null if this version of Spark lacks it or does not let us reach it. */
+  public static Field orNull(Class type, String name) {
+    try {
+      Field field = type.getDeclaredField(name);
+      field.setAccessible(true);
+      return field;
+    } catch (NoSuchFieldException e) {
+      return null;
+    } catch (SecurityException e) {
+      return null;
+    }
+  }
 
   /** Sets the field with this name, of the class of the object or of a class that it extends. */
   public static void set(Object object, String name, Object value) throws ReflectiveOperationException {
