@@ -1,5 +1,6 @@
 """Queries on tables of the catalog: they are planned as Spark's own scans, with all that its optimizer does."""
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -317,3 +318,40 @@ def test_tables_of_python_data_sources(spark: SparkSession) -> None:
         assert spark.table("ones_t").collect() == [(1,)]
     finally:
         spark.sql("DROP TABLE ones_t")
+
+
+def test_create_table_as_select_of_another_v2_source(spark: SparkSession, tmp_path: Path) -> None:
+    """Its table is created first, filled, and dropped if that fails."""
+    from pyspark.sql.datasource import DataSource, DataSourceWriter, WriterCommitMessage
+
+    class Sums(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "sums"
+
+        def schema(self) -> str:
+            return "a bigint"
+
+        def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
+            return SumsWriter()
+
+    directory = str(tmp_path)
+
+    class SumsWriter(DataSourceWriter):
+        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+            Path(directory, str(uuid.uuid4())).write_text(str(sum(row[0] for row in iterator)))
+            return WriterCommitMessage()
+
+    spark.dataSource.register(Sums)
+    create = "CREATE TABLE sums_t USING sums AS SELECT"
+    try:
+        with pytest.raises(Exception, match="boom"):
+            spark.sql(f"{create} CAST(raise_error('boom') AS BIGINT) AS a")
+        assert not spark.catalog.tableExists("sums_t")
+        spark.sql(f"{create} id AS a FROM range(10)")
+        assert spark.catalog.tableExists("sums_t")
+        assert sum(int(file.read_text()) for file in tmp_path.iterdir()) == 45
+        with pytest.raises(AnalysisException, match="ALREADY_EXISTS"):
+            spark.sql(f"{create} id AS a FROM range(10)")
+    finally:
+        spark.sql("DROP TABLE IF EXISTS sums_t")
