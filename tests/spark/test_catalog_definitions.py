@@ -311,3 +311,35 @@ def test_a_replacement_does_not_move_a_table(spark: SparkSession, path: str, tmp
         assert [row.a for row in spark.table("stays").collect()] == [3]
     finally:
         spark.sql("DROP TABLE stays")
+
+
+@pytest.mark.parametrize("source", ["deltalog", "parquet"])
+def test_a_table_without_a_source_has_the_sessions(spark: SparkSession, source: str) -> None:
+    setting = "spark.sql.sources.default"
+    before = str(spark.conf.get(setting))
+    spark.conf.set(setting, source)
+    names = ("of_ddl", "of_select", "of_frame")
+    try:
+        spark.sql("CREATE TABLE of_ddl (id BIGINT, p INT) PARTITIONED BY (p)")
+        spark.sql("INSERT INTO of_ddl VALUES (1, 2)")
+        spark.sql("CREATE TABLE of_select AS SELECT id FROM range(3)")
+        spark.range(3).writeTo("of_frame").create()
+        if source == "parquet":
+            with pytest.raises(PySparkException, match="does not support REPLACE TABLE AS SELECT"):
+                spark.sql("CREATE OR REPLACE TABLE of_select AS SELECT id FROM range(5)")
+        else:
+            spark.sql("CREATE OR REPLACE TABLE of_select AS SELECT id FROM range(5)")
+            spark.sql("UPDATE of_ddl SET id = 7")
+            assert spark.sql("DESCRIBE HISTORY of_select").count() == 2
+        found = [spark.table(name).agg({"id": "sum"}).collect()[0][0] for name in names]
+        assert found == ([7, 10, 3] if source == "deltalog" else [1, 3, 3])
+        providers = {
+            row["data_type"]
+            for name in names
+            for row in spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Provider'").collect()
+        }
+        assert providers == {source}
+    finally:
+        spark.conf.set(setting, before)
+        for name in names:
+            spark.sql(f"DROP TABLE IF EXISTS {name}")

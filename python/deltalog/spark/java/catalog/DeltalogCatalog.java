@@ -1,5 +1,6 @@
 package io.deltalog.spark;
 
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.connector.catalog.*;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -27,7 +29,13 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
   }
 
   private static boolean isOurs(Identifier name, Map properties) {
-    return isPath(name) || CatalogEntries.isOurs((String) properties.get(TableCatalog.PROP_PROVIDER));
+    return isPath(name) || CatalogEntries.isOurs(provider(properties));
+  }
+
+  /** Returns the source of a new table. Without one, Spark's own catalog takes that of spark.sql.sources.default. */
+  private static String provider(Map properties) {
+    Object given = properties.get(TableCatalog.PROP_PROVIDER);
+    return given == null ? SQLConf.get().defaultDataSourceName() : (String) given;
   }
 
   private static SparkSession session() {
@@ -150,7 +158,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
     if (!isOurs(name, properties)) {
       throw new UnsupportedOperationException(
-          "REPLACE TABLE is not supported for the data source " + properties.get(TableCatalog.PROP_PROVIDER)
+          "REPLACE TABLE is not supported for the data source " + provider(properties)
               + ": the table " + label(name) + " would be lost if the statement failed. Drop it first");
     }
     return staged(name, columns, transforms, properties, WriterApi.isSaveAsTable() ? "overwrite" : mode);
@@ -165,10 +173,12 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
 
   private static String definition(
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
+    Map all = new HashMap(properties);
     if (!isPath(name)) {
       CatalogEntries.checkName(name.name());
+      all.put(TableCatalog.PROP_PROVIDER, provider(properties));
     }
-    return TableDefinition.json(name, isPath(name), columns, transforms, properties, mode);
+    return TableDefinition.json(name, isPath(name), columns, transforms, all, mode);
   }
 
   public Table alterTable(Identifier name, TableChange[] changes) throws NoSuchTableException {
