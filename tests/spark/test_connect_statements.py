@@ -112,6 +112,7 @@ def tracked(path: Path) -> list[Any]:
     )
 
 
+@pytest.mark.newest
 def test_statements_that_fail_leave_the_table_as_it_is(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:
@@ -182,6 +183,7 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
         assert files(str(path)) == before[kind]
 
 
+@pytest.mark.newest
 def test_a_statement_conflicts_with_commits_on_its_rows(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:
