@@ -79,11 +79,11 @@ def rows_alone(watch: Watch, spark: SparkSession, table: str, target: str) -> di
             rows.write.parquet(f"{target}/{name}")
         return spark.read.parquet(f"{target}/{name}").count()
 
+    find("merge, delete only", placed.join(given, changed.KEY))
     return {
         "delete, updated": find("delete", placed.where(changed.DELETE)),
         "update, updated": write("update", frame.where(changed.UPDATE).withColumn("d0", F.col("d0") + 1)),
         "merge, updated": write(
             "merge", frame.join(given, changed.KEY).withColumn("d0", F.col("new")).drop("new")
         ),
-        "merge, delete only, updated": find("merge, delete only", placed.join(given, changed.KEY)),
     }
