@@ -9,19 +9,16 @@ public class StatementExec extends OwnCommandExec {
   private final StatementCommand command;
 
   public StatementExec(StatementCommand command) {
+    super(command);
     this.command = command;
   }
 
   public Seq run() {
-    String[] counts = Bridge.statements().change(session(), command.statement()).split(" ");
-    // Spark computes cached rows of the table again.
-    String name = StatementTarget.of(command.statement()).name();
-    if (name != null && !session().sharedState().cacheManager().isEmpty()) {
-      session().catalog().refreshTable(name);
-    }
-    Object[] row = new Object[counts.length];
+    String[] found = Bridge.statements().change(session(), command.statement()).split(" ");
+    refresh(StatementTarget.of(command.statement()).name());
+    Object[] row = new Object[found.length];
     for (int i = 0; i < row.length; i++) {
-      row[i] = Long.valueOf(counts[i]);
+      row[i] = Long.valueOf(found[i]);
     }
     return Plans.seq(Collections.singletonList(new GenericInternalRow(row)));
   }
@@ -32,13 +29,5 @@ public class StatementExec extends OwnCommandExec {
 
   public String nodeName() {
     return command.nodeName();
-  }
-
-  public int productArity() {
-    return 1;
-  }
-
-  public Object productElement(int index) {
-    return command;
   }
 }

@@ -24,15 +24,13 @@ public class SelectedPages implements InvocationHandler {
   private static final Field TOTAL = HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "totalRowCount");
 
   private final Object records;
-  private final Object own;
   private final ParquetFileReader file;
   private final List blocks;
   private SelectedRows rows;
   private int block;
 
-  private SelectedPages(Object records, Object own, ParquetFileReader file) {
+  private SelectedPages(Object records, ParquetFileReader file) {
     this.records = records;
-    this.own = own;
     this.file = file;
     this.blocks = file.getRowGroups();
   }
@@ -50,7 +48,7 @@ public class SelectedPages implements InvocationHandler {
       if (!(file instanceof ParquetFileReader)) {
         return null;
       }
-      SelectedPages pages = new SelectedPages(records, own, (ParquetFileReader) file);
+      SelectedPages pages = new SelectedPages(records, (ParquetFileReader) file);
       return pages.haveIndexes() ? pages : null;
     } catch (IllegalAccessException e) {
       return null;

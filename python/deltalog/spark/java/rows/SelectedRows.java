@@ -15,10 +15,6 @@ public class SelectedRows {
     rows[size++] = row;
   }
 
-  public int size() {
-    return size;
-  }
-
   /** Returns how many of them are among so many rows from the first on. */
   public int count(long first, long length) {
     return from(first + length) - from(first);

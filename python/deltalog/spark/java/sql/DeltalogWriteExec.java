@@ -14,10 +14,8 @@ import scala.collection.immutable.Seq;
 
 /** An append or an overwrite, by whatever statement, carried out in one commit. */
 public class DeltalogWriteExec extends OwnCommandExec {
-  private final LogicalPlan statement;
-
   public DeltalogWriteExec(LogicalPlan statement) {
-    this.statement = statement;
+    super(statement);
   }
 
   /** Returns whether the plan writes to a table of ours. */
@@ -55,7 +53,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
       options.putIfAbsent("partitionOverwriteMode", "dynamic");
       insert(write.table(), overwrite.query(), overwrite.isByName(), true, options);
     }
-    refresh();
+    // Janino does not compile the method `table` of the statement.
+    DataSourceV2Relation relation = (DataSourceV2Relation) statement.productElement(0);
+    refresh(relation.identifier().isDefined() ? relation.name() : null);
     return none();
   }
 
@@ -70,26 +70,5 @@ public class DeltalogWriteExec extends OwnCommandExec {
   /** Returns the query as the analyzer left it, which still shows the versions of the tables that it reads. */
   private static LogicalPlan analyzed(Option analyzed, LogicalPlan query) {
     return analyzed.isDefined() ? (LogicalPlan) analyzed.get() : query;
-  }
-
-  /** Lets Spark compute cached rows of the table again. */
-  private void refresh() {
-    // Janino does not compile the method `table` of the statement.
-    DataSourceV2Relation relation = (DataSourceV2Relation) statement.productElement(0);
-    if (relation.identifier().isDefined() && !session().sharedState().cacheManager().isEmpty()) {
-      session().catalog().refreshTable(relation.name());
-    }
-  }
-
-  public String nodeName() {
-    return "Deltalog " + statement.nodeName();
-  }
-
-  public int productArity() {
-    return 1;
-  }
-
-  public Object productElement(int index) {
-    return statement;
   }
 }

@@ -7,10 +7,8 @@ import scala.collection.immutable.Seq;
 
 /** A statement that is refused when it runs, but not when it is explained. */
 public class RefusedStatementExec extends OwnCommandExec {
-  private final LogicalPlan statement;
-
   public RefusedStatementExec(LogicalPlan statement) {
-    this.statement = statement;
+    super(statement);
   }
 
   public Seq run() {
@@ -22,17 +20,5 @@ public class RefusedStatementExec extends OwnCommandExec {
       throw Bridge.refusals().catalog();
     }
     throw Bridge.refusals().statement(statement);
-  }
-
-  public String nodeName() {
-    return "Deltalog " + statement.nodeName();
-  }
-
-  public int productArity() {
-    return 1;
-  }
-
-  public Object productElement(int index) {
-    return statement;
   }
 }
