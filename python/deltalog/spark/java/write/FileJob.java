@@ -32,8 +32,8 @@ import scala.runtime.AbstractFunction0;
  * Spark's own FileFormatWriter runs it, in an execution of its own, with the table's commit protocol.
  */
 public class FileJob extends AbstractFunction0 {
-  /** Reports with more bytes reach Python through a file, because py4j sends bytes slowly, as one line of text. */
-  private static final int INLINE = 1 << 20;
+  /** Reports with more bytes reach Python through a file, because py4j takes 50 ms to send a megabyte as text. */
+  private static final int INLINE = 1 << 14;
 
   private final QueryExecution query;
   private final String root;
