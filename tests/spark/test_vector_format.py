@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -262,3 +264,35 @@ def test_damaged_vector_files_are_reported(spark: SparkSession, table: Path) -> 
     file.unlink()
     with pytest.raises(deltalog.MissingFileError, match="deletion vector"):
         read(spark, table)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    before=st.sets(st.integers(0, 200_000), max_size=5),
+    added=st.lists(
+        st.one_of(st.integers(0, 200_000), st.integers(65_500, 65_600), st.just(2**32 - 1)), max_size=60
+    ),
+    sort=st.booleans(),
+)
+def test_rows_are_collected_in_any_order(
+    spark: SparkSession, before: set[int], added: list[int], sort: bool
+) -> None:
+    gateway = spark.sparkContext._gateway
+    jvm = Jvm(gateway)
+    bitmap = gateway.jvm.org.roaringbitmap.RoaringBitmap()  # type: ignore[union-attr]
+    for row in before:
+        bitmap.add(_signed(row))
+    rows = jvm.new("BlockOfRows", bitmap)
+    known = set(before)
+    for row in sorted(added) if sort else added:
+        assert rows.contains(_signed(row)) == (row in known)
+        assert rows.add(_signed(row)) == (row not in known)
+        known.add(row)
+        assert rows.contains(_signed(row))
+    rows.settle()
+    assert [row & 0xFFFFFFFF for row in bitmap.toArray()] == sorted(known)
+
+
+def _signed(row: int) -> int:
+    """Returns the 32 bits as an int of Java."""
+    return row - (1 << 32) if row >= 1 << 31 else row

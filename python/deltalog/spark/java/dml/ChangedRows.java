@@ -17,7 +17,7 @@ public class ChangedRows {
   private final Map matched = new HashMap();
   private final long[] counts = new long[6];
   private long lastKey = -1;
-  private RoaringBitmap last;
+  private BlockOfRows last;
 
   /** Creates it; matchesOnce says that a row must not match several rows of the source, as in most kinds of MERGE. */
   public ChangedRows(boolean matchesOnce) {
@@ -51,11 +51,12 @@ public class ChangedRows {
     }
     // The rows of a scan come file by file.
     long key = key(file, row);
-    if (last == null || key != lastKey) {
-      last = bitmap(removed, key);
+    if (key != lastKey) {
+      settle();
+      last = new BlockOfRows(bitmap(removed, key));
       lastKey = key;
     }
-    boolean isNew = last.checkedAdd((int) row);
+    boolean isNew = last.add((int) row);
     if (matchesOnce && (!isNew || contains(staying, key, row))) {
       throw violation();
     }
@@ -69,7 +70,8 @@ public class ChangedRows {
   }
 
   private void noteStaying(long key, long row) {
-    if (contains(removed, key, row) || !bitmap(staying, key).checkedAdd((int) row)) {
+    boolean isRemoved = key == lastKey ? last.contains((int) row) : contains(removed, key, row);
+    if (isRemoved || !bitmap(staying, key).checkedAdd((int) row)) {
       throw violation();
     }
   }
@@ -77,6 +79,12 @@ public class ChangedRows {
   private static boolean contains(Map rows, long key, long row) {
     RoaringBitmap known = rows.isEmpty() ? null : (RoaringBitmap) rows.get(Long.valueOf(key));
     return known != null && known.contains((int) row);
+  }
+
+  private void settle() {
+    if (last != null) {
+      last.settle();
+    }
   }
 
   private static RuntimeException violation() {
@@ -93,6 +101,7 @@ public class ChangedRows {
 
   /** Adds everything to the report of the task. */
   public void reportTo(TaskReport report) throws IOException {
+    settle();
     for (Iterator each = removed.entrySet().iterator(); each.hasNext(); ) {
       Map.Entry entry = (Map.Entry) each.next();
       report.addRemoved(((Long) entry.getKey()).longValue(), optimized(entry));
