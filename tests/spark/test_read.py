@@ -177,6 +177,23 @@ def test_file_metadata_is_correct(spark: SparkSession, table: str) -> None:
     assert len(frame.inputFiles()) == 3
 
 
+def test_fields_of_the_metadata_need_no_struct_for_each_row(spark: SparkSession, table: str) -> None:
+    frame = spark.read.format("deltalog").load(table)
+    several = frame.where("_metadata.row_index < 7 AND a > 0").selectExpr(
+        "a", "_metadata.file_size + _metadata.row_index AS n", "concat('in ', _metadata.file_name) AS f"
+    )
+    whole = frame.where("_metadata.row_index < 7 AND a > 0").selectExpr(
+        "a", "_metadata AS m", "_metadata.file_name"
+    )
+    plan = several._jdf.queryExecution().executedPlan().toString()
+    assert "FileScan" in plan
+    assert "named_struct" not in plan
+    expected = {(row.a, row.m.file_size + row.m.row_index, row.file_name) for row in whole.collect()}
+    found = several.collect()
+    assert len(found) == len(expected) == 3
+    assert {(row.a, row.n, row.f.removeprefix("in ")) for row in found} == expected
+
+
 PARTITION_VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.bool_(), [True, False]),
     (pa.int8(), [-128, 127]),

@@ -28,7 +28,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     if (readsOurs(plan)) {
       Iterator plans = plans(plan);
       while (plans.hasNext()) {
-        planned.add(((SparkPlan) plans.next()).transform(new ScanPlan()));
+        planned.add(MetadataFields.direct((SparkPlan) plans.next()).transform(new ScanPlan()));
       }
     }
     return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
