@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from deltalog import DeltaTable, MissingFileError
 from tests.spark.statement_tables import VECTORS
 
 ROWS = 150_000
@@ -83,6 +84,37 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
     row = spark.read.parquet(str(new)).collect()[0]
     assert (row.id, row.k, row.p, row.s, row.n, row.c, row.v) == (*last[:6], 1)
     assert found.select("k").collect() == [(last.k,)]
+
+
+@pytest.mark.parametrize("kind", ["plain", "rewriting"])
+def test_statements_do_not_pass_over_files_that_cannot_be_read(
+    spark: SparkSession, path: str, kind: str
+) -> None:
+    """Reads may, if the options of the table say so. The rows of such files would be lost without an error."""
+    created(spark, path, kind)
+    damage_first_page(path, column=3)
+    options = "'ignoreCorruptFiles' = 'true', 'IGNOREMISSINGFILES' = 'true'"
+    spark.sql(f"CREATE TABLE damaged USING deltalog OPTIONS ({options}) LOCATION '{path}'")
+    merge = "MERGE INTO damaged t USING (SELECT explode(array(5L, 6L)) AS k) s ON t.k = s.k"
+    try:
+        assert len(spark.table("damaged").select("s").collect()) < ROWS
+        for statement in (
+            "DELETE FROM damaged WHERE s IS NULL",
+            "UPDATE damaged SET v = 1, s = concat(s, 'x') WHERE k % 2 = 0",
+            f"{merge} WHEN NOT MATCHED BY SOURCE AND t.s IS NULL THEN DELETE",
+        ):
+            with pytest.raises((Py4JJavaError, PySparkException), match="FAILED_READ_FILE"):
+                spark.sql(statement)
+        for file in Path(path).glob("*.parquet"):
+            file.unlink()
+        assert spark.table("damaged").collect() == []
+        inserts = f"{merge} WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)"
+        for statement in ("DELETE FROM damaged WHERE k = 5", "UPDATE damaged SET v = 1 WHERE k = 5", inserts):
+            with pytest.raises(MissingFileError):
+                spark.sql(statement)
+    finally:
+        spark.sql("DROP TABLE damaged")
+    assert DeltaTable(path).version() == 0
 
 
 @pytest.mark.newest

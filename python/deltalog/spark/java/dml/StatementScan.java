@@ -31,8 +31,8 @@ public class StatementScan {
 
   /** Creates the scan; described is the JSON of RelationDescription. */
   public StatementScan(SparkSession session, String described, StatementTarget target) {
-    DeltalogRelation relation =
-        RelationDescription.relation(session, described, target.relation().options());
+    DeltalogRelation relation = RelationDescription.relation(
+        session, described, DeltalogRelation.withAllFiles(target.relation().options()));
     String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
     // A column of the table may have the name.

@@ -30,6 +30,9 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     {"int96RebaseMode", "CORRECTED"}
   };
 
+  /** Options of DEFAULTS that let a scan pass over files. */
+  private static final int OF_FILES = 2;
+
   private long size = -1;
 
   public DeltalogRelation(
@@ -79,14 +82,34 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     return options;
   }
 
-  private static boolean has(Map options, String name) {
-    scala.collection.Iterator names = options.keysIterator();
-    while (names.hasNext()) {
-      if (name.equalsIgnoreCase((String) names.next())) {
-        return true;
+  /**
+   * Returns the options without those that let a scan pass over files that cannot be read: a statement would take their
+   * rows for rows that are not there.
+   */
+  static Map withAllFiles(Map given) {
+    Map options = given;
+    for (int i = 0; i < OF_FILES; i++) {
+      for (String name = name(options, DEFAULTS[i][0]); name != null; name = name(options, DEFAULTS[i][0])) {
+        options = (Map) options.removed(name);
       }
     }
-    return false;
+    return options;
+  }
+
+  private static boolean has(Map options, String name) {
+    return name(options, name) != null;
+  }
+
+  /** Returns the name of an option as it was given, or null. */
+  private static String name(Map options, String name) {
+    scala.collection.Iterator names = options.keysIterator();
+    while (names.hasNext()) {
+      String given = (String) names.next();
+      if (name.equalsIgnoreCase(given)) {
+        return given;
+      }
+    }
+    return null;
   }
 
   public void insert(Dataset data, boolean overwrite) {
