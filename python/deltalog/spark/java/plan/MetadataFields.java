@@ -66,7 +66,8 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     while (each.hasNext()) {
       Object column = each.next();
       Object value = column instanceof Alias ? ((Alias) column).child() : null;
-      if (value instanceof KnownNotNull && ((KnownNotNull) value).child() instanceof CreateNamedStruct && found == null) {
+      if (found == null && value instanceof KnownNotNull
+          && ((KnownNotNull) value).child() instanceof CreateNamedStruct) {
         found = new MetadataFields((Alias) column, (CreateNamedStruct) ((KnownNotNull) value).child());
       } else if (!(column instanceof AttributeReference)) {
         return null;
