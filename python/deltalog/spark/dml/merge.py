@@ -105,7 +105,7 @@ def _clauses(jvm: Jvm, *kinds: Any) -> list[Clause]:
 
 
 class _Source:
-    """The source, evaluated once."""
+    """The source, evaluated once, by `measure`."""
 
     def __init__(self, statement: Statement) -> None:
         jvm, self._jvm, self._statement = statement.jvm, statement.jvm, statement
@@ -113,8 +113,9 @@ class _Source:
         given = fit.dataset(jvm, statement.session, statement.plan.sourceTable())
         id_column = functions.monotonically_increasing_id().alias(_SOURCE)
         numbered = given.select(jvm.seq([functions.col("*"), id_column]))
-        # Lost blocks fail the statement, instead of being computed anew with perhaps other rows.
-        kept = numbered.localCheckpoint(True)
+        # Lost blocks fail the statement, instead of being computed anew with perhaps other rows. The job of `measure`
+        # computes them.
+        kept = numbered.localCheckpoint(False)
         # The expressions of the statement refer to the columns by their ids.
         self.plan = jvm.static(
             "Plans", "renumbered", kept.queryExecution().analyzed(), numbered.queryExecution().analyzed()
@@ -123,15 +124,15 @@ class _Source:
         self.id = int(jvm.static("Plans", "keptRows", kept.queryExecution().analyzed()))
 
     def measure(self) -> None:
-        """Counts the rows and finds their keys. To be called first."""
+        """Evaluates the source, counts the rows and finds their keys. To be called first."""
         jvm, statement = self._jvm, self._statement
-        self._stored = int(jvm.static("Plans", "storedBytes", statement.session, self.id))
         keys = jvm.static("MergePlans", "keys", statement.plan)
         values = jvm.static("MergePlans", "sourceKeys", statement.plan, self.plan, keys)
         self._keys = jvm.items(keys)
         # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
         self._summary = jvm.new("KeyJob", fit.dataset(jvm, statement.session, values)).run()
         self.count = int(self._summary.count())
+        self._stored = int(jvm.static("Plans", "storedBytes", statement.session, self.id))
 
     def filters(self) -> list[Any]:
         """Returns conditions that are true for all rows of the target that can match."""
