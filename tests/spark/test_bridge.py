@@ -1,7 +1,9 @@
 """The two sides of the bridge: Java's interfaces, the Python classes that implement them, and how much they talk."""
 
+import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,3 +84,47 @@ def test_relations_and_statements_take_few_messages(spark: SparkSession, path: s
     assert load() <= 5
     assert table() <= 3
     assert delete(1) <= 40
+
+
+def test_writes_take_few_messages_whatever_the_number_of_columns(
+    spark: SparkSession, tmp_path: Path, sent: list[str]
+) -> None:
+    """One table has nothing that a write must care for; the other one has partitions, names of its own in files, and
+    rules of all kinds.
+    """
+    constraint = "'delta.columnMapping.mode' = 'name', 'delta.constraints.positive' = 'id >= 0'"
+    definitions = {
+        "plain": "({}) USING deltalog",
+        "ruled": "({}, twice BIGINT GENERATED ALWAYS AS (id * 2), number BIGINT GENERATED ALWAYS AS IDENTITY) "
+        f"USING deltalog PARTITIONED BY (p) TBLPROPERTIES ({constraint})",
+    }
+
+    def counts(columns: int) -> dict[str, int]:
+        names = ["id", "p", *(f"c{number}" for number in range(2, columns))]
+        rows = spark.range(3).selectExpr(*(f"id + 1 AS {name}" for name in names))
+        rows.createOrReplaceTempView("given")
+        found = {}
+        for name, definition in definitions.items():
+            path = f"{tmp_path}/{name}_{columns}"
+            spark.sql(
+                f"CREATE TABLE deltalog.`{path}` {definition.format(' BIGINT, '.join(names) + ' BIGINT')}"
+            )
+            inserted = f"deltalog.`{path}` ({', '.join(names)}) SELECT * FROM given"
+            writes: dict[str, Callable[[], object]] = {
+                "save": functools.partial(rows.write.format("deltalog").mode("append").save, path),
+                "insert": functools.partial(spark.sql, f"INSERT INTO {inserted}"),
+                "overwrite": functools.partial(spark.sql, f"INSERT OVERWRITE {inserted}"),
+            }
+            for kind, write in writes.items():
+                write()  # Classes and their members are looked up once.
+                sent.clear()
+                write()
+                found[f"{kind} {name}"] = len(sent)
+        return found
+
+    try:
+        few = counts(4)
+        assert counts(40) == few
+    finally:
+        spark.catalog.dropTempView("given")
+    assert max(few.values()) <= 15, few

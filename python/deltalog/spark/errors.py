@@ -25,7 +25,7 @@ from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.causes import causes
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
-from deltalog.spark.write import rules
+from deltalog.spark.write import refusals
 
 __all__ = [
     "AfterCommitError",
@@ -103,7 +103,7 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        found = original(e) or file_errors.error_of(e) or rules.error_of(e) or cardinality.error_of(e)
+        found = original(e) or file_errors.error_of(e) or refusals.error_of(e) or cardinality.error_of(e)
         if found is None:
             return convert(e)
         return as_pyspark_error(found).with_traceback(None)

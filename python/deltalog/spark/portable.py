@@ -164,7 +164,7 @@ class DeltalogDataSource(DataSource):
         if overwrite:
             roots = [connect_uri(root) for root in self._options.allowed_roots]
             base = requested_base(self._options, uri, roots)
-        replaced = replaced_rows(self._options, session=None)
+        replaced = replaced_rows(self._options, settings=None)
         record = Record.of_options(self._options)
         begun = SparkWrite.begin(
             uri,
@@ -175,7 +175,7 @@ class DeltalogDataSource(DataSource):
             partition_overwrite=replaced.mode or "static",
             app_transaction=record.app_transaction,
             replace_where=replaced.where,
-            schema_mode=schema_mode(self._options, session=None),
+            schema_mode=schema_mode(self._options, settings=None),
         )
         if isinstance(begun, AlreadyApplied):
             log_applied(begun, uri)

@@ -41,5 +41,5 @@ class Bridge:
 
 
 def python_name(java_name: str) -> str:
-    """Returns the name that a method of an interface has in Python: `by_position` for `byPosition`."""
+    """Returns the name that a method of an interface has in Python: `create_as_select` for `createAsSelect`."""
     return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", java_name)

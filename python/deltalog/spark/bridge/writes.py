@@ -7,7 +7,7 @@ from deltalog.spark.bridge.role import Role
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import snapshot_relation
-from deltalog.spark.write import fit, job
+from deltalog.spark.write import job
 from deltalog.spark.write.outcome import after_commit
 
 
@@ -26,6 +26,3 @@ class WriteCalls(Role):
 
     def truncate(self, session: Any, options: str) -> None:
         job.truncate(self._jvm, session, Options.of_json(options))
-
-    def by_position(self, session: Any, rows: Any, schema: Any, table: str) -> Any:
-        return fit.by_position(self._jvm, session, rows, schema, table)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from deltalog.spark.dml.text import Clause, StatementText
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
+from deltalog.spark.write.settings import Settings
 
 
 class Description(NamedTuple):
@@ -23,7 +24,7 @@ class Description(NamedTuple):
     other_sources: list[str]
     """The planners of the tables that it reads beside its target."""
     has_subquery: bool
-    time_zone: str
+    settings: Settings
 
     @classmethod
     def of(cls, jvm: Jvm, session: Any, statement: Any) -> "Description":
@@ -38,7 +39,7 @@ class Description(NamedTuple):
             parts["sources"],
             parts["otherSources"],
             parts["hasSubquery"],
-            parts["timeZone"],
+            Settings.of_parts(parts["settings"]),
         )
 
 

@@ -27,7 +27,6 @@ from deltalog.spark.dml.merge import merge
 from deltalog.spark.dml.statement import Metrics, Statement, assigned_columns
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write.interrupts import RunningWrite, running_write
-from deltalog.spark.write.job import check_calendar
 
 
 def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
@@ -43,7 +42,7 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
     statement = Statement(jvm, session, plan)
     if statement.target.applied is not None:
         return statement.text.name, statement.skip(statement.target.applied)
-    check_calendar(session)
+    statement.settings.check_calendar()
     started = time.monotonic()
     with running_write(session.sparkContext()) as running:
         try:

@@ -29,7 +29,7 @@ from deltalog.spark.dml.text import matches_once
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit
-from deltalog.spark.write.evolution import merges_by_default
+from deltalog.spark.write.evolution import AUTO_MERGE
 from deltalog.spark.write.identity import counted_columns
 from deltalog.spark.write.interrupts import RunningWrite
 
@@ -41,7 +41,9 @@ _BROADCAST = 64 << 20
 def merge(statement: Statement, running: RunningWrite) -> None:
     """Runs the jobs of a MERGE."""
     plan = statement.plan
-    if not statement.target.evolves and (plan.withSchemaEvolution() or merges_by_default(statement.session)):
+    if not statement.target.evolves and (
+        plan.withSchemaEvolution() or statement.settings.boolean(AUTO_MERGE)
+    ):
         # The rule that adds the columns is one of the analyzer's.
         raise UnsupportedFeatureError(
             "MERGE cannot add columns in this session: call deltalog.spark.enable(session) for it, or add the columns "

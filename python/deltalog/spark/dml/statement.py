@@ -6,15 +6,17 @@ from typing import Any
 
 from deltalog._internal import AlreadyApplied, SparkPlan
 from deltalog.filters import quoted
+from deltalog.spark import schema
 from deltalog.spark.dml.description import Description
 from deltalog.spark.dml.generated import LeftOut
 from deltalog.spark.dml.target import Target
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit, rules
-from deltalog.spark.write.identity import Counted, with_numbers
+from deltalog.spark.write.identity import Counted, numbers
 from deltalog.spark.write.interrupts import RunningWrite
-from deltalog.spark.write.job import engine_info, for_files, run_job
+from deltalog.spark.write.job import engine_info, run_job
 from deltalog.spark.write.record import log_applied
+from deltalog.spark.write.rows import FileRows, described
 
 Metrics = dict[str, int]
 """What a statement has done, by the names of the JVM connector."""
@@ -38,7 +40,7 @@ class Statement:
         self.jvm, self.session = jvm, session
         self.plan = jvm.static("Plans", "atOneTime", plan)
         self._description = Description.of(jvm, session, self.plan)
-        self.text = self._description.text
+        self.text, self.settings = self._description.text, self._description.settings
         self.target = Target(jvm, session, self.plan, self._description)
         self.source_rows = 0
         self.removes_once = False
@@ -59,7 +61,7 @@ class Statement:
         """
         text = self.jvm.static("FilterText", "of", filters)
         reads_whole_table = self.target.reads_itself or self.has_subquery
-        time_zone = self._description.time_zone
+        time_zone = self.settings.time_zone
         files = self.target.statement.plan(text, time_zone, reads_whole_table, keeps_matches, removed)
         table = self.target.snapshot
         _log.info(
@@ -90,6 +92,12 @@ class Statement:
         """Whether the statement reads more than its target."""
         return self._description.has_subquery
 
+    @property
+    def _columns(self) -> list[str]:
+        """The names of the table's columns, with those that the statement adds."""
+        schema_json = self.target.write.table_schema_json
+        return [] if schema_json is None else schema.field_names(schema_json)
+
     def _may_record(self) -> bool:
         return self.has_feed and (self.text.updates or (self.text.deletes and not self.uses_vectors))
 
@@ -119,24 +127,24 @@ class Statement:
         changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
         """
         jvm, write = self.jvm, self.target.write
-        data = fit.dataset(jvm, self.session, plan)
-        partition_columns: list[str] = []
+        rows = FileRows(fit.dataset(jvm, self.session, plan), [])
         if writes:
-            data = with_numbers(jvm, data, counted or {})
-            is_written = jvm.functions.expr(f"{quoted(_OPERATION)} & {_WRITE | _COPY} = {_WRITE}")
+            is_written = f"{quoted(_OPERATION)} & {_WRITE | _COPY} = {_WRITE}"
             missing = {column for column, clauses in left_out.items() if clauses is None}
             partly = {
-                column: jvm.functions.expr(
-                    f"shiftright({quoted(_OPERATION)}, {_CLAUSE_BITS}) IN ({', '.join(map(str, clauses))})"
-                )
+                column: f"shiftright({quoted(_OPERATION)}, {_CLAUSE_BITS}) IN ({', '.join(map(str, clauses))})"
                 for column, clauses in left_out.items()
                 if clauses is not None
             }
-            data = rules.enforced(jvm, data, write, missing, is_written, partly)
-            data, partition_columns = for_files(jvm, data, write, self.target.tracking + _MARKERS + more)
+            parts = {
+                "numbers": numbers(counted or {}, self._columns),
+                "rules": rules.enforced(write, self._columns, missing, is_written, partly),
+                "files": fit.file_columns(write, self._columns, self.target.tracking + _MARKERS + more),
+            }
+            rows = described(jvm, self.session, rows.rows, write, parts)
         self._has_recorded |= records
         marked = jvm.new("MarkedRows", _MARKERS + more, self.removes_once, records, self.target.tracking)
-        job = run_job(jvm, data, partition_columns, write, self.target.options, running, marked)
+        job = run_job(jvm, rows, write, self.target.options, running, marked)
         if counted:
             write.end_identity_values()
         return job
@@ -167,9 +175,10 @@ class Statement:
             records = self._copies_with_removed
             with self.target.scan(self._copies) as scan:
                 data = fit.dataset(jvm, self.session, jvm.static("RowPlans", "copy", scan))
-                data, columns = for_files(jvm, data, write, self.target.tracking + _MARKERS)
+                files = fit.file_columns(write, self._columns, self.target.tracking + _MARKERS)
+                rows = described(jvm, self.session, data, write, {"files": files})
                 marked = jvm.new("MarkedRows", _MARKERS, False, records, self.target.tracking)
-                run_job(jvm, data, columns, write, self.target.options, running, marked)
+                run_job(jvm, rows, write, self.target.options, running, marked)
         self.rewrite_ms = round(1000 * (time.monotonic() - started))
 
     def commit(self, scan_ms: int) -> Metrics:
@@ -177,7 +186,7 @@ class Statement:
         done = target.statement.commit(
             target.write,
             self.text,
-            engine_info(self.session),
+            engine_info(self.settings),
             target.record.user_metadata,
             self.source_rows,
             self.removes_once,

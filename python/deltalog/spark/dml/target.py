@@ -37,7 +37,7 @@ class Target:
             )
         self.snapshot: Snapshot = base
         self.reads_itself = base_among(description.other_sources, self.uri, roots) is not None
-        self.record = Record.of_session(self.options, session)
+        self.record = Record.of_session(self.options, description.settings)
         # Whether the statement may add columns to the table.
         self.evolves = description.evolved is not None
         data_schema = None if description.evolved is None else schema.of_data(description.evolved)

@@ -38,7 +38,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     change = planned(group)
     roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
     snapshot = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=roots)
-    alter_table(snapshot, change, commit_arguments(None, change_metadata(session)))
+    alter_table(snapshot, change, commit_arguments(None, change_metadata(jvm, session)))
 
 
 def _kind(change: Any) -> str:

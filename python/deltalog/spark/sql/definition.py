@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from deltalog.spark.errors import InvalidArgumentError
-from deltalog.spark.jvm import Jvm
+from deltalog.spark.write.settings import Settings
 
 # Properties by which Spark tells a catalog other things.
 _RESERVED = (
@@ -19,6 +19,7 @@ _RESERVED = (
     "table_type",
 )
 _OPTION = "option."
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
 class Definition(NamedTuple):
@@ -117,14 +118,17 @@ class Definition(NamedTuple):
         return [".".join(f"`{part.replace('`', '``')}`" for part in path) for path in self.cluster_by]
 
 
-def defaults_of(jvm: Jvm, session: Any) -> dict[str, str]:
+def defaults_of(settings: Settings) -> dict[str, str]:
     """Returns the properties that the session has for new tables.
 
     The settings are those of the JVM connector: `spark.databricks.delta.properties.defaults.appendOnly` is the
     property `delta.appendOnly`.
     """
-    defaults: dict[str, str] = json.loads(jvm.static("TableDefinition", "defaults", session))
-    return defaults
+    return {
+        f"delta.{name.removeprefix(_DEFAULTS)}": value
+        for name, value in settings.delta.items()
+        if name.startswith(_DEFAULTS)
+    }
 
 
 def with_defaults(properties: dict[str, str], defaults: dict[str, str]) -> dict[str, str]:

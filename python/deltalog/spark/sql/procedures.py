@@ -94,7 +94,7 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
             raise InvalidArgumentError(
                 f"the argument {parameter.name} of {NAMESPACE}.{name} must not be NULL (table {table})"
             )
-    target = Target(open_snapshot(jvm, session, options), change_metadata(session))
+    target = Target(open_snapshot(jvm, session, options), change_metadata(jvm, session))
     return json_rows(procedure.output, procedure.execute(target, *arguments))
 
 

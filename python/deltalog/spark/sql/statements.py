@@ -17,9 +17,11 @@ from deltalog.spark.options import Options
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition, defaults_of
 from deltalog.spark.write import job
-from deltalog.spark.write.base import base_of, requested_base
+from deltalog.spark.write.base import overwrite_base
 from deltalog.spark.write.outcome import after_commit
 from deltalog.spark.write.record import Record, started
+from deltalog.spark.write.request import WriteRequest
+from deltalog.spark.write.settings import Settings
 
 _STATEMENTS = {
     "DeleteFromTable": "DELETE",
@@ -65,15 +67,16 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
         raise NotATableError(
             f"there is no Delta table at {entry.uri}, and CREATE TABLE has no columns to create one"
         )
-    definition = definition.with_defaults(defaults_of(jvm, session))
-    record = Record.of_session(Options({}), session)
+    settings = Settings.of(jvm, session)
+    definition = definition.with_defaults(defaults_of(settings))
+    record = Record.of_session(Options({}), settings)
     pending = _begun(entry.uri, definition.schema_json, definition, record)
     if pending is None:
         return
     outcome = pending.commit(
         _OPERATIONS[definition.mode],
         _parameters(definition),
-        job.engine_info(session),
+        job.engine_info(settings),
         user_metadata=record.user_metadata,
     )
     entry.add(outcome if isinstance(outcome, int) else None)
@@ -84,60 +87,37 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
     entry = _Entry(jvm, session, definition)
     options = Options({**definition.options, **options.values})
     options.check_write()
+    request = WriteRequest.of(jvm, session, entry.uri, options, data)
     if definition.mode != "overwrite" or _existing(entry.uri) is None:
-        definition = definition.with_defaults(defaults_of(jvm, session))
-    record = Record.of_session(options, session)
+        definition = definition.with_defaults(defaults_of(request.settings))
     begin = _begin_overwrite if definition.mode == "overwrite" else _begin_definition
-    pending = begin(jvm, session, definition, entry, data, options, record)
+    pending = begin(definition, request)
     version = None
     if pending is not None:
         operation = "WRITE"
         if definition.mode != "overwrite" or not entry.exists:
             operation = f"{_OPERATIONS.get(definition.mode, 'CREATE TABLE')} AS SELECT"
-        version = job.run(
-            jvm, session, data, pending, entry.uri, options, operation, _parameters(definition), record
-        )
+        version = job.run(request, pending, operation, _parameters(definition))
     entry.add(version, options)
 
 
-def _begin_overwrite(
-    jvm: Jvm,
-    session: Any,
-    definition: Definition,
-    entry: "_Entry",
-    data: Any,
-    options: Options,
-    record: Record,
-) -> SparkWrite | None:
+def _begin_overwrite(definition: Definition, request: WriteRequest) -> SparkWrite | None:
     if definition.cluster_by is not None:
         raise InvalidArgumentError(
             "clusterBy cannot be used with saveAsTable in the mode overwrite, which keeps the clustering of a table: "
             "use writeTo(…).clusterBy(…).createOrReplace(), or ALTER TABLE … CLUSTER BY"
         )
-    return job.begin(jvm, session, data, entry.uri, "Overwrite", _table_options(definition), options, record)
+    return job.begin(request, "Overwrite", _table_options(definition))
 
 
-def _begin_definition(
-    jvm: Jvm,
-    session: Any,
-    definition: Definition,
-    entry: "_Entry",
-    data: Any,
-    options: Options,
-    record: Record,
-) -> SparkWrite | None:
-    mode = _MODES[definition.mode]
-    options.check_mode("overwrite" if mode == "overwrite" else "errorifexists")
-    base = None
-    if mode == "overwrite":
-        roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
-        requested = options.base_version is not None
-        base = (
-            requested_base(options, entry.uri, roots) if requested else base_of(jvm, data, entry.uri, roots)
-        )
-    pending = _begun(entry.uri, schema.of_data(definition.schema_json), definition, record, base)
+def _begin_definition(definition: Definition, request: WriteRequest) -> SparkWrite | None:
+    replaces = _MODES[definition.mode] == "overwrite"
+    request.options.check_mode("overwrite" if replaces else "errorifexists")
+    base = overwrite_base(request) if replaces else None
+    columns = schema.of_data(definition.schema_json)
+    pending = _begun(request.uri, columns, definition, request.record, base)
     if pending is None:
-        record.finish(session)
+        request.record.finish(request.session)
     return pending
 
 

@@ -13,10 +13,8 @@ commits between the two would be lost.
 - A Python data source does not see the plan, so there an overwrite of an existing table requires the option.
 """
 
-import json
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from deltalog._internal import Snapshot, SparkWrite, TableReplacedError
 from deltalog.spark.errors import (
@@ -25,10 +23,10 @@ from deltalog.spark.errors import (
     NotATableError,
     VersionNotFoundError,
 )
-from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import unescaped
 from deltalog.spark.options import BASE_VERSION, Options
 from deltalog.spark.read.planner import parts_of
+from deltalog.spark.write.request import WriteRequest
 
 
 def requested_base(options: Options, uri: str, allowed_roots: list[str]) -> Snapshot | None:
@@ -49,10 +47,16 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
         )
 
 
-def base_of(jvm: Jvm, data: Any, uri: str, allowed_roots: list[str]) -> Snapshot | None:
-    """Returns the oldest version of the table `uri` in the plan of `data`; None if the plan has none."""
-    keys = json.loads(jvm.static("SourceVersions", "json", data.queryExecution().analyzed()))
-    return base_among(keys, uri, allowed_roots)
+def overwrite_base(request: WriteRequest) -> Snapshot | None:
+    """Returns the version that an overwrite of a classic session is based on; None for the newest.
+
+    It is the requested version, else the oldest version of the table that the rows are read from.
+    """
+    options = request.options
+    if options.base_version is not None:
+        return requested_base(options, request.uri, request.roots)
+    sources = request.sources if options.sources is None else options.sources
+    return base_among(sources, request.uri, request.roots)
 
 
 def base_among(keys: Iterable[str], uri: str, allowed_roots: list[str]) -> Snapshot | None:

@@ -12,28 +12,22 @@ MERGE adds is in `MergeEvolution.java`.
 """
 
 import json
-from typing import Any
 
 from deltalog._internal import AlreadyApplied, Snapshot, SparkStatement
 from deltalog.spark.options import Options
+from deltalog.spark.write.settings import Settings
 
 AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
-def schema_mode(options: Options, session: Any) -> str | None:
-    """Returns `merge`, `overwrite` or None, by the options and the settings of the session (of the JVM; or None)."""
+def schema_mode(options: Options, settings: Settings | None) -> str | None:
+    """Returns `merge`, `overwrite` or None, by the options and the settings of the session (None if unknown)."""
     if options.is_true("overwriteSchema"):
         return "overwrite"
     merges = options.is_true("mergeSchema")
-    if merges is None and session is not None:
-        merges = merges_by_default(session)
+    if merges is None and settings is not None:
+        merges = settings.boolean(AUTO_MERGE)
     return "merge" if merges else None
-
-
-def merges_by_default(session: Any) -> bool:
-    """Returns whether the setting of the session (of the JVM) says that writes add columns."""
-    setting = session.conf().getOption(AUTO_MERGE)
-    return bool(setting.isDefined()) and str(setting.get()).strip().lower() == "true"
 
 
 def changed_columns(base: Snapshot, data_schema: str) -> str:

@@ -6,11 +6,7 @@
 - The core reads the high water mark from the files. Two commits that move it conflict, so no value exists twice.
 """
 
-from typing import Any
-
 from deltalog._internal import SparkWrite
-from deltalog.filters import quoted
-from deltalog.spark.jvm import Jvm
 
 Counted = dict[str, tuple[int, int]]
 """The first value and the step of each column to be counted, by its name in lower case."""
@@ -25,19 +21,10 @@ def counted_columns(pending: SparkWrite, given: set[str]) -> Counted:
     return {column.lower(): (first, step) for column, first, step in values}
 
 
-def with_numbers(jvm: Jvm, data: Any, counted: Counted) -> Any:
-    """Returns `data`, which has the table's columns, with the values of the columns to be counted."""
-    if not counted:
-        return data
-    functions = jvm.functions
-    long = jvm.java("java.lang.Long")
-    columns = []
-    for name in data.columns():
-        if name.lower() in counted:
-            first, step = counted[name.lower()]
-            # py4j would pass a small number as an `Integer`.
-            values = jvm.static("IdentityNumbers", "of", name, long.valueOf(first), long.valueOf(step))
-            columns.append(values.alias(name))
-        else:
-            columns.append(functions.col(quoted(name)))
-    return data.select(jvm.seq(columns))
+def numbers(counted: Counted, names: list[str]) -> list[dict[str, int]]:
+    """Describes the values of the columns to be counted, for rows with the table's columns `names`."""
+    keys = [name.lower() for name in names]
+    return [
+        {"position": keys.index(column), "first": first, "step": step}
+        for column, (first, step) in counted.items()
+    ]

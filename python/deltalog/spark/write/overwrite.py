@@ -1,10 +1,11 @@
 """Which rows an overwrite replaces: the one decision for all APIs for writing."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from deltalog._internal import SparkWrite
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
+from deltalog.spark.write.settings import Settings
 
 # The option takes precedence over the session's setting, as in Spark.
 OPTION = "partitionOverwriteMode"
@@ -21,27 +22,25 @@ class Replaced(NamedTuple):
     """The predicate of the rows, the time zone of its times without one, and whether new rows must meet it."""
 
 
-def replaced_rows(options: Options, session: Any) -> Replaced:
-    """Returns what the options of a write say, else the settings of the session (of the JVM; None if unknown)."""
+def replaced_rows(options: Options, settings: Settings | None) -> Replaced:
+    """Returns what the options of a write say, else the settings of the session (None if they are unknown)."""
     option = options.values.get(OPTION.lower())
     if option is not None and option.strip().lower() not in ("static", "dynamic"):
         raise InvalidArgumentError(f"{OPTION} must be static or dynamic, not {option!r}")
     given = None if option is None else option.strip().lower()
     if options.replace_where is not None:
         # As in the JVM connector, a setting of the session gives way.
-        return Replaced(given or "static", (options.replace_where, *_evaluation(session)))
-    if given is None and session is not None:
-        given = str(session.sessionState().conf().partitionOverwriteMode().toString()).lower()
+        return Replaced(given or "static", (options.replace_where, *_evaluation(settings)))
+    if given is None and settings is not None:
+        given = settings.partition_overwrite_mode.lower()
     return Replaced(given)
 
 
-def _evaluation(session: Any) -> tuple[str, bool]:
+def _evaluation(settings: Settings | None) -> tuple[str, bool]:
     """Returns the time zone of times without one (empty if it is unknown), and whether rows are checked."""
-    if session is None:
+    if settings is None:
         return "", True
-    checks = session.conf().getOption(_CHECK)
-    is_off = checks.isDefined() and str(checks.get()).strip().lower() == "false"
-    return session.sessionState().conf().sessionLocalTimeZone(), not is_off
+    return settings.time_zone, settings.boolean(_CHECK) is not False
 
 
 def check_overwrite(pending: SparkWrite, uri: str, replaced: Replaced) -> None:

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from deltalog._internal import AlreadyApplied, SparkWrite
 from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
+from deltalog.spark.write.settings import Settings
 
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -41,13 +43,13 @@ class Record(NamedTuple):
         return cls(pair, options.values.get("usermetadata"))
 
     @classmethod
-    def of_session(cls, options: Options, session: Any) -> "Record":
-        """Returns what the options of a write say, else the settings of the session (of the JVM)."""
+    def of_session(cls, options: Options, settings: Settings) -> "Record":
+        """Returns what the options of a write say, else the settings of the session."""
         record = cls.of_options(options)
         if record.user_metadata is None:
-            record = record._replace(user_metadata=_setting(session, USER_METADATA))
+            record = record._replace(user_metadata=settings.delta.get(USER_METADATA))
         if record.app_transaction is None:
-            pair = _pair(_setting(session, _APP_ID), _setting(session, _VERSION), (_APP_ID, _VERSION))
+            pair = _pair(settings.delta.get(_APP_ID), settings.delta.get(_VERSION), (_APP_ID, _VERSION))
             record = record._replace(app_transaction=pair, is_version_of_session=pair is not None)
         return record
 
@@ -65,10 +67,10 @@ class Record(NamedTuple):
             spark.conf.unset(_VERSION)
 
     def finish(self, session: Any) -> None:
-        """Forgets the version that the session had for one write, if the session asks for that."""
+        """Forgets the version that the session (of the JVM) had for one write, if the session asks for that."""
         if not self.is_version_of_session:
             return
-        if (_setting(session, _AUTO_RESET) or "false").strip().lower() == "true":
+        if str(session.conf().get(_AUTO_RESET, "false")).strip().lower() == "true":
             session.conf().unset(_VERSION)
 
 
@@ -91,11 +93,6 @@ def log_applied(applied: AlreadyApplied, uri: str) -> None:
     )
 
 
-def _setting(session: Any, name: str) -> str | None:
-    value = session.conf().get(name, None)
-    return None if value is None else str(value)
-
-
 def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tuple[str, int] | None:
     if app_id is None and version is None:
         return None
@@ -113,6 +110,6 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
     return app_id, number
 
 
-def change_metadata(session: Any) -> str | None:
+def change_metadata(jvm: Jvm, session: Any) -> str | None:
     """Returns the user's text for a change of a table, which is no write of an application."""
-    return Record.of_session(Options({}), session).user_metadata
+    return Record.of_session(Options({}), Settings.of(jvm, session)).user_metadata

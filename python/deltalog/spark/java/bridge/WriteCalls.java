@@ -2,7 +2,6 @@ package io.deltalog.spark;
 
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.types.StructType;
 
 /**
  * Writes of rows to tables that exist, or that save(path) creates. The options of the table and of the write are the
@@ -25,11 +24,4 @@ public interface WriteCalls {
 
   /** Removes all rows. */
   void truncate(SparkSession session, String options);
-
-  /**
-   * Returns the rows with the columns of a schema, matched by position.
-   *
-   * @param table the name of the table, for messages
-   */
-  Dataset byPosition(SparkSession session, Dataset rows, StructType schema, String table);
 }

@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -17,30 +16,11 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import scala.Tuple2;
-import scala.collection.Iterator;
 
 /** The definition of a table in a statement, as JSON for Python. The columns have their rules in the log's form. */
 public class TableDefinition {
   /** The properties with this prefix are CHECK constraints. */
   public static final String CONSTRAINT = "delta.constraints.";
-
-  /** The prefix of the settings that are properties of new tables, as the JVM connector has it. */
-  private static final String DEFAULTS = "spark.databricks.delta.properties.defaults.";
-
-  /** Returns the properties that the session has for new tables, as JSON. */
-  public static String defaults(SparkSession session) {
-    Map found = new HashMap();
-    Iterator settings = session.conf().getAll().iterator();
-    while (settings.hasNext()) {
-      Tuple2 setting = (Tuple2) settings.next();
-      String name = (String) setting._1();
-      if (name.startsWith(DEFAULTS)) {
-        found.put("delta." + name.substring(DEFAULTS.length()), setting._2());
-      }
-    }
-    return Json.text(found);
-  }
 
   /** Returns the definition; mode says what to do if there is a table. */
   public static String json(

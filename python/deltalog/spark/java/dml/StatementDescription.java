@@ -20,7 +20,7 @@ public class StatementDescription {
   /** Returns the description as JSON, of a statement in which the current time has a value. */
   public static String json(SparkSession session, LogicalPlan statement) {
     Map parts = new HashMap();
-    parts.put("timeZone", session.sessionState().conf().sessionLocalTimeZone());
+    parts.put("settings", SessionSettings.of(session));
     parts.put("hasSubquery", Boolean.valueOf(StatementTarget.hasSubquery(statement)));
     addText(parts, statement);
     addTarget(parts, statement);

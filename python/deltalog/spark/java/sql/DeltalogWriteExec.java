@@ -2,12 +2,12 @@ package io.deltalog.spark;
 
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -60,9 +60,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
   }
 
   private void insert(RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
-    Dataset rows = org.apache.spark.sql.classic.Dataset.ofRows(session(), query);
+    Dataset rows = Dataset.ofRows(session(), query);
     if (table.acceptsAnySchema() && !isByName) {
-      rows = Bridge.writes().byPosition(session(), rows, table.schema(), table.name());
+      rows = ColumnFit.byPosition(session(), rows, table.schema(), table.name());
     }
     table.insert(session(), rows, isOverwrite, options);
   }

@@ -1,0 +1,67 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import org.apache.spark.sql.catalyst.analysis.TableOutputResolver$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+
+/** Rows with exactly the columns of a table, cast and checked by Spark's own rules for storing values. */
+public class ColumnFit {
+  private static final String FILL_MODES =
+      "org.apache.spark.sql.catalyst.analysis.TableOutputResolver$DefaultValueFillMode$";
+
+  private ColumnFit() {}
+
+  /** Matches columns by name. The rows get default values in columns that they lack, or NULL. */
+  public static Dataset byName(SparkSession session, Dataset rows, StructType schema, String table) {
+    return fitted(session, rows, schema, table, true);
+  }
+
+  /** Matches columns by position. The rows must have all columns. */
+  public static Dataset byPosition(SparkSession session, Dataset rows, StructType schema, String table) {
+    return fitted(session, rows, schema, table, false);
+  }
+
+  private static Dataset fitted(
+      SparkSession session, Dataset rows, StructType schema, String table, boolean byName) {
+    try {
+      Method resolve = resolve();
+      Object[] arguments = {
+        table, DataTypeUtils$.MODULE$.toAttributes(schema), rows.queryExecution().analyzed(), Boolean.valueOf(byName),
+        session.sessionState().conf(), fill(resolve.getParameterTypes()[5], byName)
+      };
+      LogicalPlan plan = (LogicalPlan) resolve.invoke(TableOutputResolver$.MODULE$, arguments);
+      return Dataset.ofRows(session, plan);
+    } catch (InvocationTargetException e) {
+      Platform.throwException(e.getCause());
+      return null;
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("deltalog cannot use the fitting of columns of this version of Spark: " + e, e);
+    }
+  }
+
+  private static Method resolve() throws NoSuchMethodException {
+    Method[] methods = TableOutputResolver$.MODULE$.getClass().getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals("resolveOutputColumns")) {
+        return methods[i];
+      }
+    }
+    throw new NoSuchMethodException("TableOutputResolver.resolveOutputColumns");
+  }
+
+  /** Returns whether missing columns are filled: a Boolean until Spark 4.1, a mode since 4.2. */
+  private static Object fill(Class type, boolean fills) throws ReflectiveOperationException {
+    if (type == boolean.class) {
+      return Boolean.valueOf(fills);
+    }
+    Class modes = Class.forName(FILL_MODES);
+    Object mode = modes.getField("MODULE$").get(null);
+    return modes.getMethod(fills ? "FILL" : "NONE", new Class[0]).invoke(mode, new Object[0]);
+  }
+}

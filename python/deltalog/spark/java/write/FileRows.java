@@ -1,0 +1,60 @@
+package io.deltalog.spark;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The rows of a write as the files of the table have them: projections in Spark's plan, which Python describes
+ * (`write/rows.py`). Each part may be missing.
+ *
+ * 1. fit: the columns of the table, and their types
+ * 2. numbers: the values of identity columns
+ * 3. rules: generated columns and constraints
+ * 4. files: names, field ids, and partition values as text
+ */
+public class FileRows {
+  private FileRows() {}
+
+  /** Returns the rows by a description in JSON. */
+  public static Dataset of(SparkSession session, Dataset rows, String description) {
+    Map parts = Json.object(description);
+    Dataset made = rows;
+    if (parts.get("fit") != null) {
+      made = fitted(session, made, (Map) parts.get("fit"));
+    }
+    if (parts.get("numbers") != null) {
+      made = numbered(made, (List) parts.get("numbers"));
+    }
+    if (parts.get("rules") != null) {
+      made = new RowRules((Map) parts.get("rules")).enforced(made);
+    }
+    if (parts.get("files") != null) {
+      made = new FileColumns((Map) parts.get("files")).of(made);
+    }
+    return made;
+  }
+
+  private static Dataset fitted(SparkSession session, Dataset rows, Map fit) {
+    List dropped = (List) fit.get("dropped");
+    Dataset kept = dropped.isEmpty() ? rows : (Dataset) rows.drop(Plans.seq(dropped));
+    StructType schema = (StructType) DataType.fromJson((String) fit.get("schema"));
+    return ColumnFit.byName(session, kept, schema, (String) fit.get("table"));
+  }
+
+  private static Dataset numbered(Dataset rows, List numbers) {
+    Projection made = new Projection(rows);
+    for (int i = 0; i < numbers.size(); i++) {
+      Map counted = (Map) numbers.get(i);
+      int position = ((Number) counted.get("position")).intValue();
+      long first = ((Number) counted.get("first")).longValue();
+      long step = ((Number) counted.get("step")).longValue();
+      String name = made.attribute(position).name();
+      made.put(position, IdentityNumbers.of(name, first, step).alias(name));
+    }
+    return made.rows();
+  }
+}

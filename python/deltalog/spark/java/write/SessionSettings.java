@@ -1,0 +1,49 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Tuple2;
+import scala.collection.Iterator;
+
+/** The settings of a session on which changes of tables depend, as Python knows them (`write/settings.py`). */
+public class SessionSettings {
+  /** The settings of the JVM connector have this prefix. */
+  private static final String DELTA = "spark.databricks.delta.";
+
+  private static final String REBASE_MODE = "spark.sql.parquet.datetimeRebaseModeInWrite";
+
+  private SessionSettings() {}
+
+  /** Returns the settings as JSON. */
+  public static String json(SparkSession session) {
+    return Json.text(of(session));
+  }
+
+  /** Returns the settings as what Json takes. */
+  public static Map of(SparkSession session) {
+    SQLConf conf = session.sessionState().conf();
+    Map settings = new HashMap();
+    settings.put("sparkVersion", session.version());
+    settings.put("timeZone", conf.sessionLocalTimeZone());
+    settings.put("isCaseSensitive", Boolean.valueOf(conf.caseSensitiveAnalysis()));
+    settings.put("partitionOverwriteMode", conf.partitionOverwriteMode().toString());
+    settings.put("storeAssignmentPolicy", conf.storeAssignmentPolicy().toString());
+    settings.put("rebaseMode", session.conf().get(REBASE_MODE));
+    settings.put("delta", ofDelta(session));
+    return settings;
+  }
+
+  private static Map ofDelta(SparkSession session) {
+    Map found = new HashMap();
+    Iterator settings = session.conf().getAll().iterator();
+    while (settings.hasNext()) {
+      Tuple2 setting = (Tuple2) settings.next();
+      if (((String) setting._1()).startsWith(DELTA)) {
+        found.put(setting._1(), setting._2());
+      }
+    }
+    return found;
+  }
+}

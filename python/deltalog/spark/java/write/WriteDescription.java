@@ -1,0 +1,55 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.collection.Iterator;
+
+/** What Python must know of the rows of a write before it begins (`write/request.py`). */
+public class WriteDescription {
+  private WriteDescription() {}
+
+  /** Returns the description as JSON. */
+  public static String json(SparkSession session, Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    Map parts = new HashMap();
+    parts.put("settings", SessionSettings.of(session));
+    parts.put("schema", rows.schema().json());
+    parts.put("nulls", nulls(plan));
+    parts.put("sources", SourceVersions.of(plan));
+    return Json.text(parts);
+  }
+
+  /** Returns the names of the columns that are a constant NULL. */
+  private static List nulls(LogicalPlan plan) {
+    List names = new ArrayList();
+    if (plan instanceof Project) {
+      Iterator columns = ((Project) plan).projectList().iterator();
+      while (columns.hasNext()) {
+        Object column = columns.next();
+        if (isNull((Expression) column)) {
+          names.add(((NamedExpression) column).name());
+        }
+      }
+    }
+    return names;
+  }
+
+  private static boolean isNull(Expression column) {
+    Expression value = column;
+    while (value instanceof Alias || value instanceof Cast) {
+      value = value instanceof Alias ? ((Alias) value).child() : ((Cast) value).child();
+    }
+    return value instanceof Literal && ((Literal) value).value() == null;
+  }
+}

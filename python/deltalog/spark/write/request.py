@@ -1,0 +1,66 @@
+"""A write as Spark hands it over: its rows, its options, and what the session says."""
+
+import json
+from typing import Any, NamedTuple
+
+from deltalog.spark import schema
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.write.record import Record
+from deltalog.spark.write.settings import Settings
+
+
+class WriteRequest(NamedTuple):
+    """A write to the table at a location, before it begins."""
+
+    jvm: Jvm
+    session: Any
+    uri: str
+    options: Options
+    rows: Any
+    """A DataFrame of the JVM."""
+    settings: Settings
+    schema_json: str
+    """The schema of the rows."""
+    nulls: list[str]
+    """The columns of the rows that are a constant NULL."""
+    sources: list[str]
+    """The planners of all tables that the rows are read from."""
+    record: Record
+
+    @classmethod
+    def of(cls, jvm: Jvm, session: Any, uri: str, options: Options, rows: Any) -> "WriteRequest":
+        """Returns the request, for which the JVM is asked once."""
+        parts = json.loads(jvm.static("WriteDescription", "json", session, rows))
+        settings = Settings.of_parts(parts["settings"])
+        return cls(
+            jvm,
+            session,
+            uri,
+            options,
+            rows,
+            settings,
+            parts["schema"],
+            parts["nulls"],
+            parts["sources"],
+            Record.of_session(options, settings),
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of the rows."""
+        return schema.field_names(self.schema_json)
+
+    @property
+    def given(self) -> set[str]:
+        """The names of the columns, in lower case, that the rows give.
+
+        A constant NULL counts as not given: in INSERT statements, Spark has filled the columns so that are left out.
+        """
+        return {name.lower() for name in self.names} - {name.lower() for name in self.nulls}
+
+    @property
+    def roots(self) -> list[str]:
+        """The directories outside the table that may contain data files."""
+        return [uri_of(self.jvm, self.session, root) for root in self.options.allowed_roots]

@@ -1,0 +1,53 @@
+"""The rows of a write as the files of the table have them.
+
+All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in Spark's
+plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
+the number of columns. Each part of the description is made by a module of its own: `fit`, `identity` and `rules`.
+Columns are known by their positions among those of the table.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+from deltalog._internal import SparkWrite
+from deltalog.spark import schema
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.write import fit, rules
+from deltalog.spark.write.identity import counted_columns, numbers
+from deltalog.spark.write.request import WriteRequest
+
+
+class FileRows(NamedTuple):
+    """Rows that can be written as they are."""
+
+    rows: Any
+    """A DataFrame of the JVM."""
+    partition_columns: list[str]
+    """The columns by which Spark partitions the rows."""
+
+
+def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
+    """Returns the rows of a write as files have them."""
+    names = request.names
+    parts: dict[str, Any] = {}
+    missing: set[str] = set()
+    if pending.table_schema_json is not None:
+        given = request.given if pending.computes_columns else set()
+        missing = rules.missing_columns(pending, given)
+        counted = counted_columns(pending, given)
+        computed = missing | counted.keys()
+        parts["fit"] = fit.to_table(request, rules.optional(pending.table_schema_json, computed), computed)
+        names = schema.field_names(pending.table_schema_json)
+        parts["numbers"] = numbers(counted, names)
+    fit.check_partitions(pending, names)
+    # A new table has no rules yet, but an overwrite of some rows may have one.
+    parts["rules"] = rules.enforced(pending, names, missing)
+    parts["files"] = fit.file_columns(pending, names)
+    return described(request.jvm, request.session, request.rows, pending, parts)
+
+
+def described(jvm: Jvm, session: Any, rows: Any, pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
+    """Returns rows of the JVM as files have them, by the parts of a description that there are."""
+    parts = {name: part for name, part in parts.items() if part}
+    made = jvm.static("FileRows", "of", session, rows, json.dumps(parts)) if parts else rows
+    return FileRows(made, fit.text_columns(pending))
