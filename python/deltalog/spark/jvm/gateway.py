@@ -104,7 +104,3 @@ class Jvm:
     def struct(self, schema_json: str) -> Any:
         """Returns a `StructType` from its JSON form."""
         return self.java("org.apache.spark.sql.types.DataType").fromJson(schema_json)
-
-    def singleton(self, name: str) -> Any:
-        """Returns a Scala object by its full name."""
-        return self.java("java.lang.Class").forName(f"{name}$").getField("MODULE$").get(None)
