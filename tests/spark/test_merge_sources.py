@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import DeltaTable
+import deltalog.tables
+from deltalog import CommitConflictError, DeltaTable
 from tests.spark.statement_tables import VECTORS, ordered
 
 ROWS = "SELECT * FROM VALUES (1L, 'x'), (9L, 'z') AS v(id, s)"
@@ -41,6 +42,24 @@ def test_views(spark: SparkSession, path: str, table: str) -> None:
     finally:
         spark.sql("DROP VIEW shifted")
         spark.catalog.dropTempView("given")
+
+
+def test_older_versions_of_the_target(spark: SparkSession, path: str, table: str) -> None:
+    """A source that is older on purpose is read as it was, and the target as it is."""
+    before = spark.read.format("deltalog").load(path)
+    spark.sql(f"UPDATE {table} SET s = 'new' WHERE id < 3")
+    spark.sql(f"DELETE FROM {table} WHERE id = 3")
+    spark.sql(f"INSERT INTO {table} VALUES (4, 'd')")
+    target = deltalog.tables.DeltaTable.forPath(spark, path)
+    again = target.alias("t").merge(before.alias("s"), "t.id = s.id").whenMatchedUpdateAll()
+    with pytest.raises(CommitConflictError):
+        again.execute()
+    older = spark.read.format("deltalog").option("versionAsOf", 0).load(path)
+    target.alias("t").merge(older.alias("s"), "t.id = s.id AND t.id = 1").whenMatchedUpdateAll().execute()
+    assert rows(path) == [(1, "a"), (2, "new"), (4, "d")]
+    merge = MERGE.format(table, f"(SELECT * FROM {table} VERSION AS OF 0)")
+    spark.sql(f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE")
+    assert rows(path) == OLD
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
