@@ -279,6 +279,49 @@ def test_the_log_defines_a_table_not_its_entry(spark: SparkSession, path: str) -
     assert written(path) == sorted([(1, 2), (3, None)], key=str)
 
 
+def test_partitions_are_shown_by_the_log(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE d (a INT, p STRING, q DATE) USING deltalog PARTITIONED BY (p, q) LOCATION '{path}' "
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    assert spark.sql("SHOW PARTITIONS d").collect() == []
+    days = ["2026-01-01", "2026-01-02"]
+    spark.sql(
+        "INSERT INTO d VALUES "
+        + ", ".join(
+            f"({number}, {p}, DATE'{day}')" for number, day in enumerate(days) for p in ("'x/y'", "'z'")
+        )
+    )
+    spark.sql("INSERT INTO d VALUES (9, NULL, NULL), (10, 'z', NULL), (11, 'z', DATE'2026-01-01')")
+
+    def shown(spec: str = "", table: str = "d") -> list[str]:
+        return sorted(row.partition for row in spark.sql(f"SHOW PARTITIONS {table} {spec}").collect())
+
+    everything = [f"p={p}/q={q}" for p in ("x%2Fy", "z") for q in days]
+    assert (
+        shown() == shown(table=f"deltalog.`{path}`") == sorted([*everything, "p=null/q=null", "p=z/q=null"])
+    )
+    assert shown("PARTITION (p = 'z', q = '2026-01-01')") == ["p=z/q=2026-01-01"]
+    assert shown("PARTITION (q = '2026-01-02')") == ["p=x%2Fy/q=2026-01-02", "p=z/q=2026-01-02"]
+    spark.sql("DELETE FROM d WHERE q = DATE'2026-01-01' AND a > 0")
+    spark.sql("DELETE FROM d WHERE p = 'x/y'")
+    assert shown() == ["p=null/q=null", "p=z/q=2026-01-01", "p=z/q=2026-01-02", "p=z/q=null"]
+    with pytest.raises(AnalysisException, match="a"):
+        shown("PARTITION (a = 1)")
+    for change, refusal in (
+        ("ALTER TABLE d ADD PARTITION (p = 'new', q = '2026-01-01')", "DELETE with a condition on p, q"),
+        ("ALTER TABLE d DROP PARTITION (p = 'z', q = '2026-01-02')", "DELETE with a condition on p, q"),
+        ("TRUNCATE TABLE d PARTITION (p = 'z', q = '2026-01-02')", "not support"),
+    ):
+        with pytest.raises(PySparkException, match=refusal):
+            spark.sql(change)
+    assert DeltaTable(path).version() == 4
+    spark.sql("DROP TABLE d")
+    spark.sql("CREATE TABLE d (a INT) USING deltalog")
+    with pytest.raises(AnalysisException, match="PARTITION"):
+        shown()
+
+
 def test_tables_are_renamed_and_dropped(spark: SparkSession, path: str) -> None:
     spark.sql("CREATE TABLE d USING deltalog AS SELECT 1 AS a")
     spark.sql("ALTER TABLE d RENAME TO d2")

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.*;
 import org.apache.spark.sql.connector.expressions.ClusterByTransform;
@@ -31,9 +32,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *   nor a version, by which Spark would look for a newer one. Each mention of its name loads the newest.
  * - SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out, because the
  *   analyzer would change the table, even to explain a statement.
+ * - SupportsPartitionManagement is for SHOW PARTITIONS. Partitions come and go with their rows.
  */
 public class DeltalogTable
-    implements Table, SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2, RowTarget {
+    implements Table, SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
+        SupportsPartitionManagement, RowTarget {
   private final String name;
   private final TableState state;
   private final String provider;
@@ -187,6 +190,37 @@ public class DeltalogTable
   public boolean truncateTable() {
     Bridge.writes().truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.json(options));
     return true;
+  }
+
+  public StructType partitionSchema() {
+    return relation().partitionSchema();
+  }
+
+  public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {
+    return new TablePartitions(relation().location()).with(names, values);
+  }
+
+  /** Returns nothing, because all that is known of a partition are its files. */
+  public Map loadPartitionMetadata(InternalRow partition) {
+    return new TreeMap();
+  }
+
+  public void createPartition(InternalRow partition, Map properties) {
+    throw partitionsFollowRows();
+  }
+
+  public boolean dropPartition(InternalRow partition) {
+    throw partitionsFollowRows();
+  }
+
+  public void replacePartitionMetadata(InternalRow partition, Map properties) {
+    throw partitionsFollowRows();
+  }
+
+  private RuntimeException partitionsFollowRows() {
+    return new UnsupportedOperationException(
+        "the partitions of " + name + " come and go with their rows: use INSERT, or DELETE with a condition on "
+            + String.join(", ", partitionColumns()));
   }
 
   public boolean equals(Object other) {
