@@ -107,7 +107,7 @@ def _clauses(jvm: Jvm, *kinds: Any) -> list[Clause]:
 
 
 class _Source:
-    """The source, evaluated once, by `measure`."""
+    """The source, evaluated once."""
 
     def __init__(self, statement: Statement) -> None:
         jvm, self._jvm, self._statement = statement.jvm, statement.jvm, statement
@@ -115,9 +115,9 @@ class _Source:
         given = fit.dataset(jvm, statement.session, statement.plan.sourceTable())
         id_column = functions.monotonically_increasing_id().alias(_SOURCE)
         numbered = given.select(jvm.seq([functions.col("*"), id_column]))
-        # Lost blocks fail the statement, instead of being computed anew with perhaps other rows. The job of `measure`
-        # computes them.
-        kept = numbered.localCheckpoint(False)
+        # Lost blocks fail the statement, instead of being computed anew with perhaps other rows. All are there before
+        # the job that looks at the keys: it would not know of rows that are computed anew while it runs.
+        kept = numbered.localCheckpoint(True)
         # The expressions of the statement refer to the columns by their ids.
         self.plan = jvm.static(
             "Plans", "renumbered", kept.queryExecution().analyzed(), numbered.queryExecution().analyzed()
@@ -126,15 +126,15 @@ class _Source:
         self.id = int(jvm.static("Plans", "keptRows", kept.queryExecution().analyzed()))
 
     def measure(self) -> None:
-        """Evaluates the source, counts the rows and finds their keys. To be called first."""
+        """Counts the rows and finds their keys. To be called first."""
         jvm, statement = self._jvm, self._statement
+        self._stored = int(jvm.static("Plans", "storedBytes", statement.session, self.id))
         keys = jvm.static("MergePlans", "keys", statement.plan)
         values = jvm.static("MergePlans", "sourceKeys", statement.plan, self.plan, keys)
         self._keys = jvm.items(keys)
         # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
         self._summary = jvm.new("KeyJob", fit.dataset(jvm, statement.session, values)).run()
         self.count = int(self._summary.count())
-        self._stored = int(jvm.static("Plans", "storedBytes", statement.session, self.id))
 
     def filters(self) -> list[Any]:
         """Returns conditions that are true for all rows of the target that can match."""
