@@ -277,9 +277,9 @@ def test_damaged_vector_files_are_reported(spark: SparkSession, table: Path) -> 
 def test_rows_are_collected_in_any_order(
     spark: SparkSession, before: set[int], added: list[int], sort: bool
 ) -> None:
-    gateway = spark.sparkContext._gateway
-    jvm = Jvm(gateway)
-    bitmap = gateway.jvm.org.roaringbitmap.RoaringBitmap()  # type: ignore[union-attr]
+    jvm = Jvm(spark.sparkContext._gateway)
+    classes: Any = spark.sparkContext._jvm
+    bitmap = classes.org.roaringbitmap.RoaringBitmap()
     for row in before:
         bitmap.add(_signed(row))
     rows = jvm.new("BlockOfRows", bitmap)

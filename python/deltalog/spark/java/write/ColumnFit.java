@@ -30,7 +30,7 @@ public class ColumnFit {
   private static Dataset fitted(
       SparkSession session, Dataset rows, StructType schema, String table, boolean byName) {
     try {
-      Method resolve = resolve();
+      Method resolve = NamedMethod.of(TableOutputResolver$.MODULE$, "resolveOutputColumns");
       Object[] arguments = {
         table, DataTypeUtils$.MODULE$.toAttributes(schema), rows.queryExecution().analyzed(), Boolean.valueOf(byName),
         session.sessionState().conf(), fill(resolve.getParameterTypes()[5], byName)
@@ -43,16 +43,6 @@ public class ColumnFit {
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException("deltalog cannot use the fitting of columns of this version of Spark: " + e, e);
     }
-  }
-
-  private static Method resolve() throws NoSuchMethodException {
-    Method[] methods = TableOutputResolver$.MODULE$.getClass().getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals("resolveOutputColumns")) {
-        return methods[i];
-      }
-    }
-    throw new NoSuchMethodException("TableOutputResolver.resolveOutputColumns");
   }
 
   /** Returns whether missing columns are filled: a Boolean until Spark 4.1, a mode since 4.2. */

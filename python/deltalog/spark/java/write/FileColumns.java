@@ -82,13 +82,7 @@ public class FileColumns {
     }
     for (int i = 0; i < partitions.size(); i++) {
       Attribute attribute = partition(attributes, i);
-      Column column = ExpressionUtils.column(attribute);
-      String type = attribute.dataType().typeName();
-      if (type.equals("string") || type.equals("binary")) {
-        // An empty value is NULL, as the log has it.
-        column = functions.when(functions.length(column).gt(Integer.valueOf(0)), column);
-      }
-      columns.add(column.as(attribute.name(), attribute.metadata()));
+      columns.add(stored(attribute).as(attribute.name(), attribute.metadata()));
     }
     for (int i = width; i < attributes.length; i++) {
       columns.add(ExpressionUtils.column(attributes[i]));
@@ -97,6 +91,17 @@ public class FileColumns {
       columns.add(text(partition(attributes, i)).alias((String) directories.get(i)));
     }
     return (Dataset) rows.select(Plans.seq(columns));
+  }
+
+  /** Returns a partition column as the log has it: an empty value is NULL. */
+  static Column stored(Attribute attribute) {
+    Column column = ExpressionUtils.column(attribute);
+    return mayBeEmpty(attribute) ? functions.when(functions.length(column).gt(Integer.valueOf(0)), column) : column;
+  }
+
+  static boolean mayBeEmpty(Attribute attribute) {
+    String type = attribute.dataType().typeName();
+    return type.equals("string") || type.equals("binary");
   }
 
   private Attribute partition(Attribute[] attributes, int number) {

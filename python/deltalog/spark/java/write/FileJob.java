@@ -83,24 +83,13 @@ public class FileJob extends AbstractFunction0 {
       new FileFormatWriter.OutputSpec(root, (Map) Map$.MODULE$.empty(), columns),
       session.sessionState().newHadoopConfWithOptions(options), partitions(columns), Option.empty(), trackers, options
     };
-    Method write = writer();
+    Method write = NamedMethod.of(FileFormatWriter$.MODULE$, "write");
     Object[] all = Arrays.copyOf(first, write.getParameterCount());
     for (int i = first.length; i < all.length; i++) {
       Method byDefault = write.getDeclaringClass().getMethod("write$default$" + (i + 1), new Class[0]);
       all[i] = byDefault.invoke(FileFormatWriter$.MODULE$, new Object[0]);
     }
     return write.invoke(FileFormatWriter$.MODULE$, all);
-  }
-
-  /** Finds the method by its name, because releases of Spark add parameters with defaults. */
-  private static Method writer() throws NoSuchMethodException {
-    Method[] methods = FileFormatWriter$.MODULE$.getClass().getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals("write")) {
-        return methods[i];
-      }
-    }
-    throw new NoSuchMethodException("FileFormatWriter.write");
   }
 
   private Seq partitions(Seq columns) {

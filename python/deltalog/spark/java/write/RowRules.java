@@ -41,11 +41,8 @@ public class RowRules {
     for (int i = 0; i < partitions.size(); i++) {
       int position = position(partitions.get(i));
       Attribute column = made.attribute(position);
-      String type = column.dataType().typeName();
-      if (type.equals("string") || type.equals("binary")) {
-        Column isEmpty = functions.length(made.column(position)).equalTo(Integer.valueOf(0));
-        Column stored = functions.when(isEmpty, functions.lit(null)).otherwise(made.column(position));
-        made.put(position, stored.alias(column.name()));
+      if (FileColumns.mayBeEmpty(column)) {
+        made.put(position, FileColumns.stored(column).alias(column.name()));
       }
     }
     return made.rows();

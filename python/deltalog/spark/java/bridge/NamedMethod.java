@@ -1,0 +1,18 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.Method;
+
+/** Methods of Spark that are found by their names alone, because releases change their parameters. */
+public class NamedMethod {
+  private NamedMethod() {}
+
+  public static Method of(Object value, String name) throws NoSuchMethodException {
+    Method[] methods = value.getClass().getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals(name)) {
+        return methods[i];
+      }
+    }
+    throw new NoSuchMethodException(value.getClass().getName() + " has no " + name);
+  }
+}
