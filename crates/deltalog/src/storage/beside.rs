@@ -7,12 +7,10 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use futures::executor::block_on;
-use object_store::local::LocalFileSystem;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::PutMode;
 
-use super::Storage;
 use super::write::{FileWriter, create_whole};
+use super::{Backend, Storage};
 use crate::error::Result;
 
 impl Storage {
@@ -22,13 +20,17 @@ impl Storage {
     /// `Unavailable`, `PermissionDenied`.
     #[doc(hidden)]
     pub fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
-        if self.local {
-            let mut file = self.replace_file(path)?;
-            file.write_all(&bytes).map_err(|error| self.not_written(path, error))?;
-            return file.finish().map(drop).map_err(|error| error.in_table(self.url()));
+        match &self.backend {
+            Backend::Local => {
+                let mut file = self.replace_file(path)?;
+                file.write_all(&bytes).map_err(|error| self.not_written(path, error))?;
+                file.finish().map(drop).map_err(|error| error.in_table(self.url()))
+            }
+            Backend::Remote(store) => {
+                let put = store.put(self.path(path)?, bytes.into(), PutMode::Overwrite);
+                put.map_err(|error| self.error(path, error))
+            }
         }
-        let put = block_on(self.store.put(&self.path(path)?, bytes.into()));
-        put.map(drop).map_err(|error| self.error(path, error))
     }
 
     /// Creates a file in an existing directory unless the file exists. Returns whether it was created. It appears whole
@@ -54,17 +56,14 @@ impl Storage {
 
     fn create_once(&self, path: &str, bytes: Bytes, is_durable: bool) -> Result<bool> {
         let located = self.path(path)?;
-        if self.local {
-            let file = LocalFileSystem::new()
-                .path_to_filesystem(&located)
-                .map_err(|error| self.error(path, error))?;
-            return create_whole(&file, path, &bytes, is_durable)
-                .map_err(|error| self.not_written(path, error));
-        }
-        match block_on(self.store.put_opts(&located, bytes.into(), PutOptions::from(PutMode::Create))) {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-            Err(error) => Err(self.error(path, error)),
+        match &self.backend {
+            Backend::Local => create_whole(&self.local_file(path, &located)?, path, &bytes, is_durable)
+                .map_err(|error| self.not_written(path, error)),
+            Backend::Remote(store) => match store.put(located, bytes.into(), PutMode::Create) {
+                Ok(()) => Ok(true),
+                Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+                Err(error) => Err(self.error(path, error)),
+            },
         }
     }
 

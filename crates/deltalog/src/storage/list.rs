@@ -104,7 +104,18 @@ fn is_staged(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use object_store::local::LocalFileSystem;
+
     use crate::storage::{FileMeta, Storage};
+
+    /// The same root, listed by us and as a store that happens to be local.
+    fn both(root: &std::path::Path) -> [Storage; 2] {
+        let ours = Storage::open(root.to_str().unwrap(), []).unwrap();
+        let url = ours.root().clone();
+        [ours, Storage::with_store(url, Arc::new(LocalFileSystem::new())).unwrap()]
+    }
 
     #[test]
     fn the_local_listing_equals_that_of_the_store() {
@@ -115,29 +126,21 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, file).unwrap();
         }
-        let mut storage = Storage::open(root.path().to_str().unwrap(), []).unwrap();
+        let [ours, store] = both(root.path());
         // The store derives its tags from other properties of a file.
         let untagged = |files: Vec<FileMeta>| -> Vec<FileMeta> {
             files.into_iter().map(|file| FileMeta { tag: None, ..file }).collect()
         };
         for after in ["", "a", "b", "bb", "bb/c", "d=1", "d=1/e/f", "z"] {
-            storage.local = true;
-            let ours = untagged(storage.list_after("log", after).unwrap());
-            storage.local = false;
-            assert_eq!(ours, untagged(storage.list_after("log", after).unwrap()), "{after}");
-            assert!(!after.is_empty() || ours.len() == 8, "{ours:?}");
-            storage.local = true;
-            let flat = untagged(storage.list_directory_after("log", after).unwrap());
-            storage.local = false;
-            assert_eq!(flat, untagged(storage.list_directory_after("log", after).unwrap()), "{after}");
-            assert_eq!(
-                flat,
-                ours.into_iter().filter(|file| !file.name.contains('/')).collect::<Vec<_>>(),
-                "{after}"
-            );
+            let all = untagged(ours.list_after("log", after).unwrap());
+            assert_eq!(all, untagged(store.list_after("log", after).unwrap()), "{after}");
+            assert!(!after.is_empty() || all.len() == 8, "{all:?}");
+            let flat = untagged(ours.list_directory_after("log", after).unwrap());
+            assert_eq!(flat, untagged(store.list_directory_after("log", after).unwrap()), "{after}");
+            let directly: Vec<_> = all.into_iter().filter(|file| !file.name.contains('/')).collect();
+            assert_eq!(flat, directly, "{after}");
         }
-        storage.local = true;
-        assert!(storage.list_after("nothing", "").unwrap().is_empty());
+        assert!(ours.list_after("nothing", "").unwrap().is_empty());
     }
 
     /// A file that was replaced is detected by comparing its entry in a listing with a request by name.
@@ -146,18 +149,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let write = |text: &str| std::fs::write(root.path().join("a"), text).unwrap();
         write("x");
-        let mut storage = Storage::open(root.path().to_str().unwrap(), []).unwrap();
         let listed = |storage: &Storage| storage.list_after("", "").unwrap().remove(0);
-        for local in [true, false] {
-            storage.local = local;
-            assert_eq!(Some(listed(&storage)), storage.head("a").unwrap(), "local: {local}");
+        for (storage, same_size) in both(root.path()).iter().zip(["y", "z"]) {
+            assert_eq!(Some(listed(storage)), storage.head("a").unwrap(), "{same_size}");
             assert_eq!((storage.head("b").unwrap(), storage.head("a/b").unwrap_or(None)), (None, None));
-            let before = listed(&storage);
-            assert!(before.is_same_object(&listed(&storage)));
-            let same_size = if local { "y" } else { "z" };
+            let before = listed(storage);
+            assert!(before.is_same_object(&listed(storage)));
             std::fs::remove_file(root.path().join("a")).unwrap();
             write(same_size);
-            assert!(!before.is_same_object(&listed(&storage)), "local: {local}");
+            assert!(!before.is_same_object(&listed(storage)), "{same_size}");
         }
     }
 }

@@ -13,9 +13,12 @@
 mod beside;
 mod hadoop;
 mod list;
+mod local;
 mod location;
 mod read;
+mod remote;
 mod replace;
+mod runtime;
 mod sync;
 mod upload;
 mod write;
@@ -23,13 +26,12 @@ mod write;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::TryStreamExt;
-use futures::executor::block_on;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, PutMode, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -37,6 +39,7 @@ use crate::protocol::LogPath;
 
 pub use location::parse_location;
 pub use read::FileReader;
+use remote::Remote;
 pub(crate) use replace::FileState;
 pub use write::FileWriter;
 
@@ -51,10 +54,16 @@ pub(crate) const MISSING_FILE_HINT: &str = concat!(
 pub struct Storage {
     url: Arc<Url>,
     base: Path,
-    store: Arc<dyn ObjectStore>,
-    local: bool,
+    backend: Backend,
     /// Files that are read from memory instead of the store.
     held: Arc<HashMap<String, Bytes>>,
+}
+
+/// Where the files of a table are.
+#[derive(Clone)]
+enum Backend {
+    Local,
+    Remote(Remote),
 }
 
 /// An entry of a listing.
@@ -126,8 +135,7 @@ impl Storage {
             ))
             .in_table(url.as_str()));
         }
-        let store = Arc::new(object_store::local::LocalFileSystem::new().with_fsync(true));
-        Self::build(url, store, true)
+        Self::build(url, Backend::Local)
     }
 
     /// Opens the table's root `url` in a store that the caller provides. The path of `url` is the path in the
@@ -136,10 +144,20 @@ impl Storage {
     /// # Errors
     /// `InvalidArgument` if the path of `url` cannot be a path in a store.
     pub fn with_store(url: Url, store: Arc<dyn ObjectStore>) -> Result<Self> {
-        Self::build(url, store, false)
+        Self::build(url, Backend::Remote(Remote::new(store)))
     }
 
-    fn build(mut url: Url, store: Arc<dyn ObjectStore>, local: bool) -> Result<Self> {
+    /// Does the same with a store that never waits, such as one in memory: its requests run on the thread of the
+    /// caller.
+    ///
+    /// # Errors
+    /// The same as [`Storage::with_store`].
+    #[doc(hidden)]
+    pub fn with_immediate_store(url: Url, store: Arc<dyn ObjectStore>) -> Result<Self> {
+        Self::build(url, Backend::Remote(Remote::immediate(store)))
+    }
+
+    fn build(mut url: Url, backend: Backend) -> Result<Self> {
         let trimmed = url.path().trim_end_matches('/').to_owned();
         url.set_path(&trimmed);
         let base = Path::from_url_path(url.path()).map_err(|error| {
@@ -147,7 +165,7 @@ impl Storage {
                 .in_table(location::redacted(&url))
                 .with_source(error)
         })?;
-        Ok(Self { url: Arc::new(url), base, store, local, held: Arc::default() })
+        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default() })
     }
 
     /// Returns the same root with `files`, pairs of path and bytes, which are read as if the store had them.
@@ -200,6 +218,22 @@ impl Storage {
         })
     }
 
+    /// Returns the local file at a path of the store.
+    fn local_file(&self, path: &str, located: &Path) -> Result<PathBuf> {
+        local::file(located).map_err(|error| self.error(path, error))
+    }
+
+    /// Returns the error for one of the local file system.
+    fn io_error(&self, path: &str, error: io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::NotFound => Error::new(ErrorKind::FileNotFound, "the file is not there")
+                .at_path(path)
+                .in_table(self.url()),
+            _ => self
+                .error(path, object_store::Error::Generic { store: "LocalFileSystem", source: error.into() }),
+        }
+    }
+
     fn error(&self, path: &str, error: object_store::Error) -> Error {
         let (kind, message) = match &error {
             object_store::Error::NotFound { .. } => (ErrorKind::FileNotFound, "the file is not there"),
@@ -240,24 +274,18 @@ impl Storage {
 
     fn list(&self, directory: &str, after: &str, depth: list::Depth) -> Result<Vec<FileMeta>> {
         let prefix = self.path(directory)?;
-        if self.local {
-            let failed = |source: std::io::Error| {
-                self.error(
-                    directory,
-                    object_store::Error::Generic { store: "LocalFileSystem", source: source.into() },
-                )
-            };
-            let path = object_store::local::LocalFileSystem::new()
-                .path_to_filesystem(&prefix)
-                .map_err(|error| self.error(directory, error))?;
-            return list::list_local(&path, after, depth).map_err(failed);
-        }
+        let store = match &self.backend {
+            Backend::Local => {
+                let path = self.local_file(directory, &prefix)?;
+                return list::list_local(&path, after, depth)
+                    .map_err(|error| self.io_error(directory, error));
+            }
+            Backend::Remote(store) => store,
+        };
         let offset =
             if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
         let skip = prefix.as_ref().len() + 1;
-        let listing = block_on(self.store.list_with_offset(Some(&prefix), &offset).try_collect::<Vec<_>>());
-        let listing = listing.map_err(|error| self.error(directory, error));
-        let found = match listing {
+        let found = match store.list(prefix, offset).map_err(|error| self.error(directory, error)) {
             Err(error) if error.kind() == ErrorKind::FileNotFound => Vec::new(),
             listing => listing?,
         };
@@ -284,21 +312,14 @@ impl Storage {
             return Ok(Some(FileMeta { name: path.to_owned(), size, modified_ms: 0, tag: None }));
         }
         let located = self.path(path)?;
-        if self.local {
-            let file = object_store::local::LocalFileSystem::new()
-                .path_to_filesystem(&located)
-                .map_err(|error| self.error(path, error))?;
-            return list::head_local(&file, path).map_err(|source| {
-                self.error(
-                    path,
-                    object_store::Error::Generic { store: "LocalFileSystem", source: source.into() },
-                )
-            });
-        }
-        match block_on(self.store.head(&located)) {
-            Ok(meta) => Ok(Some(FileMeta::of_store(path.to_owned(), &meta))),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(self.error(path, error)),
+        match &self.backend {
+            Backend::Local => list::head_local(&self.local_file(path, &located)?, path)
+                .map_err(|error| self.io_error(path, error)),
+            Backend::Remote(store) => match store.head(located) {
+                Ok(meta) => Ok(Some(FileMeta::of_store(path.to_owned(), &meta))),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(error) => Err(self.error(path, error)),
+            },
         }
     }
 
@@ -311,19 +332,7 @@ impl Storage {
         if let Some(bytes) = self.held.get(path) {
             return Ok(Some(bytes.clone()));
         }
-        match block_on(async {
-            self.store
-                .get(&self.path(path)?)
-                .await
-                .map_err(|e| self.error(path, e))?
-                .bytes()
-                .await
-                .map_err(|e| self.error(path, e))
-        }) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.get_with_state(path).map(|found| found.map(|(bytes, _)| bytes))
     }
 
     /// Reads a whole file.
@@ -378,52 +387,53 @@ impl Storage {
     }
 
     fn open_path(&self, name: &str, path: &Path) -> Result<FileReader> {
-        if self.local {
-            let file = object_store::local::LocalFileSystem::new()
-                .path_to_filesystem(path)
-                .map_err(|error| self.error(name, error))?;
-            return FileReader::open_local(&file).map_err(|error| {
+        match &self.backend {
+            Backend::Local => FileReader::open_local(&self.local_file(name, path)?).map_err(|error| {
                 let (kind, message) = match error.kind() {
-                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                         (ErrorKind::FileNotFound, "the file is not there")
                     }
-                    std::io::ErrorKind::PermissionDenied => {
+                    io::ErrorKind::PermissionDenied => {
                         (ErrorKind::PermissionDenied, "permission to read the file was denied")
                     }
                     _ => (ErrorKind::Unavailable, "the file could not be opened"),
                 };
                 let located = Error::new(kind, message).at_path(name).in_table(self.url());
                 if kind == ErrorKind::FileNotFound { located } else { located.with_source(error) }
-            });
+            }),
+            Backend::Remote(store) => {
+                let (bytes, _) = store.get(path.clone()).map_err(|error| self.error(name, error))?;
+                Ok(FileReader::in_memory(bytes))
+            }
         }
-        let bytes = block_on(async { self.store.get(path).await?.bytes().await })
-            .map_err(|error| self.error(name, error))?;
-        Ok(FileReader::in_memory(bytes))
     }
 
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
     /// # Errors
-    /// `Unavailable` if the directory of a local file does not exist. Nothing was written then. Every other failure
-    /// is [`PutOutcome::Unknown`].
+    /// `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the file could
+    /// not be written at all. Every failure after which the file may exist is [`PutOutcome::Unknown`].
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
-        let options = PutOptions { mode: PutMode::Create, ..Default::default() };
-        match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
-            Ok(_) => Ok(PutOutcome::Created),
+        let (located, bytes) = (self.path(path)?, bytes.into());
+        let store = match &self.backend {
+            Backend::Local => {
+                let created = local::create(&self.local_file(path, &located)?, &bytes);
+                return Ok(match created.map_err(|error| self.not_written(path, error))?.publish() {
+                    Ok(true) => PutOutcome::Created,
+                    Ok(false) => PutOutcome::AlreadyExists,
+                    // A refusal does not mean that there is no file: the operating system may refuse to sync the
+                    // directory that already contains it.
+                    Err(error) => PutOutcome::Unknown(self.io_error(path, error)),
+                });
+            }
+            Backend::Remote(store) => store,
+        };
+        match store.put(located, bytes, PutMode::Create) {
+            Ok(()) => Ok(PutOutcome::Created),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
-            Err(error) => match self.error(path, error) {
-                // The directory of the file does not exist.
-                error if self.local && error.kind() == ErrorKind::FileNotFound => {
-                    let refused =
-                        Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
-                    Err(refused.in_table(self.url()).with_hint("check the table's location"))
-                }
-                // A refusal does not mean that there is no file: the operating system may refuse to sync the
-                // directory that already contains it, and a client may have repeated a put whose first response
-                // was lost.
-                error => Ok(PutOutcome::Unknown(error)),
-            },
+            // Nor does one of a store: a client may have repeated a put whose first response was lost.
+            Err(error) => Ok(PutOutcome::Unknown(self.error(path, error))),
         }
     }
 
@@ -433,9 +443,15 @@ impl Storage {
     /// `Unavailable`, `PermissionDenied`.
     #[doc(hidden)]
     pub fn delete(&self, path: &str) -> Result<()> {
-        match block_on(self.store.delete(&self.path(path)?)) {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.error(path, error)),
+        let located = self.path(path)?;
+        match &self.backend {
+            Backend::Local => {
+                local::delete(&self.local_file(path, &located)?).map_err(|error| self.io_error(path, error))
+            }
+            Backend::Remote(store) => match store.delete(located) {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+                Err(error) => Err(self.error(path, error)),
+            },
         }
     }
 
@@ -446,12 +462,10 @@ impl Storage {
     /// `FileNotFound` or `Unavailable`, naming the file.
     #[doc(hidden)]
     pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
-        if !self.local {
+        if let Backend::Remote(_) = self.backend {
             return Ok(());
         }
-        let files = object_store::local::LocalFileSystem::new();
-        let local =
-            |path: &str| files.path_to_filesystem(&self.path(path)?).map_err(|error| self.error(path, error));
+        let local = |path: &str| self.local_file(path, &self.path(path)?);
         let paths = paths.into_iter().map(local).collect::<Result<Vec<_>>>()?;
         let root = self
             .url
@@ -473,12 +487,8 @@ impl Storage {
     /// `CorruptLog` for a path that is not valid in the store.
     #[doc(hidden)]
     pub fn delete_empty_directories(&self, directory: &str) -> Result<()> {
-        if self.local {
-            let located = self.path(directory)?;
-            let path = object_store::local::LocalFileSystem::new()
-                .path_to_filesystem(&located)
-                .map_err(|error| self.error(directory, error))?;
-            write::remove_empty(&path);
+        if let Backend::Local = self.backend {
+            write::remove_empty(&self.local_file(directory, &self.path(directory)?)?);
         }
         Ok(())
     }
@@ -499,13 +509,13 @@ impl Storage {
         local: impl FnOnce(&std::path::Path, &str) -> std::io::Result<FileWriter>,
     ) -> Result<FileWriter> {
         let located = self.path(path)?;
-        if !self.local {
-            return Ok(FileWriter::remote(self.clone(), path));
+        match &self.backend {
+            Backend::Local => {
+                let file = self.local_file(path, &located)?;
+                local(&file, path).map_err(|error| self.not_written(path, error))
+            }
+            Backend::Remote(store) => Ok(FileWriter::remote(self.clone(), store.clone(), path)),
         }
-        let file = object_store::local::LocalFileSystem::new()
-            .path_to_filesystem(&located)
-            .map_err(|error| self.error(path, error))?;
-        local(&file, path).map_err(|error| self.not_written(path, error))
     }
 
     fn not_written(&self, path: &str, error: std::io::Error) -> Error {

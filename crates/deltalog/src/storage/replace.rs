@@ -10,10 +10,9 @@ use std::fs::{File, TryLockError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::executor::block_on;
-use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
+use object_store::{PutMode, UpdateVersion};
 
-use super::Storage;
+use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
@@ -30,14 +29,22 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub(crate) fn get_with_state(&self, path: &str) -> Result<Option<(Bytes, FileState)>> {
-        let found: Result<_> = block_on(async {
-            let found = self.store.get_opts(&self.path(path)?, Default::default()).await;
-            let found = found.map_err(|error| self.error(path, error))?;
-            let meta = found.meta.clone();
-            let state = UpdateVersion { e_tag: meta.e_tag, version: meta.version };
-            let bytes = found.bytes().await.map_err(|error| self.error(path, error))?;
-            Ok((bytes, FileState(state)))
-        });
+        if let Some(bytes) = self.held.get(path) {
+            let state = UpdateVersion { e_tag: None, version: None };
+            return Ok(Some((bytes.clone(), FileState(state))));
+        }
+        let located = self.path(path)?;
+        let found = match &self.backend {
+            Backend::Local => {
+                let found = local::read(&self.local_file(path, &located)?);
+                found.map_err(|error| self.io_error(path, error))
+            }
+            Backend::Remote(store) => store
+                .get(located)
+                .map(|(bytes, meta)| (bytes, UpdateVersion { e_tag: meta.e_tag, version: meta.version }))
+                .map_err(|error| self.error(path, error)),
+        };
+        let found = found.map(|(bytes, state)| (bytes, FileState(state)));
         match found {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
@@ -56,18 +63,18 @@ impl Storage {
         bytes: Bytes,
         read: Option<&FileState>,
     ) -> Result<bool> {
-        if self.local {
-            return self.put_locked(path, bytes, read);
-        }
+        let store = match &self.backend {
+            Backend::Local => return self.put_locked(path, bytes, read),
+            Backend::Remote(store) => store,
+        };
         let mode = match read {
             None => PutMode::Create,
             // The store has no name for the state of a file.
             Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
             Some(FileState(state)) => PutMode::Update(state.clone()),
         };
-        let options = PutOptions { mode, ..Default::default() };
-        match block_on(self.store.put_opts(&self.path(path)?, bytes.clone().into(), options)) {
-            Ok(_) => Ok(true),
+        match store.put(self.path(path)?, bytes.clone().into(), mode) {
+            Ok(()) => Ok(true),
             Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
                 Ok(false)
             }
@@ -77,9 +84,7 @@ impl Storage {
     }
 
     fn put_locked(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
-        let file = object_store::local::LocalFileSystem::new()
-            .path_to_filesystem(&self.path(path)?)
-            .map_err(|error| self.error(path, error))?;
+        let file = self.local_file(path, &self.path(path)?)?;
         // The lock ends when the directory is closed.
         let _lock = file.parent().and_then(locked);
         if self.get_with_state(path)?.map(|(_, state)| state).as_ref() != read {
@@ -116,7 +121,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let local = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
         let url = Url::parse("memory:///t").unwrap();
-        (directory, [local, Storage::with_store(url, Arc::new(InMemory::new())).unwrap()])
+        (directory, [local, Storage::with_immediate_store(url, Arc::new(InMemory::new())).unwrap()])
     }
 
     #[test]

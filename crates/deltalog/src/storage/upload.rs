@@ -8,11 +8,8 @@
 
 use std::io;
 
-use futures::executor::block_on;
-use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStore, PutMultipartOptions};
-
 use super::Storage;
+use super::remote::{Parts, Remote};
 use crate::error::Result;
 
 /// The size of every part but the last. Stores want at least 5 MiB, and some of them want equal parts.
@@ -22,15 +19,16 @@ const PART_SIZE: usize = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Upload {
     storage: Storage,
+    store: Remote,
     path: String,
     /// The bytes that are not uploaded yet: less than a part.
     buffer: Vec<u8>,
-    parts: Option<Box<dyn MultipartUpload>>,
+    parts: Option<Parts>,
 }
 
 impl Upload {
-    pub(super) fn new(storage: Storage, path: &str) -> Self {
-        Self { storage, path: path.to_owned(), buffer: Vec::new(), parts: None }
+    pub(super) fn new(storage: Storage, store: Remote, path: &str) -> Self {
+        Self { storage, store, path: path.to_owned(), buffer: Vec::new(), parts: None }
     }
 
     /// Writes all of `bytes`.
@@ -58,7 +56,7 @@ impl Upload {
             false => self.put_part(rest),
         };
         let completed = completed.and_then(|()| match &mut self.parts {
-            Some(parts) => block_on(parts.complete()).map(drop),
+            Some(parts) => parts.complete(),
             None => Ok(()),
         });
         if completed.is_ok() {
@@ -68,26 +66,23 @@ impl Upload {
     }
 
     fn put_part(&mut self, part: Vec<u8>) -> object_store::Result<()> {
-        let mut parts = match self.parts.take() {
+        let parts = match &mut self.parts {
             Some(parts) => parts,
-            None => start(&self.storage, &self.path)?,
+            None => {
+                let invalid =
+                    |error| object_store::Error::Generic { store: "deltalog", source: Box::new(error) };
+                let located = self.storage.path(&self.path).map_err(invalid)?;
+                self.parts.insert(self.store.upload(located)?)
+            }
         };
-        let uploaded = block_on(parts.put_part(part.into()));
-        self.parts = Some(parts);
-        uploaded
+        parts.put(part)
     }
-}
-
-fn start(storage: &Storage, path: &str) -> object_store::Result<Box<dyn MultipartUpload>> {
-    let invalid = |error| object_store::Error::Generic { store: "deltalog", source: Box::new(error) };
-    let located: Path = storage.path(path).map_err(invalid)?;
-    block_on(storage.store.put_multipart_opts(&located, PutMultipartOptions::default()))
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
         if let Some(mut parts) = self.parts.take()
-            && let Err(error) = block_on(parts.abort())
+            && let Err(error) = parts.abort()
         {
             tracing::debug!(table = self.storage.url(), file = self.path, %error, "an upload was not aborted");
         }
@@ -103,16 +98,19 @@ mod tests {
 
     use super::*;
 
-    fn storage() -> Storage {
-        Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(InMemory::new())).unwrap()
+    /// Requests run on the runtime of the process.
+    fn stores() -> (Storage, Remote) {
+        let store = Arc::new(InMemory::new());
+        let url = Url::parse("memory:///t").unwrap();
+        (Storage::with_store(url, Arc::clone(&store) as _).unwrap(), Remote::new(store))
     }
 
     #[test]
     fn an_object_of_any_number_of_parts_has_all_bytes() {
-        let storage = storage();
+        let (storage, store) = stores();
         for size in [0, 1, PART_SIZE - 1, PART_SIZE, PART_SIZE + 1, 2 * PART_SIZE, 2 * PART_SIZE + 7] {
             let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
-            let mut upload = Upload::new(storage.clone(), "f");
+            let mut upload = Upload::new(storage.clone(), store.clone(), "f");
             // The pieces do not end where the parts end.
             for piece in bytes.chunks(3 << 20) {
                 upload.write(piece).unwrap();
@@ -125,9 +123,9 @@ mod tests {
 
     #[test]
     fn an_object_does_not_change_before_it_is_complete() {
-        let storage = storage();
+        let (storage, store) = stores();
         storage.put("f", "old".into()).unwrap();
-        let mut upload = Upload::new(storage.clone(), "f");
+        let mut upload = Upload::new(storage.clone(), store.clone(), "f");
         upload.write(&vec![7; PART_SIZE + 1]).unwrap();
         assert_eq!(storage.read("f").unwrap(), "old");
         drop(upload);

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Storage;
 use super::hadoop::remove_checksum;
+use super::remote::Remote;
 use super::sync::{Entry, sync_together};
 use super::upload::Upload;
 use crate::error::{Error, ErrorKind, Result};
@@ -44,7 +45,7 @@ enum Sink {
 
 /// A complete or incomplete file that does not have its name yet. It is deleted unless it gets its name.
 #[derive(Debug)]
-struct Staged {
+pub(super) struct Staged {
     from: PathBuf,
     to: PathBuf,
     is_published: bool,
@@ -52,10 +53,15 @@ struct Staged {
 
 impl Staged {
     /// Returns a new place beside `file`. Its name is not one of a log or of a data file, so readers ignore it.
-    fn beside(file: &Path) -> Self {
+    pub(super) fn beside(file: &Path) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let from = file.with_file_name(format!(".{name}.{}.tmp", Uuid::new_v4()));
         Self { from, to: file.to_owned(), is_published: false }
+    }
+
+    /// Returns the place, where the caller creates the file.
+    pub(super) fn file(&self) -> &Path {
+        &self.from
     }
 
     /// Gives the file its name, in place of the file that has it now.
@@ -67,7 +73,7 @@ impl Staged {
     }
 
     /// Gives the file its name too, unless another file has it. Returns whether it did.
-    fn publish_if_absent(&self) -> io::Result<bool> {
+    pub(super) fn publish_if_absent(&self) -> io::Result<bool> {
         match fs::hard_link(&self.from, &self.to) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -92,7 +98,7 @@ impl Drop for Staged {
 ///   have just created them without syncing them yet.
 /// - Above the root, the directories that this writer creates, and the existing one that contains them.
 #[derive(Debug)]
-struct DirectoriesToSync(Vec<PathBuf>);
+pub(super) struct DirectoriesToSync(Vec<PathBuf>);
 
 impl DirectoriesToSync {
     /// Returns the directories for `file`, which is at `path` relative to the table's root. It must be called
@@ -109,8 +115,22 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
+    /// Returns the directories for `file`, which is one of a log: its own, and those that are missing with the existing
+    /// one that will contain the first of them. Who created the others has synced them. It must be called before
+    /// missing directories are created.
+    pub(super) fn of_new(file: &Path) -> Self {
+        let mut directories = Vec::new();
+        for directory in file.ancestors().skip(1) {
+            directories.push(directory.to_owned());
+            if directory.exists() {
+                break;
+            }
+        }
+        Self(directories)
+    }
+
     /// Syncs the directories, and with them `file`, which is in the first one.
-    fn sync(&self, file: Option<&File>) -> io::Result<()> {
+    pub(super) fn sync(&self, file: Option<&File>) -> io::Result<()> {
         let directories = self.0.iter().map(|directory| Entry::Directory(directory));
         let entries: Vec<Entry<'_>> = file.map(Entry::Open).into_iter().chain(directories).collect();
         sync_together(&entries).map_err(|(_, error)| error)
@@ -171,8 +191,8 @@ impl FileWriter {
         Ok(Self { sink: Sink::Local { file, directories, staged }, path: path.to_owned(), written: 0 })
     }
 
-    pub(super) fn remote(storage: Storage, path: &str) -> Self {
-        Self { sink: Sink::Remote(Upload::new(storage, path)), path: path.to_owned(), written: 0 }
+    pub(super) fn remote(storage: Storage, store: Remote, path: &str) -> Self {
+        Self { sink: Sink::Remote(Upload::new(storage, store, path)), path: path.to_owned(), written: 0 }
     }
 
     /// Returns the number of bytes written so far.

@@ -38,7 +38,7 @@ pub fn storage<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Stor
     for (path, bytes) in files {
         block_on(store.put(&Path::parse(format!("t/{path}")).unwrap(), bytes.to_vec().into())).unwrap();
     }
-    Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap()
+    Storage::with_immediate_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap()
 }
 
 /// Reads everything that a table can return.

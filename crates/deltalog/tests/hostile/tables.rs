@@ -61,7 +61,8 @@ fn table(actions: &[Value]) -> (FaultyStore, Storage) {
     for secret in ["secret/x.parquet", "x.parquet", "secret/tt/x.parquet", "secret/deletion_vector_x.bin"] {
         put(secret, b"PAR1 secret PAR1".to_vec());
     }
-    let storage = Storage::with_store(Url::parse("memory:///secret/t").unwrap(), connection).unwrap();
+    let storage =
+        Storage::with_immediate_store(Url::parse("memory:///secret/t").unwrap(), connection).unwrap();
     store.take_calls();
     (store, storage)
 }

@@ -56,7 +56,7 @@ fn gated_with(fault: Option<Fault>) -> (Storage, Receiver<String>, Sender<()>) {
     let gate = Gate { began: Mutex::new(began), go: Mutex::new(go), fault };
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::new(gate));
     let url = Url::parse("memory:///t").unwrap();
-    (Storage::with_store(url, Arc::new(store)).unwrap(), begun, open)
+    (Storage::with_immediate_store(url, Arc::new(store)).unwrap(), begun, open)
 }
 
 fn with_interval(interval: u64) -> BTreeMap<String, String> {

@@ -161,7 +161,7 @@ impl Director for SlowListing {
 fn slow_look(replace: impl FnOnce(&Storage)) -> [Snapshot; 3] {
     let director = Arc::new(SlowListing::default());
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::clone(&director) as Arc<dyn Director>);
-    let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap();
+    let storage = Storage::with_immediate_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap();
     write_log(&storage, 4);
     let (place, first) = Table::at_place(|| Snapshot::open(&storage, None), &environment()).unwrap();
     let ((listed, is_listed), (go, gone)) = (channel(), channel());

@@ -47,10 +47,19 @@ impl Traced {
         let (name, arguments) = call.contains(root).then(|| call.split_once('(').unwrap())?;
         // The last path is the one that a call is about, or gives.
         let path = arguments.rsplit(root).next().unwrap().split(['>', '"']).next().unwrap();
-        let path = path.trim_start_matches('/').split('#').next().unwrap();
+        let path = unstaged(path.trim_start_matches('/'));
         let name = if name.contains("sync") { "sync" } else { "name" };
         let text = format!("{name} {path}").trim_end().to_owned();
         Some(Self::Call { thread, text, is_finished: !call.contains("<unfinished") })
+    }
+}
+
+/// Returns the path that a file will have, which has a temporary name until it is complete: `.name.<uuid>.tmp`.
+fn unstaged(path: &str) -> String {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    match name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp")?.rsplit_once('.')) {
+        Some((name, _)) => format!("{directory}/{name}"),
+        None => path.to_owned(),
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
                 .with_random(move || luck.random());
         Self {
             process,
-            storage: Storage::with_store(url, process.store()).unwrap(),
+            storage: Storage::with_immediate_store(url, process.store()).unwrap(),
             environment,
             handle: None,
             commits: Vec::new(),

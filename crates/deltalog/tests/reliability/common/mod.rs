@@ -46,7 +46,7 @@ pub fn empty() -> (FaultyStore, Storage) {
 
 /// Returns the table in `store`.
 pub fn storage_in(store: &FaultyStore) -> Storage {
-    Storage::with_store(Url::parse("memory:///t").unwrap(), store.connect()).unwrap()
+    Storage::with_immediate_store(Url::parse("memory:///t").unwrap(), store.connect()).unwrap()
 }
 
 /// Opens the newest version.

@@ -1,0 +1,93 @@
+//! Files of the local file system.
+//!
+//! All of this is blocking I/O of the standard library. It needs no runtime, and may be called from any.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use object_store::local::LocalFileSystem;
+use object_store::{PutPayload, UpdateVersion};
+
+use super::write::{DirectoriesToSync, Staged};
+
+/// Returns the file at an absolute path of a store.
+pub(super) fn file(path: &object_store::path::Path) -> object_store::Result<PathBuf> {
+    LocalFileSystem::new().path_to_filesystem(path)
+}
+
+/// Reads a whole file, with its state. A directory is not a file.
+pub(super) fn read(path: &Path) -> io::Result<(Bytes, UpdateVersion)> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok((bytes.into(), state(&metadata)))
+}
+
+/// Returns what changes when the file is replaced.
+fn state(metadata: &Metadata) -> UpdateVersion {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.unwrap_or_default().as_nanos();
+    let tag = format!("{:x}-{modified:x}-{:x}", inode(metadata), metadata.len());
+    UpdateVersion { e_tag: Some(tag), version: None }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+/// A durable file that is about to get its name.
+pub(super) struct Created {
+    staged: Staged,
+    directories: DirectoriesToSync,
+}
+
+/// Writes a new file, and creates the directories of `path`. The file gets that name by [`Created::publish`]; an error
+/// means that it never will.
+pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
+    let directories = DirectoriesToSync::of_new(path);
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let staged = Staged::beside(path);
+    let mut file = File::create_new(staged.file())?;
+    for bytes in content.iter() {
+        file.write_all(bytes)?;
+    }
+    // A file without its content must not appear, not even after a power failure.
+    file.sync_all()?;
+    Ok(Created { staged, directories })
+}
+
+impl Created {
+    /// Gives the file its name, unless another file has it. Returns whether it did. It is then durable.
+    ///
+    /// After an error the file may be there: the file system may refuse to sync the directory that already contains it.
+    pub(super) fn publish(self) -> io::Result<bool> {
+        let is_created = self.staged.publish_if_absent()?;
+        if is_created {
+            self.directories.sync(None)?;
+        }
+        Ok(is_created)
+    }
+}
+
+/// Deletes a file. It is not an error if the file does not exist.
+pub(super) fn delete(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
