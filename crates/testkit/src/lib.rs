@@ -1,4 +1,4 @@
-//! Tools for tests: they measure memory, make a store fail, simulate many processes, and judge what these have done.
+//! Tools for tests: they measure memory, make stores fail, simulate many processes, and judge what these have done.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -6,6 +6,7 @@
 //! | [`random`] | random numbers that depend on a seed alone |
 //! | [`store`] | a store in memory, and the ways in which its requests fail |
 //! | [`simulation`] | processes that share a store, take turns, and fail or crash as a seed says |
+//! | [`s3`] | a server for S3 that counts requests and makes them fail |
 //! | [`judge`] | a naive replay of a log, and checks of what processes were told |
 //!
 //! Nothing in here uses deltalog: what judges the crate does not share its mistakes.
@@ -13,6 +14,7 @@
 pub mod judge;
 pub mod meter;
 pub mod random;
+pub mod s3;
 pub mod simulation;
 pub mod store;
 

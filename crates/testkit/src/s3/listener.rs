@@ -1,0 +1,145 @@
+//! What lies between the sockets and the operations: it counts requests and makes them fail.
+
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use tokio::net::TcpListener;
+
+use super::Shared;
+use super::access::Access;
+use super::answers::{identify, wrong_region};
+use super::operations::Operations;
+use super::pace::{Body, Line, Lines, body};
+use super::requests::Request;
+use super::rules::{Fault, Plan};
+
+/// The connection is closed without an answer.
+#[derive(Debug)]
+struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection is closed")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+enum Outcome {
+    Answered(Response<Body>),
+    Closed,
+    Silent,
+}
+
+/// Accepts connections until the runtime ends.
+pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
+    let mut builder = S3ServiceBuilder::new(Operations(shared.clone()));
+    builder.set_auth(Access(shared.clone()));
+    builder.set_access(Access(shared.clone()));
+    let service = builder.build();
+    loop {
+        // A connection that ends while it is accepted is the client's affair.
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        // Without it, small answers may wait for 40 ms.
+        let _ = stream.set_nodelay(true);
+        let (shared, service) = (shared.clone(), service.clone());
+        tokio::spawn(async move {
+            let answer = service_fn(|request| answer(shared.clone(), service.clone(), request));
+            // How a connection ends is seen by its client.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
+}
+
+async fn answer(
+    shared: Arc<Shared>,
+    service: S3Service,
+    request: hyper::Request<Incoming>,
+) -> Result<Response<Body>, Closed> {
+    let (parts, content) = request.into_parts();
+    let content = content.collect().await.map_err(|_| Closed)?.to_bytes();
+    // A task of its own goes on when the client gives up: its request may take effect later.
+    let outcome = tokio::spawn(handle(shared, service, parts, content)).await;
+    match outcome.map_err(|_| Closed)? {
+        Outcome::Answered(response) => Ok(response),
+        Outcome::Closed => Err(Closed),
+        Outcome::Silent => pending().await,
+    }
+}
+
+async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: Bytes) -> Outcome {
+    let mut request = Request::new(shared.number(), &parts, &content);
+    let plan = shared.rules().plan(&request);
+    request.rules.clone_from(&plan.rules);
+    let lines = Lines([
+        (shared.line.clone(), shared.settings().bytes_per_second),
+        (Arc::new(Line::default()), plan.bytes_per_second),
+    ]);
+    tokio::time::sleep(Duration::from_millis(plan.latency_ms)).await;
+    lines.pass(content.len()).await;
+    let is_head = parts.method == Method::HEAD;
+    let Some(mut response) = respond(&shared, service, parts, content, &plan).await else {
+        shared.log().push(request);
+        return match plan.fault {
+            Some(Fault::SilenceBefore | Fault::SilenceAfter) => Outcome::Silent,
+            _ => Outcome::Closed,
+        };
+    };
+    identify(&mut response, request.number);
+    let (mut head, bytes) = response.into_parts();
+    let mut end = bytes.len();
+    if is_head {
+        end = 0;
+    } else if head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED {
+        head.headers.insert("content-length", bytes.len().into());
+    }
+    if plan.fault == Some(Fault::CutBody) && end > 0 {
+        end /= 2;
+    }
+    request.status = Some(head.status.as_u16());
+    request.bytes_out = end;
+    shared.log().push(request);
+    let bytes = if is_head { Bytes::new() } else { bytes };
+    Outcome::Answered(Response::from_parts(head, body(bytes, end, lines)))
+}
+
+/// Lets the request have its effect, if it has one; returns the answer, if there is one.
+async fn respond(
+    shared: &Shared,
+    service: S3Service,
+    parts: Parts,
+    content: Bytes,
+    plan: &Plan,
+) -> Option<Response<Bytes>> {
+    match &plan.fault {
+        Some(Fault::CloseBefore | Fault::SilenceBefore) => return None,
+        Some(Fault::Error(error)) if !error.after_effect => return Some(error.response()),
+        _ => {}
+    }
+    let wrong = wrong_region(&parts, &shared.settings());
+    let response = match wrong {
+        Some(response) => response,
+        None => {
+            let called = service.call(hyper::Request::from_parts(parts, s3s::Body::from(content))).await;
+            let (head, content) = called.ok()?.into_parts();
+            let content = content.collect().await.ok()?.to_bytes();
+            Response::from_parts(head, content)
+        }
+    };
+    match &plan.fault {
+        Some(Fault::CloseAfter | Fault::SilenceAfter) => None,
+        Some(Fault::Error(error)) => Some(error.response()),
+        _ => Some(response),
+    }
+}

@@ -1,0 +1,135 @@
+//! A page of a listing: keys and common prefixes in the order of their bytes.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::buckets::Object;
+
+/// What is asked for.
+#[derive(Debug, Default)]
+pub(super) struct Listing<'a> {
+    pub(super) prefix: &'a str,
+    /// Empty if keys are not put together into common prefixes.
+    pub(super) delimiter: &'a str,
+    /// Only entries after this text: where the client starts, or the last entry of the page before this one.
+    pub(super) after: &'a str,
+    /// The number of entries, common prefixes included.
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    Key(String),
+    CommonPrefix(String),
+}
+
+impl Entry {
+    pub(super) fn text(&self) -> &str {
+        let (Self::Key(text) | Self::CommonPrefix(text)) = self;
+        text
+    }
+}
+
+impl Listing<'_> {
+    /// Returns the entries of the page, and whether there are more.
+    pub(super) fn page(&self, objects: &BTreeMap<String, Object>) -> (Vec<Entry>, bool) {
+        let mut entries = Vec::new();
+        let is_past = !self.after.is_empty() && self.after >= self.prefix;
+        let mut from = Some(match is_past {
+            true => Bound::Excluded(self.after.to_owned()),
+            false => Bound::Included(self.prefix.to_owned()),
+        });
+        while let Some(begin) = from.take() {
+            for (key, _) in objects.range::<str, _>((begin.as_ref().map(String::as_str), Bound::Unbounded)) {
+                let Some(rest) = key.strip_prefix(self.prefix) else { return (entries, false) };
+                let found = if self.delimiter.is_empty() { None } else { rest.find(self.delimiter) };
+                let common = found.map(|at| &key[..self.prefix.len() + at + self.delimiter.len()]);
+                let entry = match common {
+                    None => Entry::Key(key.clone()),
+                    Some(common) => Entry::CommonPrefix(common.to_owned()),
+                };
+                // A common prefix is an entry of its own: it may be before `after`, although this key is not.
+                if entry.text() > self.after {
+                    if entries.len() == self.limit {
+                        return (entries, true);
+                    }
+                    entries.push(entry);
+                }
+                if let Some(common) = common {
+                    // The keys below it are skipped with a new search.
+                    from = after_prefix(common).map(Bound::Included);
+                    break;
+                }
+            }
+        }
+        (entries, false)
+    }
+}
+
+/// Returns the first text after all texts with this prefix, if there is one.
+fn after_prefix(prefix: &str) -> Option<String> {
+    let mut text = prefix.to_owned();
+    while let Some(last) = text.pop() {
+        // UTF-8 keeps the order of characters; surrogates are not characters.
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            text.push(next);
+            return Some(text);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn objects(keys: &[&str]) -> BTreeMap<String, Object> {
+        keys.iter().map(|key| ((*key).to_owned(), Object::new(Bytes::new()))).collect()
+    }
+
+    /// All pages of a listing, as texts.
+    fn pages(objects: &BTreeMap<String, Object>, prefix: &str, delimiter: &str, limit: usize) -> Vec<String> {
+        let (mut texts, mut last) = (Vec::new(), String::new());
+        loop {
+            let listing = Listing { prefix, delimiter, after: &last, limit };
+            let (entries, has_more) = listing.page(objects);
+            texts.extend(entries.iter().map(|entry| entry.text().to_owned()));
+            last = texts.last().cloned().unwrap_or_default();
+            if !has_more {
+                return texts;
+            }
+            assert_eq!(entries.len(), limit);
+        }
+    }
+
+    #[test]
+    fn pages_of_any_size_show_the_same() {
+        let objects =
+            objects(&["a", "a/1", "a/2", "a0", "b/x/1", "b/x/2", "b/y", "c", "é/1", "\u{10ffff}/1"]);
+        for limit in 1..12 {
+            assert_eq!(pages(&objects, "", "/", limit), ["a", "a/", "a0", "b/", "c", "é/", "\u{10ffff}/"]);
+            assert_eq!(pages(&objects, "b/", "/", limit), ["b/x/", "b/y"]);
+            assert_eq!(pages(&objects, "", "", limit), objects.keys().cloned().collect::<Vec<_>>());
+            assert_eq!(pages(&objects, "a/", "", limit), ["a/1", "a/2"]);
+            assert!(pages(&objects, "zz", "/", limit).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_listing_starts_after_a_key() {
+        let objects = objects(&["a/1", "a/2", "b", "c"]);
+        let listing = |after, prefix| Listing { prefix, delimiter: "", after, limit: 9 };
+        let texts = |listing: Listing<'_>| -> Vec<String> {
+            listing.page(&objects).0.iter().map(|entry| entry.text().to_owned()).collect()
+        };
+        assert_eq!(texts(listing("a/1", "")), ["a/2", "b", "c"]);
+        assert_eq!(texts(listing("a/15", "a/")), ["a/2"]);
+        assert_eq!(texts(listing("a", "a/")), ["a/1", "a/2"]);
+        assert!(texts(listing("b", "a/")).is_empty());
+        let common = Listing { delimiter: "/", ..listing("a/1", "") };
+        assert_eq!(texts(common), ["b", "c"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! A server for S3 in memory, which counts requests and makes them fail.
+//!
+//! ```
+//! use deltalog_testkit::s3::{ErrorAnswer, Fault, Kind, Rule, S3Server, When};
+//!
+//! let server = S3Server::start();
+//! server.create_bucket("tables");
+//! server.put_object("tables", "t/_delta_log/00000000000000000000.json", "{}");
+//! // The first put-if-absent of a commit takes effect, but its answer is lost.
+//! let lost = Rule::new(Fault::CloseAfter).on(Kind::Create).key("_delta_log/").when(When::First(1));
+//! let denied = Rule::new(Fault::Error(ErrorAnswer::new("AccessDenied"))).on(Kind::List);
+//! server.faults([lost, denied]);
+//! assert!(server.endpoint().starts_with("http://127.0.0.1:"));
+//! assert!(server.take_requests().is_empty());
+//! ```
+//!
+//! - Operations, signatures and the XML are those of the crate `s3s`; conditions of writes hold exactly, because check
+//!   and write are one step under one lock.
+//! - Below `s3s`, at the HTTP service, requests are counted, delayed, and answered or not as [`Rule`]s say.
+//! - A request goes on when its client gives up, so that it may take effect later.
+//! - Buckets are in the path of a request, not in the name of the host.
+
+mod access;
+mod answers;
+mod buckets;
+mod listener;
+mod listing;
+mod operations;
+mod pace;
+mod requests;
+mod rules;
+mod server;
+mod settings;
+mod uploads;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use answers::ErrorAnswer;
+pub use requests::{Kind, Request, count};
+pub use rules::{Fault, Rule, When};
+pub use server::S3Server;
+pub use settings::Settings;
+
+use buckets::Buckets;
+use pace::Line;
+use rules::Rules;
+
+/// What all connections share.
+#[derive(Debug, Default)]
+struct Shared {
+    buckets: Mutex<Buckets>,
+    settings: Mutex<Settings>,
+    rules: Mutex<Rules>,
+    log: Mutex<Vec<Request>>,
+    numbers: AtomicU64,
+    line: Arc<Line>,
+}
+
+impl Shared {
+    fn buckets(&self) -> MutexGuard<'_, Buckets> {
+        lock(&self.buckets)
+    }
+
+    fn settings(&self) -> Settings {
+        lock(&self.settings).clone()
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Rules> {
+        lock(&self.rules)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Vec<Request>> {
+        lock(&self.log)
+    }
+
+    /// Returns the number of a new request.
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

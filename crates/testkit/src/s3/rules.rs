@@ -1,0 +1,167 @@
+//! Rules by which requests fail or are slow.
+
+use serde::{Deserialize, Serialize};
+
+use super::answers::ErrorAnswer;
+use super::requests::{Kind, Request};
+use crate::random::Random;
+
+/// What happens to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The connection is closed, and the request has no effect.
+    CloseBefore,
+    /// The connection is closed after the effect: the answer is lost.
+    CloseAfter,
+    /// There is no answer and no effect; the connection stays open.
+    SilenceBefore,
+    /// There is an effect, but no answer; the connection stays open.
+    SilenceAfter,
+    /// The connection is closed in the middle of the answer's body.
+    CutBody,
+    /// The answer is an error.
+    Error(ErrorAnswer),
+    /// The request waits these milliseconds before its effect, even if its client gives up before.
+    LatencyMs(u64),
+    /// Each body of the request is sent and received at this speed.
+    BytesPerSecond(u64),
+}
+
+/// Which of the requests that match a rule it applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// To all.
+    #[default]
+    Always,
+    /// To the first n.
+    First(u64),
+    /// To the n-th alone; the first is 1.
+    Nth(u64),
+    /// To every k-th.
+    Every(u64),
+    /// To each with a probability.
+    Chance {
+        /// The probability in 1/1000.
+        per_mille: u64,
+        /// The seed of the random numbers.
+        seed: u64,
+    },
+}
+
+/// A fault, and the requests that have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// What happens.
+    pub fault: Fault,
+    /// The kinds of requests; all if empty.
+    #[serde(default)]
+    pub kinds: Vec<Kind>,
+    /// What the key, or the prefix of a listing, contains.
+    #[serde(default)]
+    pub key: String,
+    /// To which of them it happens.
+    #[serde(default)]
+    pub when: When,
+}
+
+impl Rule {
+    /// Creates a rule that applies to all requests.
+    pub fn new(fault: Fault) -> Self {
+        Self { fault, kinds: Vec::new(), key: String::new(), when: When::Always }
+    }
+
+    /// Restricts the rule to requests of this kind, besides the kinds that were named before.
+    #[must_use]
+    pub fn on(mut self, kind: Kind) -> Self {
+        self.kinds.push(kind);
+        self
+    }
+
+    /// Restricts the rule to requests whose key contains `part`.
+    #[must_use]
+    pub fn key(mut self, part: &str) -> Self {
+        self.key = part.to_owned();
+        self
+    }
+
+    /// Restricts the rule to some of the requests that match.
+    #[must_use]
+    pub fn when(mut self, when: When) -> Self {
+        self.when = when;
+        self
+    }
+
+    fn matches(&self, request: &Request) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&request.kind)) && request.key.contains(&self.key)
+    }
+}
+
+/// What happens to one request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) latency_ms: u64,
+    pub(super) bytes_per_second: Option<u64>,
+    pub(super) fault: Option<Fault>,
+    /// The numbers of the rules that apply.
+    pub(super) rules: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Active {
+    rule: Rule,
+    matched: u64,
+    random: Random,
+}
+
+/// The rules, and how often each has matched.
+#[derive(Debug, Default)]
+pub(super) struct Rules(Vec<Active>);
+
+impl Rules {
+    pub(super) fn new(rules: Vec<Rule>) -> Self {
+        let active = |rule: Rule| {
+            let seed = if let When::Chance { seed, .. } = rule.when { seed } else { 0 };
+            Active { rule, matched: 0, random: Random::new(seed) }
+        };
+        Self(rules.into_iter().map(active).collect())
+    }
+
+    /// Decides what happens to `request`. Latencies add up, the lowest speed holds, and of other faults the first:
+    /// the rules behind it do not count the request.
+    pub(super) fn plan(&mut self, request: &Request) -> Plan {
+        let mut plan = Plan::default();
+        for (number, active) in self.0.iter_mut().enumerate() {
+            let is_failure = !matches!(active.rule.fault, Fault::LatencyMs(_) | Fault::BytesPerSecond(_));
+            if (is_failure && plan.fault.is_some()) || !active.rule.matches(request) || !active.applies() {
+                continue;
+            }
+            plan.rules.push(number);
+            match &active.rule.fault {
+                Fault::LatencyMs(more) => plan.latency_ms += more,
+                Fault::BytesPerSecond(speed) => {
+                    plan.bytes_per_second =
+                        Some(plan.bytes_per_second.map_or(*speed, |other| other.min(*speed)));
+                }
+                fault => plan.fault = Some(fault.clone()),
+            }
+        }
+        plan
+    }
+}
+
+impl Active {
+    /// Counts a request that matches; returns whether the rule applies to it.
+    fn applies(&mut self) -> bool {
+        self.matched += 1;
+        match self.rule.when {
+            When::Always => true,
+            When::First(count) => self.matched <= count,
+            When::Nth(number) => self.matched == number,
+            When::Every(step) => self.matched.is_multiple_of(step.max(1)),
+            When::Chance { per_mille, .. } => self.random.chance(per_mille),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The server as tests see it.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::buckets::{Condition, Object};
+use super::listener::listen;
+use super::requests::Request;
+use super::rules::{Rule, Rules};
+use super::settings::Settings;
+use super::{Shared, lock};
+
+/// A server on a free port of 127.0.0.1, with threads of its own. It stops when it is dropped.
+///
+/// Its methods see the content directly: they are not requests, and do not fail. They panic if a bucket does not exist.
+#[derive(Debug)]
+pub struct S3Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl S3Server {
+    /// Starts a server without buckets.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no port or no thread left.
+    pub fn start() -> Self {
+        Self::start_with(Settings::default())
+    }
+
+    /// Starts a server with these settings.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no port or no thread left.
+    pub fn start_with(settings: Settings) -> Self {
+        let shared = Arc::new(Shared::default());
+        *lock(&shared.settings) = settings;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        listener.set_nonblocking(true).expect("the socket can be made non-blocking");
+        let address = listener.local_addr().expect("the socket has an address");
+        let (stop, stopped) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("s3-server")
+            .enable_io()
+            .enable_time()
+            .build()
+            .expect("a runtime can be made");
+        let serving = shared.clone();
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("the socket is usable");
+                tokio::spawn(listen(serving, listener));
+                // Sent or dropped, it means the same.
+                let _ = stopped.await;
+            });
+        });
+        Self { shared, address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Returns the URL of the server.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> Settings {
+        self.shared.settings()
+    }
+
+    /// Changes the settings for the requests to come.
+    pub fn set(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut lock(&self.shared.settings));
+    }
+
+    /// Creates a bucket, unless it exists.
+    pub fn create_bucket(&self, name: &str) {
+        self.shared.buckets().create(name);
+    }
+
+    /// Replaces all rules; each begins to count anew.
+    pub fn faults(&self, rules: impl IntoIterator<Item = Rule>) {
+        *self.shared.rules() = Rules::new(rules.into_iter().collect());
+    }
+
+    /// Returns the requests so far, in the order of their ends. A request is there before its answer is sent.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.log().clone()
+    }
+
+    /// Returns the requests so far and forgets them.
+    pub fn take_requests(&self) -> Vec<Request> {
+        std::mem::take(&mut self.shared.log())
+    }
+
+    /// Writes an object.
+    pub fn put_object(&self, bucket: &str, key: &str, content: impl Into<Bytes>) {
+        self.fill(bucket, [(key.to_owned(), content.into())]);
+    }
+
+    /// Writes many objects. Contents that are clones of each other take memory once.
+    pub fn fill(&self, bucket: &str, objects: impl IntoIterator<Item = (String, Bytes)>) {
+        let mut buckets = self.shared.buckets();
+        let bucket = buckets.get_mut(bucket).expect("the bucket exists");
+        for (key, content) in objects {
+            let object = Object::new(content);
+            bucket.put(key, object, &Condition::Always).expect("a write without a condition succeeds");
+        }
+    }
+
+    /// Returns the content of an object.
+    pub fn get_object(&self, bucket: &str, key: &str) -> Option<Bytes> {
+        let buckets = self.shared.buckets();
+        let bucket = buckets.get(bucket).expect("the bucket exists");
+        bucket.objects.get(key).map(|object| object.bytes.clone())
+    }
+
+    /// Removes an object; returns whether it was there.
+    pub fn delete_object(&self, bucket: &str, key: &str) -> bool {
+        let mut buckets = self.shared.buckets();
+        buckets.get_mut(bucket).expect("the bucket exists").objects.remove(key).is_some()
+    }
+
+    /// Sets when an object was modified; returns whether it is there.
+    pub fn set_modified(&self, bucket: &str, key: &str, time: SystemTime) -> bool {
+        let mut buckets = self.shared.buckets();
+        let object = buckets.get_mut(bucket).expect("the bucket exists").objects.get_mut(key);
+        object.map(|object| object.modified = time).is_some()
+    }
+
+    /// Returns all keys with this prefix, sorted.
+    pub fn keys(&self, bucket: &str, prefix: &str) -> Vec<String> {
+        let buckets = self.shared.buckets();
+        let objects = &buckets.get(bucket).expect("the bucket exists").objects;
+        let below = objects.range(prefix.to_owned()..).map(|(key, _)| key);
+        below.take_while(|key| key.starts_with(prefix)).cloned().collect()
+    }
+
+    /// Returns the key of each multipart upload that is neither completed nor aborted.
+    pub fn open_uploads(&self, bucket: &str) -> Vec<String> {
+        self.shared.buckets().get(bucket).expect("the bucket exists").uploads.keys()
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the server's thread has been printed, and fails requests; drop must not panic.
+            let _ = thread.join();
+        }
+    }
+}

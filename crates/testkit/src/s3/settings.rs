@@ -1,0 +1,43 @@
+//! What can be set for the whole server.
+
+use serde::{Deserialize, Serialize};
+
+/// What can be set for the whole server, also while it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The only access key that is known.
+    pub access_key: String,
+    /// The secret of the access key.
+    pub secret_key: String,
+    /// What each request must have as its session token. None if tokens are not looked at.
+    pub session_token: Option<String>,
+    /// The region for which requests must be signed. None if every region is right.
+    pub region: Option<String>,
+    /// The status of the answer to a request that is signed for another region: 400, or 301 for a redirection.
+    pub wrong_region_status: u16,
+    /// Whether conditions of writes are ignored, as some imitations of S3 do.
+    pub ignores_conditions: bool,
+    /// The largest number of entries in a page of a listing.
+    pub page_size: usize,
+    /// The smallest size in bytes of a part that is not the last one.
+    pub minimum_part: usize,
+    /// What the whole server receives and sends in a second at most. None if there is no limit.
+    pub bytes_per_second: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            access_key: "testkit".to_owned(),
+            secret_key: "testkit-secret".to_owned(),
+            session_token: None,
+            region: None,
+            wrong_region_status: 400,
+            ignores_conditions: false,
+            page_size: 1000,
+            minimum_part: 5 << 20,
+            bytes_per_second: None,
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The server for S3, with `object_store` as its client.
+
+mod client;
+mod counts;
+mod multipart;
+mod operations;
+mod racers;
+mod refusals;
