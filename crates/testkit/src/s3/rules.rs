@@ -165,3 +165,84 @@ impl Active {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            number: 1,
+            kind: Kind::Put,
+            bucket: "tables".to_owned(),
+            key: "t/a".to_owned(),
+            query: String::new(),
+            range: None,
+            bytes_in: 0,
+            bytes_out: 0,
+            status: None,
+            rules: Vec::new(),
+        }
+    }
+
+    /// The numbers of the requests to which a rule applies, of the first ten that match it.
+    fn applied(when: When) -> Vec<usize> {
+        let mut rules = Rules::new(vec![Rule::new(Fault::CloseBefore).when(when)]);
+        (1..=10).filter(|_| rules.plan(&request()).fault.is_some()).collect()
+    }
+
+    #[test]
+    fn a_rule_applies_as_often_as_it_says() {
+        assert_eq!(applied(When::Always).len(), 10);
+        assert_eq!(applied(When::First(2)), [1, 2]);
+        assert_eq!(applied(When::Nth(3)), [3]);
+        assert_eq!(applied(When::Every(4)), [4, 8]);
+        let chance = |seed| applied(When::Chance { per_mille: 500, seed });
+        assert_eq!(chance(1), chance(1));
+        assert_ne!(chance(1), chance(2));
+        assert!(applied(When::Chance { per_mille: 0, seed: 1 }).is_empty());
+    }
+
+    #[test]
+    fn rules_add_up_and_the_first_failure_wins() {
+        let mut rules = Rules::new(vec![
+            Rule::new(Fault::LatencyMs(5)),
+            Rule::new(Fault::CloseBefore).when(When::First(1)),
+            Rule::new(Fault::CutBody).when(When::First(1)),
+            Rule::new(Fault::BytesPerSecond(7)),
+            Rule::new(Fault::LatencyMs(6)).on(Kind::Put).key("t/"),
+            Rule::new(Fault::LatencyMs(100)).on(Kind::Get),
+            Rule::new(Fault::LatencyMs(100)).key("u/"),
+        ]);
+        let slow = Plan { latency_ms: 11, bytes_per_second: Some(7), ..Plan::default() };
+        let first = Plan { fault: Some(Fault::CloseBefore), rules: vec![0, 1, 3, 4], ..slow };
+        assert_eq!(rules.plan(&request()), first);
+        // The second rule that fails has not counted the first request.
+        let second = rules.plan(&request());
+        assert_eq!((second.fault, second.rules), (Some(Fault::CutBody), vec![0, 2, 3, 4]));
+        assert_eq!(rules.plan(&request()).fault, None);
+    }
+
+    #[test]
+    fn rules_are_written_as_json() {
+        let text = r#"[
+            {"fault": "close_after", "kinds": ["create"], "key": "_delta_log/", "when": {"first": 3}},
+            {
+                "fault": {"error": {"code": "SlowDown", "retry_after": 1}},
+                "when": {"chance": {"per_mille": 9, "seed": 1}}
+            },
+            {"fault": {"latency_ms": 20}}
+        ]"#;
+        let rules: Vec<Rule> = serde_json::from_str(text).unwrap();
+        let slow_down = Fault::Error(ErrorAnswer::new("SlowDown").retry_after(1));
+        assert_eq!(
+            rules,
+            [
+                Rule::new(Fault::CloseAfter).on(Kind::Create).key("_delta_log/").when(When::First(3)),
+                Rule::new(slow_down).when(When::Chance { per_mille: 9, seed: 1 }),
+                Rule::new(Fault::LatencyMs(20)),
+            ]
+        );
+        serde_json::from_str::<Rule>(r#"{"fault": "close_after", "kind": "create"}"#).unwrap_err();
+    }
+}

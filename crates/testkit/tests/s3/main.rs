@@ -2,7 +2,10 @@
 
 mod client;
 mod counts;
+mod faults;
 mod multipart;
 mod operations;
 mod racers;
+mod raw;
 mod refusals;
+mod slowness;
