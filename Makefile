@@ -1,5 +1,5 @@
 # All commands; CI uses them too. Everything is written inside the repository (.venv, .venvs/, .cache/, dist/,
-# target/), apart from what cargo downloads into CARGO_HOME.
+# target/), apart from what cargo downloads into CARGO_HOME, and what Go and npm keep in their caches.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
@@ -56,6 +56,12 @@ $(wheel): $(wheel_sources) | .venv/.deps
 	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
 	touch $@
 
+# Object-store servers of other projects, which the Rust tests start.
+.cache/servers/.complete: scripts/store_servers.py
+	scripts/prerequisites.sh servers
+	$(PYTHON) scripts/store_servers.py .cache/servers
+	touch $@
+
 # A peer of the benches, in a separate workspace.
 kernel := .cache/kernel-target/release/bench-kernel
 $(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/src/main.rs
@@ -91,7 +97,7 @@ stages: # the targets in STAGES, with the same closing summary
 	@MAKE=$(MAKE) scripts/stages.sh $(STAGES)
 
 .PHONY: test-rust
-test-rust: .venv/.deps ## run cargo test
+test-rust: .venv/.deps .cache/servers/.complete ## run cargo test
 	@strace -o /dev/null true 2>/dev/null || echo 'note: without strace, no test counts the syncs of a commit'
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Checks what the Makefile cannot install itself: a C compiler, Rust, Python and Java. Names everything that is
 # missing, with the command that installs it, before it fails.
+#
+# `prerequisites.sh servers` checks Go and Node instead: only the object-store servers of the tests need them.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -24,6 +26,24 @@ hint() {
         echo "apt-get install $1   (or your system's package of that name)"
     fi
 }
+
+if [[ ${1-} == servers ]]; then
+    # An older Go of this series fetches the one that a program asks for.
+    if ! command -v go >/dev/null; then
+        need "Go 1.21 or newer, which builds object-store servers for the tests" "$(hint golang-go go)"
+    else
+        have=$(go env GOVERSION)
+        at_least "${have#go}" 1.21 || need "Go 1.21 or newer (this is ${have#go})" "$(hint golang-go go)"
+    fi
+    if ! command -v node >/dev/null; then
+        need "Node 20.6 or newer, which runs an object-store server of the tests" "$(hint nodejs node)"
+    else
+        have=$(node --version)
+        at_least "${have#v}" 20.6 || need "Node 20.6 or newer (this is ${have#v})" "$(hint nodejs node)"
+    fi
+    command -v npm >/dev/null || need "npm, Node's packager" "$(hint npm node)"
+    exit "$missing"
+fi
 
 command -v cc >/dev/null || need "a C compiler (cc), which links Rust" "$(hint build-essential gcc)"
 

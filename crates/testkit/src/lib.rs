@@ -7,6 +7,7 @@
 //! | [`store`] | a store in memory, and the ways in which its requests fail |
 //! | [`simulation`] | processes that share a store, take turns, and fail or crash as a seed says |
 //! | [`s3`] | a server for S3 that counts requests and makes them fail |
+//! | [`servers`] | object-store servers of other projects, installed apart |
 //! | [`judge`] | a naive replay of a log, and checks of what processes were told |
 //!
 //! Nothing in here uses deltalog: what judges the crate does not share its mistakes.
@@ -15,6 +16,7 @@ pub mod judge;
 pub mod meter;
 pub mod random;
 pub mod s3;
+pub mod servers;
 pub mod simulation;
 pub mod store;
 

@@ -1,0 +1,19 @@
+//! Object-store servers of other projects, which tests start and talk to.
+//!
+//! `make .cache/servers/.complete` installs them. Each runs on a free port with an empty directory of its own, and ends
+//! when its value is dropped. If the test process ends in any other way, even by SIGKILL, the server ends too, and its
+//! directory is removed ([`process`]).
+//!
+//! | server | protocol | creates if absent |
+//! | --- | --- | --- |
+//! | [`VersityGw`] | S3 | yes |
+//! | [`Azurite`] | Azure Blob Storage | yes |
+
+mod azurite;
+mod installed;
+mod process;
+mod request;
+mod versitygw;
+
+pub use azurite::Azurite;
+pub use versitygw::VersityGw;

@@ -1,0 +1,95 @@
+"""Installs object-store servers of other projects, which the tests of object stores start and talk to.
+
+    python scripts/store_servers.py DIRECTORY
+
+versitygw speaks S3 and Azurite speaks Azure Blob Storage. One is a Go module, the other a package of npm; `go`
+and `npm` fetch them from where they are configured to. The directory appears only when it is complete.
+`crates/testkit/src/servers` starts what is in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+# The name of each program, its package and its version. Its own go.mod and the checksums there say which
+# versions of other modules it is built from.
+GO_PROGRAMS = (("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"),)
+
+# The newest Azurite that runs on Node 20. It names ranges of versions: those of this day were tested.
+AZURITE = "azurite@3.35.0"
+AZURITE_DAY = "2026-09-01"
+AZURITE_PROGRAM = "azurite/node_modules/azurite/dist/src/blob/main.js"
+
+
+def program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"store_servers: no {name}; scripts/prerequisites.sh servers says how to install it")
+    return found
+
+
+def run(what: str, command: list[str], environment: dict[str, str]) -> None:
+    ran = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | environment,
+        timeout=1800,
+        check=False,
+    )
+    if ran.returncode != 0:
+        raise SystemExit(f"{ran.stdout}\nstore_servers: could not install {what}")
+
+
+def install_go_programs(target: Path) -> None:
+    go = program("go")
+    for name, package, version in GO_PROGRAMS:
+        # Without C, which they do not need, and without debug information.
+        environment = {"GOBIN": str(target / "bin"), "CGO_ENABLED": "0"}
+        command = [go, "install", "-trimpath", "-ldflags", "-s -w", f"{package}@{version}"]
+        run(f"{name} {version}", command, environment)
+
+
+def install_azurite(target: Path) -> None:
+    directory = target / "azurite"
+    directory.mkdir()
+    command = [program("npm"), "install", "--prefix", str(directory), f"--before={AZURITE_DAY}"]
+    # Its packages work without what their scripts would compile.
+    command += ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", AZURITE]
+    run(AZURITE, command, {})
+
+
+def install(target: Path) -> list[Path]:
+    """Installs into a directory beside `target` and renames it, so that `target` is never half full."""
+    program("node")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".servers-") as scratch:
+        servers = Path(scratch, "servers")
+        servers.mkdir()
+        install_azurite(servers)
+        install_go_programs(servers)
+        programs = [Path("bin", name) for name, _, _ in GO_PROGRAMS] + [Path(AZURITE_PROGRAM)]
+        missing = [str(path) for path in programs if not (servers / path).is_file()]
+        if missing:
+            raise SystemExit(f"store_servers: the packages contain no {', '.join(missing)}")
+        if target.exists():
+            shutil.rmtree(target)
+        servers.rename(target)
+    return [target / path for path in programs]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Install object-store servers for the tests.")
+    parser.add_argument("directory", type=Path, help="directory for the servers; replaced")
+    for path in install(parser.parse_args().directory.resolve()):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
