@@ -68,6 +68,12 @@ $(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/sr
 	cargo build --release --locked --quiet --manifest-path $< --target-dir .cache/kernel-target
 	touch $@
 
+# The server for S3 that tests in Python start. `cargo test` has built it already, where it ran before.
+s3_server := target/debug/deltalog-s3-server
+$(s3_server): Cargo.lock $(shell find crates/testkit -name '*.rs' -o -name Cargo.toml)
+	cargo build --locked --quiet -p deltalog-testkit --bin deltalog-s3-server
+	touch $@
+
 # Keeps files that make would delete as intermediate. (`.SECONDARY` would not build a missing wheel of another profile.)
 .PRECIOUS: .venvs/%/.deps .venvs/%/.wheel
 
@@ -136,11 +142,11 @@ soak: .venv/.wheel ## plan 2,000 scans in Spark and look for leaks
 	DELTALOG_LEAK_ROUNDS=$(LEAK_ROUNDS) $(bin)/python -m pytest tests/spark/test_callbacks.py -k leaks $(PYTEST_ARGS)
 
 .PHONY: test-python
-test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## test API, golden tables, interop, README
+test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(s3_server) ## test API, golden tables, interop, README
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
 
 .PHONY: test-spark
-test-spark: .venv/.wheel ## test the Spark layer on the newest Spark
+test-spark: .venv/.wheel $(s3_server) ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
 # How many of these tests run at the same time: each keeps about one core busy. The longest begin.
@@ -158,7 +164,7 @@ spark-environments: $(SPARKS:%=.venvs/%/.wheel)
 SPARK_TESTS = $(if $(filter $*,$(lastword $(SPARKS))),,-m $(if $(filter $*,$(firstword $(SPARKS))),'not newest',every_spark))
 
 .PHONY: $(SPARKS:%=test-spark-%)
-$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel
+$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel $(s3_server)
 	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 

@@ -23,12 +23,14 @@
 mod access;
 mod answers;
 mod buckets;
+mod control;
 mod listener;
 mod listing;
 mod operations;
 mod pace;
 mod requests;
 mod rules;
+mod running;
 mod server;
 mod settings;
 mod uploads;
@@ -37,6 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use answers::ErrorAnswer;
+pub use control::{Controlled, Fill};
 pub use requests::{Kind, Request, count};
 pub use rules::{Fault, Rule, When};
 pub use server::S3Server;

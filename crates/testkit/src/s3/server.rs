@@ -1,17 +1,15 @@
 //! The server as tests see it.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 
-use super::buckets::{Condition, Object};
+use super::buckets::{Buckets, Condition, Object};
 use super::listener::listen;
 use super::requests::Request;
 use super::rules::{Rule, Rules};
+use super::running::Running;
 use super::settings::Settings;
 use super::{Shared, lock};
 
@@ -21,9 +19,8 @@ use super::{Shared, lock};
 #[derive(Debug)]
 pub struct S3Server {
     shared: Arc<Shared>,
-    address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    first_settings: Settings,
+    running: Running,
 }
 
 impl S3Server {
@@ -43,33 +40,15 @@ impl S3Server {
     /// If the system has no port or no thread left.
     pub fn start_with(settings: Settings) -> Self {
         let shared = Arc::new(Shared::default());
-        *lock(&shared.settings) = settings;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-        listener.set_nonblocking(true).expect("the socket can be made non-blocking");
-        let address = listener.local_addr().expect("the socket has an address");
-        let (stop, stopped) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("s3-server")
-            .enable_io()
-            .enable_time()
-            .build()
-            .expect("a runtime can be made");
+        *lock(&shared.settings) = settings.clone();
         let serving = shared.clone();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("the socket is usable");
-                tokio::spawn(listen(serving, listener));
-                // Sent or dropped, it means the same.
-                let _ = stopped.await;
-            });
-        });
-        Self { shared, address, stop: Some(stop), thread: Some(thread) }
+        let running = Running::start(|listener| listen(serving, listener));
+        Self { shared, first_settings: settings, running }
     }
 
     /// Returns the URL of the server.
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        self.running.endpoint()
     }
 
     /// Returns the settings.
@@ -85,6 +64,19 @@ impl S3Server {
     /// Creates a bucket, unless it exists.
     pub fn create_bucket(&self, name: &str) {
         self.shared.buckets().create(name);
+    }
+
+    /// Returns whether a bucket exists.
+    pub fn has_bucket(&self, name: &str) -> bool {
+        self.shared.buckets().get(name).is_ok()
+    }
+
+    /// Forgets all buckets, rules and requests, and returns to the settings that the server was started with.
+    pub fn reset(&self) {
+        *self.shared.buckets() = Buckets::default();
+        *lock(&self.shared.settings) = self.first_settings.clone();
+        self.faults([]);
+        self.shared.log().clear();
     }
 
     /// Replaces all rules; each begins to count anew.
@@ -148,15 +140,5 @@ impl S3Server {
     /// Returns the key of each multipart upload that is neither completed nor aborted.
     pub fn open_uploads(&self, bucket: &str) -> Vec<String> {
         self.shared.buckets().get(bucket).expect("the bucket exists").uploads.keys()
-    }
-}
-
-impl Drop for S3Server {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic of the server's thread has been printed, and fails requests; drop must not panic.
-            let _ = thread.join();
-        }
     }
 }
