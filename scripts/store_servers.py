@@ -2,9 +2,9 @@
 
     python scripts/store_servers.py DIRECTORY
 
-versitygw speaks S3 and Azurite speaks Azure Blob Storage. One is a Go module, the other a package of npm; `go`
-and `npm` fetch them from where they are configured to. The directory appears only when it is complete.
-`crates/testkit/src/servers` starts what is in it.
+versitygw speaks S3, Azurite speaks Azure Blob Storage, and fake-gcs-server speaks Google's JSON API. Azurite is
+a package of npm, the others are Go modules; `npm` and `go` fetch them from where they are configured to. The
+directory appears only when it is complete. `crates/testkit/src/servers` starts what is in it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from pathlib import Path
 
 # The name of each program, its package and its version. Its own go.mod and the checksums there say which
 # versions of other modules it is built from.
-GO_PROGRAMS = (("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"),)
+GO_PROGRAMS = (
+    ("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"),
+    ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
+)
 
 # The newest Azurite that runs on Node 20. It names ranges of versions: those of this day were tested.
 AZURITE = "azurite@3.35.0"

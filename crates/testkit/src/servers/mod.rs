@@ -8,12 +8,15 @@
 //! | --- | --- | --- |
 //! | [`VersityGw`] | S3 | yes |
 //! | [`Azurite`] | Azure Blob Storage | yes |
+//! | [`FakeGcs`] | Google Cloud Storage, by a front of our own | yes |
 
 mod azurite;
+mod fake_gcs;
 mod installed;
 mod process;
 mod request;
 mod versitygw;
 
 pub use azurite::Azurite;
+pub use fake_gcs::FakeGcs;
 pub use versitygw::VersityGw;

@@ -1,6 +1,6 @@
 //! The servers pass the tests that `object_store` has for its own clients, apart from those that are named here.
 
-use deltalog_testkit::servers::{Azurite, VersityGw};
+use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
 use futures::TryStreamExt;
 use object_store::integration::{
     get_opts, list_paginated, list_uses_directories_correctly, list_with_delimiter,
@@ -43,6 +43,19 @@ fn azurite_keeps_the_contract_of_object_store() {
         let listed = store.list_with_offset(None, &Path::from("b")).map_ok(|meta| meta.location.to_string());
         let listed: Vec<_> = listed.try_collect().await.unwrap();
         assert!(listed.contains(&"a".to_owned()), "Azurite knows the offset of a listing now: {listed:?}");
+    });
+}
+
+/// It does not look at the conditions of a read, so that `get_opts` fails.
+#[test]
+fn fake_gcs_server_keeps_the_contract_of_object_store() {
+    let server = FakeGcs::start();
+    server.create_bucket("contract");
+    let store = stores::gcs(&server, "contract");
+    Runtime::new().unwrap().block_on(async {
+        put_get_delete_list(&*store).await;
+        list_with_offset_exclusivity(&*store).await;
+        keeps_the_contract(&*store).await;
     });
 }
 

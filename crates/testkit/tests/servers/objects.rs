@@ -1,6 +1,6 @@
 //! Parts of objects, uploads that are given up, and the deletion of many objects.
 
-use deltalog_testkit::servers::{Azurite, VersityGw};
+use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
@@ -31,6 +31,19 @@ fn azurite() {
         parts_are_read(&*store).await;
         let error = part(&*store, GetRange::Suffix(3)).await.unwrap_err();
         assert!(matches!(error, object_store::Error::NotSupported { .. }), "{error:?}");
+        an_upload_that_was_given_up_leaves_nothing(&*store).await;
+        many_are_deleted(&*store).await;
+    });
+}
+
+#[test]
+fn fake_gcs_server() {
+    let server = FakeGcs::start();
+    server.create_bucket("objects");
+    let store = stores::gcs(&server, "objects");
+    Runtime::new().unwrap().block_on(async {
+        parts_are_read(&*store).await;
+        assert_eq!(part(&*store, GetRange::Suffix(3)).await.unwrap(), "789");
         an_upload_that_was_given_up_leaves_nothing(&*store).await;
         many_are_deleted(&*store).await;
     });

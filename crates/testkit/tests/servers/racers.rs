@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use deltalog_testkit::servers::{Azurite, VersityGw};
+use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
 use futures::future::join_all;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
@@ -26,6 +26,13 @@ fn azurite_has_one_winner() {
     let server = Azurite::start();
     server.create_bucket("races");
     race(stores::azure(&server, "races"));
+}
+
+#[test]
+fn fake_gcs_server_has_one_winner() {
+    let server = FakeGcs::start();
+    server.create_bucket("races");
+    race(stores::gcs(&server, "races"));
 }
 
 fn race(store: Arc<dyn ObjectStore>) {

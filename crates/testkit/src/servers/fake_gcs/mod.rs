@@ -1,0 +1,126 @@
+//! fake-gcs-server: Google Cloud Storage in memory, with a front that speaks the XML API.
+//!
+//! fake-gcs-server knows the JSON API. `object_store` uses the XML API of Google, of which the server only knows how to
+//! read and delete objects; it does not look at the header `x-goog-if-generation-match`. The front translates the
+//! other requests:
+//!
+//! - A put becomes an upload of the JSON API, and its header the parameter `ifGenerationMatch`. Whether the condition
+//!   holds is decided by fake-gcs-server.
+//! - A listing becomes one of the JSON API ([`listing`]).
+//! - The parts of an upload stay in the front until it is completed ([`uploads`]).
+//!
+//! So this server shows that deltalog sends what Google documents, and that a store which keeps its promise is enough.
+//! It does not show what Google does.
+
+mod front;
+mod listing;
+mod uploads;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::thread::JoinHandle;
+
+use object_store::client::{HttpRequest, HttpRequestBody};
+use tokio::sync::oneshot;
+
+use super::process::{Process, status_line, unique};
+use super::{installed, request};
+use front::Front;
+
+/// A running fake-gcs-server with its front. Both stop when it is dropped.
+///
+/// It creates objects if they are absent and replaces them if they have a generation. It does not look at conditions
+/// of reads.
+#[derive(Debug)]
+pub struct FakeGcs {
+    process: Process,
+    port: u16,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FakeGcs {
+    /// Starts it with no buckets, apart from one with a random name.
+    ///
+    /// # Panics
+    /// It is not installed, or does not run.
+    pub fn start() -> Self {
+        let program = installed::program("bin/fake-gcs-server");
+        // No other server has this bucket.
+        let bucket = unique("started");
+        let command = |port: u16, data: &Path| {
+            std::fs::create_dir(data.join(&bucket)).expect("a directory for a bucket");
+            let mut command = Command::new(&program);
+            command.args(["-scheme", "http", "-host", "127.0.0.1", "-port", &port.to_string()]);
+            command.args(["-public-host", &format!("127.0.0.1:{port}"), "-log-level", "error"]);
+            command.args(["-backend", "memory", "-data"]).arg(data);
+            command
+        };
+        let path = format!("/storage/v1/b/{bucket}");
+        let answers = |port| status_line(port, &path).is_some_and(|line| line.contains(" 200 "));
+        let process = Process::start("fake-gcs-server", command, answers);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = listener.local_addr().expect("the address of a socket").port();
+        let (stop, stopped) = oneshot::channel();
+        let server = server_of(&process);
+        let thread = std::thread::spawn(move || Front::serve(server, listener, stopped));
+        Self { process, port, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Returns the URL of the front.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Returns the URL of fake-gcs-server itself.
+    pub fn json_endpoint(&self) -> String {
+        server_of(&self.process)
+    }
+
+    /// Returns the directory of the server.
+    pub fn directory(&self) -> &Path {
+        self.process.directory()
+    }
+
+    /// Returns the configuration of a client, in the names of `object_store`.
+    pub fn options(&self) -> Vec<(String, String)> {
+        let endpoint = self.endpoint();
+        [
+            ("google_base_url", endpoint.as_str()),
+            ("google_bearer_token", "deltalog-secret"),
+            ("google_allow_http", "true"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    /// Creates a bucket.
+    ///
+    /// # Panics
+    /// The server refuses to.
+    pub fn create_bucket(&self, name: &str) {
+        let body = serde_json::json!({ "name": name }).to_string();
+        let mut request = HttpRequest::new(HttpRequestBody::from(body));
+        *request.method_mut() = "POST".parse().expect("a method");
+        let url = format!("{}/storage/v1/b?project=deltalog", self.json_endpoint());
+        *request.uri_mut() = url.parse().expect("a URL");
+        let (status, body) = request::send(request);
+        let log = self.process.log();
+        assert_eq!(status, 200, "fake-gcs-server did not create the bucket {name}: {body}\n{log}");
+    }
+}
+
+impl Drop for FakeGcs {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed, and fails requests; drop must not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn server_of(process: &Process) -> String {
+    format!("http://127.0.0.1:{}", process.port())
+}
