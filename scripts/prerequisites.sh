@@ -47,7 +47,8 @@ fi
 
 command -v cc >/dev/null || need "a C compiler (cc), which links Rust" "$(hint build-essential gcc)"
 
-want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
+# The tests need a newer Rust than the crates that are published.
+want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/crates/testkit/Cargo.toml")
 if ! command -v cargo >/dev/null; then
     need "cargo, Rust $want or newer" "rustup from rustup.rs, then: rustup default stable"
 else

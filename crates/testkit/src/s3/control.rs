@@ -20,14 +20,11 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::requests::{decoded, parameter};
 use super::running::Running;
@@ -61,7 +58,8 @@ impl Controlled {
     pub fn new(server: S3Server) -> Self {
         let server = Arc::new(server);
         let served = server.clone();
-        Self { server, control: Running::start(|listener| listen(served, listener)) }
+        let answer = service_fn(move |request| answer(served.clone(), request));
+        Self { server, control: Running::start(answer) }
     }
 
     /// Returns the URL of the server for S3.
@@ -72,19 +70,6 @@ impl Controlled {
     /// Returns the URL of the control.
     pub fn control(&self) -> String {
         self.control.endpoint()
-    }
-}
-
-async fn listen(server: Arc<S3Server>, listener: TcpListener) {
-    loop {
-        // A connection that ends while it is accepted is the client's affair.
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        let server = server.clone();
-        tokio::spawn(async move {
-            let answer = service_fn(|request| answer(server.clone(), request));
-            // How a connection ends is seen by its client.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
-        });
     }
 }
 

@@ -1,4 +1,4 @@
-//! What lies between the sockets and the operations: it counts requests and makes them fail.
+//! What lies between the port and the operations: it records requests and makes them fail.
 
 use std::fmt;
 use std::future::pending;
@@ -9,12 +9,9 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use s3s::service::{S3Service, S3ServiceBuilder};
-use tokio::net::TcpListener;
 
 use super::Shared;
 use super::access::Access;
@@ -23,6 +20,7 @@ use super::operations::Operations;
 use super::pace::{Body, Line, Lines, body};
 use super::requests::Request;
 use super::rules::{Fault, Plan};
+use super::running::Running;
 
 /// The connection is closed without an answer.
 #[derive(Debug)]
@@ -42,24 +40,13 @@ enum Outcome {
     Silent,
 }
 
-/// Accepts connections until the runtime ends.
-pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
+/// Serves S3 on a port.
+pub(super) fn start(shared: Arc<Shared>) -> Running {
     let mut builder = S3ServiceBuilder::new(Operations(shared.clone()));
     builder.set_auth(Access(shared.clone()));
     builder.set_access(Access(shared.clone()));
     let service = builder.build();
-    loop {
-        // A connection that ends while it is accepted is the client's affair.
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        // Without it, small answers may wait for 40 ms.
-        let _ = stream.set_nodelay(true);
-        let (shared, service) = (shared.clone(), service.clone());
-        tokio::spawn(async move {
-            let answer = service_fn(|request| answer(shared.clone(), service.clone(), request));
-            // How a connection ends is seen by its client.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
-        });
-    }
+    Running::start(service_fn(move |request| answer(shared.clone(), service.clone(), request)))
 }
 
 async fn answer(
@@ -86,7 +73,10 @@ async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: 
         (shared.line.clone(), shared.settings().bytes_per_second),
         (Arc::new(Line::default()), plan.bytes_per_second),
     ]);
-    tokio::time::sleep(Duration::from_millis(plan.latency_ms)).await;
+    if plan.latency_ms > 0 {
+        // A sleep of no time takes up to a millisecond.
+        tokio::time::sleep(Duration::from_millis(plan.latency_ms)).await;
+    }
     lines.pass(content.len()).await;
     let is_head = parts.method == Method::HEAD;
     let Some(mut response) = respond(&shared, service, parts, content, &plan).await else {

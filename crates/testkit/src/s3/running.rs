@@ -1,10 +1,20 @@
-//! A socket that is served by threads of its own.
+//! A port that is served by threads of its own.
 
+use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+
+type AnyError = Box<dyn Error + Send + Sync>;
 
 /// A free port of 127.0.0.1 that is served until this is dropped.
 #[derive(Debug)]
@@ -15,14 +25,16 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Serves a port with the future that `serve` makes for its listener.
+    /// Answers the requests of a port with `service`. A connection is closed where the service returns an error.
     ///
     /// # Panics
     ///
     /// If the system has no port or no thread left.
-    pub(super) fn start<F>(serve: impl FnOnce(TcpListener) -> F + Send + 'static) -> Self
+    pub(super) fn start<S, B>(service: S) -> Self
     where
-        F: Future<Output = ()> + Send + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error: Into<AnyError>, Future: Send>,
+        S: Clone + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<AnyError>> + Send + 'static,
     {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         listener.set_nonblocking(true).expect("the socket can be made non-blocking");
@@ -38,7 +50,7 @@ impl Running {
         let thread = std::thread::spawn(move || {
             runtime.block_on(async move {
                 let listener = TcpListener::from_std(listener).expect("the socket is usable");
-                tokio::spawn(serve(listener));
+                tokio::spawn(listen(listener, service));
                 // Sent or dropped, it means the same.
                 let _ = stopped.await;
             });
@@ -48,6 +60,29 @@ impl Running {
 
     pub(super) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
+    }
+}
+
+/// Accepts connections until the runtime ends.
+async fn listen<S, B>(listener: TcpListener, service: S)
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error: Into<AnyError>, Future: Send>,
+    S: Clone + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<AnyError>> + Send + 'static,
+{
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // The client has gone, or too many files are open: then some must be closed first.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            continue;
+        };
+        // Without it, small answers may wait for 40 ms.
+        let _ = stream.set_nodelay(true);
+        let service = service.clone();
+        // How a connection ends is seen by its client.
+        tokio::spawn(
+            async move { http1::Builder::new().serve_connection(TokioIo::new(stream), service).await },
+        );
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use super::buckets::{Buckets, Condition, Object};
-use super::listener::listen;
 use super::requests::Request;
 use super::rules::{Rule, Rules};
 use super::running::Running;
 use super::settings::Settings;
-use super::{Shared, lock};
+use super::{Shared, listener, lock};
 
 /// A server on a free port of 127.0.0.1, with threads of its own. It stops when it is dropped.
 ///
@@ -41,8 +40,7 @@ impl S3Server {
     pub fn start_with(settings: Settings) -> Self {
         let shared = Arc::new(Shared::default());
         *lock(&shared.settings) = settings.clone();
-        let serving = shared.clone();
-        let running = Running::start(|listener| listen(serving, listener));
+        let running = listener::start(shared.clone());
         Self { shared, first_settings: settings, running }
     }
 
