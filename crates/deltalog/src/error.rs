@@ -166,6 +166,23 @@ impl Error {
         self
     }
 
+    /// Returns the same error, for another one who waits for the same request. The source becomes its text.
+    pub(crate) fn again(&self) -> Self {
+        let inner = &self.0;
+        Self(Box::new(Inner {
+            kind: inner.kind,
+            message: inner.message.clone(),
+            table: inner.table.clone(),
+            version: inner.version,
+            path: inner.path.clone(),
+            line: inner.line,
+            transaction_id: inner.transaction_id.clone(),
+            hint: inner.hint.clone(),
+            reason: inner.reason,
+            source: inner.source.as_ref().map(|source| source.to_string().into()),
+        }))
+    }
+
     /// Returns whether the commit that failed may be in the log, so that its files must be kept.
     pub(crate) fn is_commit_state_unknown(&self) -> bool {
         self.0.kind == ErrorKind::CommitStateUnknown

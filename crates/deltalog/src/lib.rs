@@ -96,6 +96,7 @@ mod rewrite;
 mod row_copy;
 mod scan;
 mod snapshot;
+mod spelling;
 mod stats;
 mod storage;
 mod table;

@@ -144,6 +144,9 @@ fn read(file: &FileReader, start: u64, length: usize) -> Result<Bytes> {
             file.size()
         )));
     }
-    file.get_bytes(start, length)
-        .map_err(|error| Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(error))
+    file.get_bytes(start, length).map_err(|error| {
+        file.failure().unwrap_or_else(|| {
+            Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(error)
+        })
+    })
 }

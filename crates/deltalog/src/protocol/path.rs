@@ -297,22 +297,23 @@ fn split_scheme(raw: &str) -> (Option<&str>, &str) {
 }
 
 /// Returns one name per store: Hadoop has several drivers for the same buckets.
-fn canonical_scheme(scheme: &str) -> String {
+pub(crate) fn canonical_scheme(scheme: &str) -> String {
     let scheme = scheme.to_ascii_lowercase();
     match scheme.as_str() {
         "s3a" | "s3n" => "s3".into(),
-        "abfs" => "abfss".into(),
-        "wasb" => "wasbs".into(),
+        "abfs" | "wasb" | "wasbs" => "abfss".into(),
         "gcs" => "gs".into(),
         _ => scheme,
     }
 }
 
-/// Maps `file://localhost/` to `file:///`.
-fn canonical_authority(scheme: &str, authority: &str) -> String {
-    match scheme.eq_ignore_ascii_case("file") && authority.eq_ignore_ascii_case("localhost") {
-        true => String::new(),
-        false => authority.to_owned(),
+/// Returns one name per bucket: maps `file://localhost/` to `file:///`, and the Blob Storage of an Azure account to its
+/// Data Lake Storage, which has the same files.
+pub(crate) fn canonical_authority(scheme: &str, authority: &str) -> String {
+    match canonical_scheme(scheme).as_str() {
+        "file" if authority.eq_ignore_ascii_case("localhost") => String::new(),
+        "abfss" => authority.replacen(".blob.", ".dfs.", 1),
+        _ => authority.to_owned(),
     }
 }
 
@@ -324,6 +325,11 @@ fn root(url: &Url) -> Result<AbsolutePath> {
         .map_err(|error| Error::invalid_argument("location has an invalid path").with_source(error))
 }
 
+/// Returns whether URIs of `scheme` have the form `abfss://container@account…`.
+pub(crate) fn has_container(scheme: &str) -> bool {
+    canonical_scheme(scheme) == "abfss"
+}
+
 /// Removes user information, query and fragment from a URI, for messages.
 ///
 /// The part before the `@` of `abfss://container@account` is kept, because it is not user information.
@@ -332,7 +338,7 @@ pub(crate) fn redacted(uri: &str) -> String {
     let Some(rest) = rest.strip_prefix("//") else { return uri.to_owned() };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let has_container = matches!(scheme.map(canonical_scheme).as_deref(), Some("abfss" | "wasbs"));
+    let has_container = scheme.is_some_and(has_container);
     let host = match authority.rsplit_once('@') {
         Some((container, _)) if has_container && !container.contains(':') => authority,
         Some((_, host)) => host,

@@ -61,8 +61,8 @@ impl Storage {
                 .map_err(|error| self.not_written(path, error)),
             Backend::Remote(store) => match store.put(located, bytes.into(), PutMode::Create) {
                 Ok(()) => Ok(true),
-                Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-                Err(error) => Err(self.error(path, error)),
+                Err(failure) if failure.is_existing() => Ok(false),
+                Err(failure) => Err(self.error(path, failure)),
             },
         }
     }

@@ -10,11 +10,19 @@
 //! - On a local file system, a put syncs the file and its directory before it returns. Only commits and data files
 //!   create directories, see `beside`.
 
+mod answers;
 mod beside;
+mod chunks;
+#[cfg(feature = "_cloud")]
+mod cloud;
+mod driver;
 mod hadoop;
 mod list;
 mod local;
 mod location;
+mod parts;
+mod per_process;
+mod ranges;
 mod read;
 mod remote;
 mod replace;
@@ -31,13 +39,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, PutMode, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogPath;
 
+use answers::Failure;
+pub(crate) use chunks::column_ranges;
 pub use location::parse_location;
+use ranges::RemoteFile;
 pub use read::FileReader;
 use remote::Remote;
 pub(crate) use replace::FileState;
@@ -118,24 +129,38 @@ pub enum PutOutcome {
 }
 
 impl Storage {
-    /// Opens the location `uri`: a path, or a URL with the scheme `file`. Nothing is read or created.
+    /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
+    ///
+    /// The schemes are `file`, and with the features of the crate `s3` (also `s3a`, `s3n`), `gs` and `abfss` (also `abfs`,
+    /// `wasbs`, `az`). `options` are those of the store, by the names that the crate `object_store` has. They override
+    /// the variables of the environment.
     ///
     /// # Errors
     /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.
     pub fn open<'a>(uri: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let url = parse_location(uri)?;
-        if url.scheme() != "file" {
-            return Err(Error::unsupported(format!("the store '{}' is not supported yet", url.scheme()))
-                .in_table(location::redacted(&url))
-                .with_hint("use a local path or a file:// URL"));
+        if url.scheme() == "file" {
+            return match options.into_iter().next() {
+                None => Self::build(url, Backend::Local),
+                Some((name, _)) => Err(Error::invalid_argument(format!(
+                    "the storage option '{name}' is unknown for local files"
+                ))
+                .in_table(url.as_str())),
+            };
         }
-        if let Some((name, _)) = options.into_iter().next() {
-            return Err(Error::invalid_argument(format!(
-                "the storage option '{name}' is unknown for local files"
-            ))
-            .in_table(url.as_str()));
-        }
-        Self::build(url, Backend::Local)
+        Self::open_remote(&url, options).map_err(|error| error.in_table(location::redacted(&url)))
+    }
+
+    #[cfg(feature = "_cloud")]
+    fn open_remote<'a>(url: &Url, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let (url, store) = cloud::open(url, options)?;
+        Self::build(url, Backend::Remote(store))
+    }
+
+    #[cfg(not(feature = "_cloud"))]
+    fn open_remote<'a>(url: &Url, _: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        Err(Error::unsupported(format!("the store '{}' is not supported by this build", url.scheme()))
+            .with_hint("use a local path, or turn on the crate's feature 's3', 'gcs' or 'azure'"))
     }
 
     /// Opens the table's root `url` in a store that the caller provides. The path of `url` is the path in the
@@ -234,23 +259,8 @@ impl Storage {
         }
     }
 
-    fn error(&self, path: &str, error: object_store::Error) -> Error {
-        let (kind, message) = match &error {
-            object_store::Error::NotFound { .. } => (ErrorKind::FileNotFound, "the file is not there"),
-            // A path below a file cannot exist.
-            _ if io_kind(&error) == Some(std::io::ErrorKind::NotADirectory) => {
-                (ErrorKind::FileNotFound, "the file is not there")
-            }
-            object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
-                (ErrorKind::PermissionDenied, "the store refused access")
-            }
-            _ if io_kind(&error) == Some(std::io::ErrorKind::PermissionDenied) => {
-                (ErrorKind::PermissionDenied, "the store refused access")
-            }
-            _ => (ErrorKind::Unavailable, "the store failed"),
-        };
-        let located = Error::new(kind, message).at_path(path).in_table(self.url());
-        if kind == ErrorKind::FileNotFound { located } else { located.with_source(error) }
+    fn error(&self, path: &str, failure: impl Into<Failure>) -> Error {
+        failure.into().into_error().at_path(path).in_table(self.url())
     }
 
     /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
@@ -282,12 +292,17 @@ impl Storage {
             }
             Backend::Remote(store) => store,
         };
-        let offset =
-            if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
-        let skip = prefix.as_ref().len() + 1;
-        let found = match store.list(prefix, offset).map_err(|error| self.error(directory, error)) {
-            Err(error) if error.kind() == ErrorKind::FileNotFound => Vec::new(),
-            listing => listing?,
+        let offset = match after {
+            "" => None,
+            after => Some(self.path(&format!("{directory}/{after}"))?),
+        };
+        let skip = match prefix.as_ref() {
+            "" => 0,
+            prefix => prefix.len() + 1,
+        };
+        let found = match store.list(prefix, offset, depth) {
+            Err(failure) if failure.is_missing() => Vec::new(),
+            found => found.map_err(|failure| self.error(directory, failure))?,
         };
         let mut files: Vec<FileMeta> = found
             .into_iter()
@@ -295,7 +310,9 @@ impl Storage {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
                 Some(FileMeta::of_store(name, &meta))
             })
-            .filter(|file: &FileMeta| depth == list::Depth::All || !file.name.contains('/'))
+            // Stores that know no offset or no directories return more.
+            .filter(|file: &FileMeta| file.name.as_str() > after)
+            .filter(|file| depth == list::Depth::All || !file.name.contains('/'))
             .collect();
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
@@ -317,8 +334,8 @@ impl Storage {
                 .map_err(|error| self.io_error(path, error)),
             Backend::Remote(store) => match store.head(located) {
                 Ok(meta) => Ok(Some(FileMeta::of_store(path.to_owned(), &meta))),
-                Err(object_store::Error::NotFound { .. }) => Ok(None),
-                Err(error) => Err(self.error(path, error)),
+                Err(failure) if failure.is_missing() => Ok(None),
+                Err(failure) => Err(self.error(path, failure)),
             },
         }
     }
@@ -401,10 +418,7 @@ impl Storage {
                 let located = Error::new(kind, message).at_path(name).in_table(self.url());
                 if kind == ErrorKind::FileNotFound { located } else { located.with_source(error) }
             }),
-            Backend::Remote(store) => {
-                let (bytes, _) = store.get(path.clone()).map_err(|error| self.error(name, error))?;
-                Ok(FileReader::in_memory(bytes))
-            }
+            Backend::Remote(store) => RemoteFile::open(self, store, name, path).map(FileReader::remote),
         }
     }
 
@@ -429,11 +443,11 @@ impl Storage {
             }
             Backend::Remote(store) => store,
         };
-        match store.put(located, bytes, PutMode::Create) {
+        match store.create(located, bytes) {
             Ok(()) => Ok(PutOutcome::Created),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
-            // Nor does one of a store: a client may have repeated a put whose first response was lost.
-            Err(error) => Ok(PutOutcome::Unknown(self.error(path, error))),
+            Err(failure) if failure.is_existing() => Ok(PutOutcome::AlreadyExists),
+            // Nor does one of a store, if the caller's own client has repeated a put whose first response was lost.
+            Err(failure) => Ok(PutOutcome::Unknown(self.error(path, failure))),
         }
     }
 
@@ -449,8 +463,8 @@ impl Storage {
                 local::delete(&self.local_file(path, &located)?).map_err(|error| self.io_error(path, error))
             }
             Backend::Remote(store) => match store.delete(located) {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-                Err(error) => Err(self.error(path, error)),
+                Err(failure) if !failure.is_missing() => Err(self.error(path, failure)),
+                _ => Ok(()),
             },
         }
     }
@@ -535,16 +549,4 @@ impl std::fmt::Debug for Storage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Storage").field(&self.url()).finish()
     }
-}
-
-/// Returns the kind of the I/O error that caused `error`, for kinds that the enum of the store lacks.
-fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(current) = source {
-        if let Some(io) = current.downcast_ref::<std::io::Error>() {
-            return Some(io.kind());
-        }
-        source = current.source();
-    }
-    None
 }

@@ -2,20 +2,24 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// An open file. Local files are read by range; files of other stores are held in memory.
+use super::ranges::{self, Plan, RemoteFile};
+use crate::error::Error;
+
+/// An open file, which is read by range.
 #[derive(Clone, Debug)]
 pub struct FileReader(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
     Local(Arc<File>, u64),
-    Memory(Bytes),
+    Remote(Arc<RemoteFile>, Option<Arc<Plan>>),
 }
 
 impl FileReader {
@@ -28,15 +32,40 @@ impl FileReader {
         Ok(Self(Source::Local(Arc::new(file), meta.len())))
     }
 
-    pub(super) fn in_memory(bytes: Bytes) -> Self {
-        Self(Source::Memory(bytes))
+    pub(super) fn remote(file: RemoteFile) -> Self {
+        Self(Source::Remote(Arc::new(file), None))
+    }
+
+    /// Returns a reader of the same file that is going to read `units`, one after another, each with the ranges that are
+    /// read of it. A remote store is then asked for whole units. Other ranges can still be read.
+    pub(crate) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
+        match &self.0 {
+            Source::Local(..) => self.clone(),
+            Source::Remote(file, _) => {
+                let plan = Plan::new(units(), file.size());
+                Self(Source::Remote(Arc::clone(file), Some(Arc::new(plan))))
+            }
+        }
+    }
+
+    /// Returns a reader of the same file that is going to read all of it, from the beginning.
+    pub(crate) fn planned_whole(&self) -> Self {
+        self.planned(|| vec![vec![0..self.size()]])
+    }
+
+    /// Returns the failure of the store that is behind an error of a reader, if that is the reason for it.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        match &self.0 {
+            Source::Local(..) => None,
+            Source::Remote(file, _) => file.failure(),
+        }
     }
 
     /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         match &self.0 {
             Source::Local(_, size) => *size,
-            Source::Memory(bytes) => bytes.len() as u64,
+            Source::Remote(file, _) => file.size(),
         }
     }
 }
@@ -56,9 +85,9 @@ impl ChunkReader for FileReader {
                 // Clones of a handle share its position, so only positioned reads are safe.
                 Ok(Box::new(io::BufReader::new(PositionedRead { file: Arc::clone(file), at: start })))
             }
-            Source::Memory(bytes) => {
-                let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
-                Ok(Box::new(bytes.slice(start..).reader()))
+            Source::Remote(file, plan) => {
+                let (file, plan) = (Arc::clone(file), plan.clone());
+                Ok(Box::new(RemoteRead { file, plan, at: start, bytes: Bytes::new() }))
             }
         }
     }
@@ -72,10 +101,7 @@ impl ChunkReader for FileReader {
         }
         match &self.0 {
             Source::Local(file, _) => Ok(read_at(file, start, length)?.into()),
-            Source::Memory(bytes) => {
-                let start = start as usize;
-                Ok(bytes.slice(start..start + length))
-            }
+            Source::Remote(file, plan) => Ok(ranges::exactly(file, plan.as_deref(), start, length)?),
         }
     }
 }
@@ -122,6 +148,27 @@ impl Read for PositionedRead {
     #[cfg(windows)]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// A sequential read of a remote file.
+struct RemoteRead {
+    file: Arc<RemoteFile>,
+    plan: Option<Arc<Plan>>,
+    at: u64,
+    /// The bytes at this position that have been read already.
+    bytes: Bytes,
+}
+
+impl Read for RemoteRead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.bytes.is_empty() {
+            self.bytes = ranges::some(&self.file, self.plan.as_deref(), self.at)?;
+        }
+        let read = buffer.len().min(self.bytes.len());
+        self.bytes.copy_to_slice(buffer.get_mut(..read).unwrap_or_default());
         self.at += read as u64;
         Ok(read)
     }

@@ -1,141 +1,251 @@
 //! A remote store, whose requests block the caller.
 
+use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::TryStreamExt;
-use futures::executor::block_on;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
-    Error, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
-    PutOptions, PutPayload, Result,
+    GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
+    PutOptions, PutPayload,
 };
 
-use super::runtime;
+use super::answers::Failure;
+use super::driver::Driver;
+use super::list::Depth;
+use super::parts::Parts;
+use super::per_process::PerProcess;
+
+/// The number of requests of one call that are under way at the same time.
+const PARALLEL: usize = 8;
 
 /// A store, and who drives its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
-    store: Arc<dyn ObjectStore>,
+    clients: Arc<Clients>,
     driver: Driver,
 }
 
-/// Who drives the requests of a store.
-#[derive(Clone, Copy, Debug)]
-enum Driver {
-    /// The runtime of the process, for stores that wait for a network.
-    Runtime,
-    /// The calling thread, for stores that never wait for anything.
-    Caller,
+/// A store that ends with the last table that uses it.
+#[cfg(feature = "_cloud")]
+#[derive(Debug)]
+pub(super) struct WeakRemote(std::sync::Weak<Clients>, Driver);
+
+#[cfg(feature = "_cloud")]
+impl WeakRemote {
+    pub(super) fn upgrade(&self) -> Option<Remote> {
+        self.0.upgrade().map(|clients| Remote { clients, driver: self.1 })
+    }
 }
 
-impl Driver {
-    fn run<T: Send + 'static>(self, request: impl Future<Output = T> + Send + 'static) -> Result<T> {
-        match self {
-            Self::Runtime => runtime::run(request)
-                .map_err(|error| Error::Generic { store: "deltalog", source: Box::new(error) }),
-            Self::Caller => Ok(block_on(request)),
-        }
+/// The clients of one store.
+#[derive(Debug)]
+enum Clients {
+    /// That of the caller.
+    Given(Client),
+    /// Those that each process makes, because their connections belong to the runtime of a process.
+    Made(PerProcess<Client>, Recipe),
+}
+
+/// Makes a client.
+pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
+
+/// What sends requests to a store.
+#[derive(Clone)]
+pub(super) struct Client {
+    /// Sends requests again that have no answer.
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// Sends every request once, for the create of a commit.
+    pub(super) once: Arc<dyn ObjectStore>,
+    /// Lists page by page.
+    pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
+    /// Whether the end of an object can be read without knowing its size.
+    pub(super) reads_ends: bool,
+}
+
+type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Recipe {
+    pub(super) fn new(make: impl Fn() -> object_store::Result<Client> + Send + Sync + 'static) -> Self {
+        Self(Box::new(make))
+    }
+}
+
+impl Client {
+    fn given(store: Arc<dyn ObjectStore>) -> Self {
+        Self { once: Arc::clone(&store), store, pages: None, reads_ends: true }
     }
 }
 
 impl Remote {
     pub(super) fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, driver: Driver::Runtime }
+        Self { clients: Arc::new(Clients::Given(Client::given(store))), driver: Driver::Runtime }
     }
 
     /// Takes a store whose requests are complete when they are polled first. They run on the thread of the caller.
     pub(super) fn immediate(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, driver: Driver::Caller }
+        Self { clients: Arc::new(Clients::Given(Client::given(store))), driver: Driver::Caller }
     }
 
-    fn run<T, F>(&self, request: impl FnOnce(Arc<dyn ObjectStore>) -> F) -> Result<T>
+    /// Takes a recipe for clients.
+    #[cfg(feature = "_cloud")]
+    pub(super) fn made(recipe: Recipe) -> Self {
+        Self { clients: Arc::new(Clients::Made(PerProcess::new(), recipe)), driver: Driver::Runtime }
+    }
+
+    #[cfg(feature = "_cloud")]
+    pub(super) fn downgrade(&self) -> WeakRemote {
+        WeakRemote(Arc::downgrade(&self.clients), self.driver)
+    }
+
+    fn client(&self) -> Result<Client> {
+        Ok(match &*self.clients {
+            Clients::Given(client) => client.clone(),
+            Clients::Made(made, recipe) => made.get_or_make(&recipe.0, drop)?.clone(),
+        })
+    }
+
+    fn run<T, F>(&self, request: impl FnOnce(Client) -> F) -> Result<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
     {
-        self.driver.run(request(Arc::clone(&self.store)))?
+        let (answer, note) = self.driver.run(request(self.client()?))?;
+        answer.map_err(|error| Failure::new(error, note))
     }
 
-    /// Returns the objects below `prefix` whose path is greater than `after`.
-    pub(super) fn list(&self, prefix: Path, after: Path) -> Result<Vec<ObjectMeta>> {
-        self.run(|store| async move {
-            store.list_with_offset(Some(&prefix), &after).try_collect::<Vec<_>>().await
+    /// Returns the objects of `directory` whose path is greater than `after`, in any order. There may be some that are
+    /// not.
+    pub(super) fn list(&self, directory: Path, after: Option<Path>, depth: Depth) -> Result<Vec<ObjectMeta>> {
+        self.run(|client| async move {
+            match client.pages {
+                Some(pages) => list_pages(&*pages, &directory, after.as_ref(), depth).await,
+                None => {
+                    let after = after.unwrap_or_else(|| directory.clone());
+                    client.store.list_with_offset(Some(&directory), &after).try_collect().await
+                }
+            }
         })
     }
 
     pub(super) fn head(&self, path: Path) -> Result<ObjectMeta> {
-        self.run(|store| async move { store.head(&path).await })
+        self.run(|client| async move { client.store.head(&path).await })
     }
 
     /// Reads a whole object, and what the store says of it.
     pub(super) fn get(&self, path: Path) -> Result<(Bytes, ObjectMeta)> {
-        self.run(|store| async move {
-            let found = store.get(&path).await?;
-            let meta = found.meta.clone();
-            Ok((found.bytes().await?, meta))
+        self.run(|client| async move { whole(client.store.get(&path).await?).await })
+    }
+
+    /// Reads the last `length` bytes of an object, or all of it if it is shorter, and what the store says of it. Stores
+    /// that cannot read an end are asked for the size first.
+    pub(super) fn end(&self, path: Path, length: u64) -> Result<(Bytes, ObjectMeta)> {
+        self.run(|client| async move {
+            let mut options = GetOptions::default();
+            if client.reads_ends {
+                options.range = Some(GetRange::Suffix(length));
+            } else {
+                let found = client.store.head(&path).await?;
+                if found.size == 0 {
+                    return Ok((Bytes::new(), found));
+                }
+                options.range = Some(GetRange::Bounded(found.size.saturating_sub(length)..found.size));
+                options.if_match = found.e_tag;
+            }
+            whole(client.store.get_opts(&path, options).await?).await
+        })
+    }
+
+    /// Reads ranges of an object, at the same time, if it is still the one with the tag `e_tag`.
+    pub(super) fn ranges(
+        &self,
+        path: Path,
+        e_tag: Option<String>,
+        ranges: Vec<Range<u64>>,
+    ) -> Result<Vec<Bytes>> {
+        self.run(|client| async move {
+            let requests = ranges.into_iter().map(|range| {
+                let options = GetOptions {
+                    range: Some(GetRange::Bounded(range)),
+                    if_match: e_tag.clone(),
+                    ..GetOptions::default()
+                };
+                let (store, path) = (Arc::clone(&client.store), path.clone());
+                async move { store.get_opts(&path, options).await?.bytes().await }
+            });
+            stream::iter(requests).buffered(PARALLEL).try_collect().await
         })
     }
 
     pub(super) fn put(&self, path: Path, bytes: PutPayload, mode: PutMode) -> Result<()> {
         let options = PutOptions { mode, ..PutOptions::default() };
-        self.run(|store| async move { store.put_opts(&path, bytes, options).await.map(drop) })
+        self.run(|client| async move { client.store.put_opts(&path, bytes, options).await.map(drop) })
+    }
+
+    /// Creates an object unless it exists, with a request that is sent once.
+    pub(super) fn create(&self, path: Path, bytes: PutPayload) -> Result<()> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        self.run(|client| async move { client.once.put_opts(&path, bytes, options).await.map(drop) })
     }
 
     pub(super) fn delete(&self, path: Path) -> Result<()> {
-        self.run(|store| async move { store.delete(&path).await })
+        self.run(|client| async move { client.store.delete(&path).await })
     }
 
     /// Begins an upload in parts.
     pub(super) fn upload(&self, path: Path) -> Result<Parts> {
         let options = PutMultipartOptions::default();
-        let upload = self.run(|store| async move { store.put_multipart_opts(&path, options).await })?;
-        Ok(Parts { upload: Some(upload), driver: self.driver })
+        let upload =
+            self.run(|client| async move { client.store.put_multipart_opts(&path, options).await })?;
+        Ok(Parts::new(upload, self.driver))
     }
 }
 
-/// An upload in parts that has begun.
-#[derive(Debug)]
-pub(super) struct Parts {
-    /// None while a request is running, and after one that has panicked.
-    upload: Option<Box<dyn MultipartUpload>>,
-    driver: Driver,
+/// Reads all of an answer.
+async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
+    let meta = found.meta.clone();
+    Ok((found.bytes().await?, meta))
 }
 
-impl Parts {
-    /// Runs a request of the upload, which goes to the driver and comes back with the answer.
-    fn run<T, F>(&mut self, request: impl FnOnce(Box<dyn MultipartUpload>) -> F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = (Box<dyn MultipartUpload>, Result<T>)> + Send + 'static,
-    {
-        let Some(upload) = self.upload.take() else {
-            return Err(Error::Generic { store: "deltalog", source: "the upload has failed before".into() });
-        };
-        let (upload, answer) = self.driver.run(request(upload))?;
-        self.upload = Some(upload);
-        answer
+async fn list_pages(
+    store: &dyn PaginatedListStore,
+    directory: &Path,
+    after: Option<&Path>,
+    depth: Depth,
+) -> object_store::Result<Vec<ObjectMeta>> {
+    let prefix = match directory.as_ref() {
+        "" => None,
+        directory => Some(format!("{directory}/")),
+    };
+    let mut options = PaginatedListOptions {
+        offset: after.map(|after| after.as_ref().to_owned()),
+        delimiter: (depth == Depth::One).then_some("/".into()),
+        ..PaginatedListOptions::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = store.list_paginated(prefix.as_deref(), options.clone()).await?;
+        found.extend(page.result.objects);
+        match page.page_token {
+            Some(token) => options.page_token = Some(token),
+            None => return Ok(found),
+        }
     }
+}
 
-    pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
-        self.run(|mut upload| async move {
-            let done = upload.put_part(part.into()).await;
-            (upload, done)
-        })
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recipe").finish_non_exhaustive()
     }
+}
 
-    pub(super) fn complete(&mut self) -> Result<()> {
-        self.run(|mut upload| async move {
-            let done = upload.complete().await.map(drop);
-            (upload, done)
-        })
-    }
-
-    pub(super) fn abort(&mut self) -> Result<()> {
-        self.run(|mut upload| async move {
-            let done = upload.abort().await;
-            (upload, done)
-        })
+impl fmt::Debug for Client {
+    /// Without the settings of the store, which may contain secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
     }
 }

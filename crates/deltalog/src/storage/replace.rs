@@ -42,7 +42,7 @@ impl Storage {
             Backend::Remote(store) => store
                 .get(located)
                 .map(|(bytes, meta)| (bytes, UpdateVersion { e_tag: meta.e_tag, version: meta.version }))
-                .map_err(|error| self.error(path, error)),
+                .map_err(|failure| self.error(path, failure)),
         };
         let found = found.map(|(bytes, state)| (bytes, FileState(state)));
         match found {
@@ -75,11 +75,9 @@ impl Storage {
         };
         match store.put(self.path(path)?, bytes.clone().into(), mode) {
             Ok(()) => Ok(true),
-            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
-                Ok(false)
-            }
-            Err(object_store::Error::NotImplemented { .. }) => self.put(path, bytes).map(|()| true),
-            Err(error) => Err(self.error(path, error)),
+            Err(failure) if failure.is_changed() => Ok(false),
+            Err(failure) if failure.is_not_implemented() => self.put(path, bytes).map(|()| true),
+            Err(failure) => Err(self.error(path, failure)),
         }
     }
 

@@ -3,67 +3,61 @@
 //! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
 //!   request without driving it themselves. So a call may come from anywhere: from a thread of Python, from a task of
 //!   the caller's own runtime, or from a callback that a request makes.
-//! - A forked child has none of its parent's threads. It makes a runtime of its own, and leaves that of its parent
-//!   alone, in whatever state the fork has found it.
+//! - A forked child makes a runtime of its own (`per_process`).
 
 use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::sync::OnceLock;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 
+use super::per_process::PerProcess;
+
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;
 
-struct Owned {
-    process: u32,
-    runtime: Runtime,
-    /// That of a child, if the process was forked.
-    next: OnceLock<Box<Owned>>,
+static RUNTIME: PerProcess<Runtime> = PerProcess::new();
+
+/// The output of a future that is running.
+#[derive(Debug)]
+pub(super) struct Running<T>(Receiver<std::thread::Result<T>>);
+
+impl<T> Running<T> {
+    /// Waits for the end of the future, and returns its output. A panic in it is one of the caller.
+    ///
+    /// # Errors
+    /// The process ends.
+    pub(super) fn wait(self) -> io::Result<T> {
+        match self.0.recv() {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => Err(io::Error::other("the threads for requests have ended")),
+        }
+    }
 }
 
-static FIRST: OnceLock<Box<Owned>> = OnceLock::new();
-
-/// Runs `future` to its end, and returns its output. A panic in it is one of the caller.
+/// Starts `future`.
 ///
 /// # Errors
-/// The system starts no threads, or the process ends.
-pub(super) fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
+/// The system starts no threads.
+pub(super) fn start<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
     current()?.spawn(async move {
-        // Nobody waits any more only if the caller has panicked.
+        // Nobody waits any more if the caller has failed.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
-    match output.recv() {
-        Ok(Ok(output)) => Ok(output),
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_) => Err(io::Error::other("the threads for requests have ended")),
-    }
+    Ok(Running(output))
 }
 
 fn current() -> io::Result<&'static Runtime> {
-    let process = std::process::id();
-    let mut place = &FIRST;
-    loop {
-        match place.get() {
-            Some(owned) if owned.process == process => return Ok(&owned.runtime),
-            Some(parent) => place = &parent.next,
-            None => {
-                let runtime = Builder::new_multi_thread()
-                    .worker_threads(THREADS)
-                    .thread_name("deltalog-io")
-                    .enable_all()
-                    .build()?;
-                let owned = Box::new(Owned { process, runtime, next: OnceLock::new() });
-                if let Err(late) = place.set(owned) {
-                    late.runtime.shutdown_background();
-                }
-            }
-        }
-    }
+    let start = || {
+        Builder::new_multi_thread().worker_threads(THREADS).thread_name("deltalog-io").enable_all().build()
+    };
+    RUNTIME.get_or_make(start, Runtime::shutdown_background)
 }
 
 #[cfg(test)]
@@ -71,6 +65,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
+        start(future)?.wait()
+    }
 
     #[test]
     fn requests_run_from_any_thread() {

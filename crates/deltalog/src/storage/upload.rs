@@ -1,15 +1,16 @@
 //! Writing an object of a remote store in parts.
 //!
 //! - The object appears when it is complete, under its name, and replaces an older one.
-//! - An object of a single part is put with one request. A larger one is uploaded part by part, so that at most
-//!   one part is in memory.
+//! - An object of a single part is put with one request. Of a larger one a few parts are uploaded at the same time, and
+//!   only these are in memory.
 //! - An upload that is dropped before it is complete is aborted. If that fails as well, the parts stay with the
 //!   store, invisible, until its own rules remove them.
 
 use std::io;
 
 use super::Storage;
-use super::remote::{Parts, Remote};
+use super::parts::Parts;
+use super::remote::Remote;
 use crate::error::Result;
 
 /// The size of every part but the last. Stores want at least 5 MiB, and some of them want equal parts.
@@ -51,40 +52,35 @@ impl Upload {
         if self.parts.is_none() {
             return self.storage.put(&self.path, rest.into());
         }
-        let completed = match rest.is_empty() {
-            true => Ok(()),
-            false => self.put_part(rest),
-        };
-        let completed = completed.and_then(|()| match &mut self.parts {
-            Some(parts) => parts.complete(),
-            None => Ok(()),
-        });
-        if completed.is_ok() {
-            self.parts = None;
+        if !rest.is_empty() {
+            self.put_part(rest)?;
         }
-        completed.map_err(|error| self.storage.error(&self.path, error))
+        if let Some(parts) = &mut self.parts {
+            parts.complete().map_err(|failure| self.storage.error(&self.path, failure))?;
+        }
+        self.parts = None;
+        Ok(())
     }
 
-    fn put_part(&mut self, part: Vec<u8>) -> object_store::Result<()> {
+    fn put_part(&mut self, part: Vec<u8>) -> Result<()> {
         let parts = match &mut self.parts {
             Some(parts) => parts,
             None => {
-                let invalid =
-                    |error| object_store::Error::Generic { store: "deltalog", source: Box::new(error) };
-                let located = self.storage.path(&self.path).map_err(invalid)?;
-                self.parts.insert(self.store.upload(located)?)
+                let begun = self.store.upload(self.storage.path(&self.path)?);
+                self.parts.insert(begun.map_err(|failure| self.storage.error(&self.path, failure))?)
             }
         };
-        parts.put(part)
+        parts.put(part).map_err(|failure| self.storage.error(&self.path, failure))
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
         if let Some(mut parts) = self.parts.take()
-            && let Err(error) = parts.abort()
+            && let Err(failure) = parts.abort()
         {
-            tracing::debug!(table = self.storage.url(), file = self.path, %error, "an upload was not aborted");
+            let error = self.storage.error(&self.path, failure);
+            tracing::warn!(%error, "an upload was not aborted");
         }
     }
 }

@@ -15,10 +15,11 @@ pub(crate) const THREADS: usize = 8;
 /// `CorruptData` for a file that is not Parquet; errors of the store.
 pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
     let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
-    reader.parse_and_finish(file).map_err(|error| match error {
-        ParquetError::External(_) => {
+    reader.parse_and_finish(file).map_err(|error| match (error, file.failure()) {
+        (_, Some(failure)) => failure,
+        (error @ ParquetError::External(_), None) => {
             Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error)
         }
-        error => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
+        (error, None) => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
     })
 }

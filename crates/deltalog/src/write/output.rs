@@ -141,7 +141,7 @@ impl Output {
     /// # Errors
     /// `Unavailable` if the file cannot be read. The batches fail in the same way.
     pub(super) fn read(&self, file: &WrittenFile) -> Result<WrittenRows> {
-        let opened = self.storage.open_file(&file.path)?;
+        let opened = self.storage.open_file(&file.path)?.planned_whole();
         let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
             .and_then(|builder| {
                 let row_groups = builder.metadata().row_groups().iter();

@@ -16,7 +16,7 @@ use arrow::datatypes::Field;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder, RowFilter, RowSelectionPolicy, RowSelector,
+    ParquetRecordBatchReaderBuilder, RowFilter, RowSelection, RowSelectionPolicy, RowSelector,
 };
 use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::int96::int96_as_micros;
 use crate::panics::caught;
 use crate::protocol::Action;
-use crate::storage::{FileReader, Storage};
+use crate::storage::{FileReader, Storage, column_ranges};
 
 const BATCH_ROWS: usize = 8 * 1024;
 
@@ -130,7 +130,9 @@ impl ParquetFile {
     pub(super) fn bloom_filter(&self, group: usize, leaf: usize) -> Option<Sbbf> {
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.footer.clone());
-        let read = || builder.get_row_group_column_bloom_filter(group, leaf).map_err(damaged_by);
+        let read = || {
+            builder.get_row_group_column_bloom_filter(group, leaf).map_err(|error| failed(&self.file, error))
+        };
         guarded(read).unwrap_or_default()
     }
 
@@ -187,14 +189,20 @@ impl ParquetFile {
     ) -> Result<Batches> {
         let footer =
             if filters.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), footer)
+        let selection = rows.map(|rows| {
+            RowSelection::from(vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())])
+        });
+        let file = self.file.planned(|| {
+            let leaves = 0..footer.parquet_schema().num_columns();
+            let leaves: Vec<usize> = leaves.filter(|leaf| mask.leaf_included(*leaf)).collect();
+            column_ranges(footer.metadata(), &groups, &leaves, selection.clone())
+        });
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), footer)
             .with_projection(mask)
             .with_row_groups(groups)
             .with_batch_size(BATCH_ROWS);
-        if let Some(rows) = rows {
-            builder = builder.with_row_selection(
-                vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())].into(),
-            );
+        if let Some(selection) = selection {
+            builder = builder.with_row_selection(selection);
         }
         if !filters.is_empty() {
             // Selectors skip rows individually; with a mask, whole row groups of statistics would be decoded
@@ -203,8 +211,8 @@ impl ParquetFile {
                 .with_row_filter(RowFilter::new(filters))
                 .with_row_selection_policy(RowSelectionPolicy::Selectors);
         }
-        guarded(|| builder.build().map_err(damaged_by))
-            .map(Batches)
+        guarded(|| builder.build().map_err(|error| failed(&file, error)))
+            .map(|reader| Batches { reader, file })
             .map_err(|error| error.at_path(&*self.path))
     }
 
@@ -258,18 +266,26 @@ impl ParquetFile {
 
 fn load(file: &FileReader, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
     guarded(|| {
-        let footer = ArrowReaderMetadata::load(file, options).map_err(damaged_by)?;
+        let footer = ArrowReaderMetadata::load(file, options).map_err(|error| failed(file, error))?;
         int96_as_micros(footer, ArrowReaderOptions::default(), Some("UTC")).map_err(damaged_by)
     })
 }
 
 /// Batches that are being decoded.
-pub(super) struct Batches(ParquetRecordBatchReader);
+pub(super) struct Batches {
+    reader: ParquetRecordBatchReader,
+    file: FileReader,
+}
 
 impl Batches {
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        guarded(|| self.0.next().transpose().map_err(damaged_by))
+        guarded(|| self.reader.next().transpose().map_err(|error| failed(&self.file, error)))
     }
+}
+
+/// Returns the error of a reader of `file`: that of the store, if a request failed.
+fn failed(file: &FileReader, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+    file.failure().unwrap_or_else(|| damaged_by(source))
 }
 
 pub(super) fn damaged_by(source: impl std::error::Error + Send + Sync + 'static) -> Error {

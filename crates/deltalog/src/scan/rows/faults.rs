@@ -1,6 +1,7 @@
 //! Errors of data files, which distinguish faults of the store from faults of the file.
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,8 +26,16 @@ impl WatchedFile {
         Self { file, has_failed: Arc::default() }
     }
 
+    /// Returns the same file for a reader of `units`, see [`FileReader::planned`].
+    pub(super) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
+        Self { file: self.file.planned(units), has_failed: Arc::clone(&self.has_failed) }
+    }
+
     /// Returns the error for a failed attempt to read the file as Parquet.
     pub(super) fn error(&self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        if let Some(failure) = self.file.failure() {
+            return failure;
+        }
         if self.has_failed.load(Ordering::Relaxed) {
             return Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(source);
         }

@@ -23,6 +23,7 @@ use super::faults::{WatchedFile, guarded};
 use super::file::OpenFile;
 use super::stream::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
+use crate::storage::column_ranges;
 
 /// The number of batches per thread that may wait for the caller, if they are not large.
 const WAITING_BATCHES: usize = 4;
@@ -78,14 +79,13 @@ impl Columns<'_> {
 
     fn reader(&self, leaves: &[usize]) -> Result<ParquetRecordBatchReader> {
         let file = self.file;
-        let mut reader =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
-                .with_batch_size(self.scan.batch_rows)
-                .with_projection(ProjectionMask::leaves(
-                    file.metadata.parquet_schema(),
-                    leaves.iter().copied(),
-                ))
-                .with_row_groups(self.groups.clone());
+        let planned = file.file.planned(|| {
+            column_ranges(file.metadata.metadata(), &self.groups, leaves, self.selection.clone())
+        });
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(planned, file.metadata.clone())
+            .with_batch_size(self.scan.batch_rows)
+            .with_projection(ProjectionMask::leaves(file.metadata.parquet_schema(), leaves.iter().copied()))
+            .with_row_groups(self.groups.clone());
         if let Some(selection) = self.selection.clone() {
             reader = reader.with_row_selection(selection);
         }

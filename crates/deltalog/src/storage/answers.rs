@@ -1,0 +1,291 @@
+//! What a store has answered to a request that failed, and which error that is.
+//!
+//! The clients of `object_store` tell a few kinds of failures apart, and put the rest into texts. So the layer below
+//! them (`cloud::http`) notes the answer itself: status, code, message and id. A note belongs to the call that has sent
+//! the request.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+
+use crate::error::{Error, ErrorKind};
+
+tokio::task_local! {
+    static LAST: RefCell<Option<Box<Note>>>;
+}
+
+/// The last failure of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Note {
+    /// The store refused it.
+    Refused(Refusal),
+    /// There was no answer. `cause` says why.
+    NoAnswer { request: Request, cause: String, is_unreachable: bool },
+}
+
+/// A request, without anything that may be secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// With the port, if it is not the usual one.
+    pub(super) host: String,
+    /// The encoded path, which names the bucket and the key.
+    pub(super) path: String,
+    /// Whether it asks for a list of objects.
+    pub(super) is_listing: bool,
+}
+
+/// An answer that is not a success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) request: Request,
+    pub(super) status: u16,
+    /// The store's own name of the reason, such as `NoSuchKey`.
+    pub(super) code: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) request_id: Option<String>,
+    /// The region of the bucket.
+    pub(super) region: Option<String>,
+}
+
+/// Runs `request`, and returns with its output the last failure that was noted meanwhile.
+pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box<Note>>) {
+    let noting = async move {
+        let output = request.await;
+        (output, LAST.with(RefCell::take))
+    };
+    LAST.scope(RefCell::default(), noting).await
+}
+
+/// Notes a failure for the call that has sent the request, if it is one of ours.
+#[cfg(feature = "_cloud")]
+pub(super) fn note(note: Note) {
+    let _ = LAST.try_with(|last| last.replace(Some(Box::new(note))));
+}
+
+/// A request that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    error: object_store::Error,
+    note: Option<Box<Note>>,
+}
+
+impl From<object_store::Error> for Failure {
+    fn from(error: object_store::Error) -> Self {
+        Self { error, note: None }
+    }
+}
+
+/// What a failure means to the user.
+struct Verdict {
+    kind: ErrorKind,
+    message: &'static str,
+    hint: Option<String>,
+}
+
+impl Verdict {
+    fn new(kind: ErrorKind, message: &'static str) -> Self {
+        Self { kind, message, hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl Failure {
+    pub(super) fn new(error: object_store::Error, note: Option<Box<Note>>) -> Self {
+        Self { error, note }
+    }
+
+    fn refusal(&self) -> Option<&Refusal> {
+        match self.note.as_deref() {
+            Some(Note::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn code(&self) -> &str {
+        self.refusal().and_then(|refusal| refusal.code.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns whether the object does not exist. If the whole bucket does not, nothing is known of the object.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self.error, object_store::Error::NotFound { .. }) && !is_bucket_missing(self.code())
+    }
+
+    /// Returns whether the object existed before a create. A conflict with another request does not say so.
+    pub(super) fn is_existing(&self) -> bool {
+        matches!(self.error, object_store::Error::AlreadyExists { .. })
+            && self.refusal().is_none_or(|refusal| refusal.status != 409 || names_existing(self.code()))
+    }
+
+    /// Returns whether the object was another one than the condition of a put asks for.
+    pub(super) fn is_changed(&self) -> bool {
+        matches!(self.error, object_store::Error::Precondition { .. }) || self.is_existing()
+    }
+
+    pub(super) fn is_not_implemented(&self) -> bool {
+        matches!(self.error, object_store::Error::NotImplemented { .. }) || self.code() == "NotImplemented"
+    }
+
+    /// Returns whether the store says that the object has no bytes in the range that was asked for.
+    pub(super) fn is_beyond_end(&self) -> bool {
+        self.refusal().is_some_and(|refusal| refusal.status == 416)
+    }
+
+    /// Returns the error of the crate, without the place of the file.
+    pub(super) fn into_error(self) -> Error {
+        let Verdict { kind, message, hint } = self.verdict();
+        let error = Error::new(kind, message);
+        let error = match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        };
+        match (kind, self.note) {
+            (ErrorKind::FileNotFound, _) => error,
+            (_, Some(note)) => error.with_source(note.to_string()),
+            (_, None) => error.with_source(self.error),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        use ErrorKind::{FileNotFound, PermissionDenied, Unavailable};
+        if self.is_missing() {
+            return Verdict::new(FileNotFound, "the file is not there");
+        }
+        match (self.note.as_deref(), &self.error) {
+            (Some(Note::Refused(refusal)), _) => refusal.verdict(),
+            (Some(Note::NoAnswer { request, .. }), _) if request.is_for_credentials() => Verdict::new(
+                PermissionDenied,
+                "there are no credentials for the store",
+            )
+            .hint(
+                "pass them in `storage_options`, or set the environment variables of the store's own tools",
+            ),
+            (Some(Note::NoAnswer { is_unreachable: true, .. }), _) => {
+                Verdict::new(Unavailable, "the store cannot be reached")
+                    .hint("check the endpoint, the network and the proxy")
+            }
+            // A path below a file cannot exist.
+            (None, error) if io_kind(error) == Some(std::io::ErrorKind::NotADirectory) => {
+                Verdict::new(FileNotFound, "the file is not there")
+            }
+            (None, error) if io_kind(error) == Some(std::io::ErrorKind::PermissionDenied) => {
+                Verdict::new(PermissionDenied, "the store refused access")
+            }
+            (
+                _,
+                object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. },
+            ) => Verdict::new(PermissionDenied, "the store refused access"),
+            _ => Verdict::new(Unavailable, "the store failed"),
+        }
+    }
+}
+
+impl Request {
+    /// Returns whether it goes to a service that hands out credentials to machines and containers.
+    fn is_for_credentials(&self) -> bool {
+        let host = self.host.split(':').next().unwrap_or_default();
+        matches!(host, "169.254.169.254" | "169.254.170.2" | "169.254.170.23" | "metadata.google.internal")
+    }
+}
+
+impl Refusal {
+    fn verdict(&self) -> Verdict {
+        use ErrorKind::{InvalidArgument, PermissionDenied, Unavailable};
+        let code = self.code.as_deref().unwrap_or_default();
+        match (self.status, code) {
+            (_, code) if is_bucket_missing(code) => {
+                Verdict::new(InvalidArgument, "the bucket or container does not exist")
+                    .hint("check its name, and the account and endpoint of the store")
+            }
+            (301 | 307, _) | (_, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException") => {
+                Verdict::new(InvalidArgument, "the bucket is in another region").hint(match &self.region {
+                    Some(region) => format!("set the storage option 'aws_region' to '{region}'"),
+                    None => "set the storage option 'aws_region' to the bucket's region".to_owned(),
+                })
+            }
+            (_, "ExpiredToken" | "TokenRefreshRequired" | "RequestExpired") => {
+                Verdict::new(PermissionDenied, "the credentials have expired").hint("renew them")
+            }
+            (_, "InvalidAccessKeyId" | "InvalidToken" | "InvalidSecurity" | "NotSignedUp") => {
+                Verdict::new(PermissionDenied, "the store does not know the access key")
+                    .hint("check the key, and that the endpoint is that of its account")
+            }
+            (_, "SignatureDoesNotMatch" | "AuthenticationFailed") => {
+                Verdict::new(PermissionDenied, "the store refused the signature of the request")
+                    .hint("check the secret key")
+            }
+            (_, "RequestTimeTooSkewed") => {
+                Verdict::new(PermissionDenied, "the clock of this machine differs too much from the store's")
+                    .hint("set the clock")
+            }
+            (401, _) => Verdict::new(PermissionDenied, "the store does not accept the credentials")
+                .hint("check or renew them"),
+            (403, _) => Verdict::new(PermissionDenied, "the store refused access")
+                .hint(format!("the credentials need permission to {} here", self.request.verb())),
+            (429, _) | (_, "SlowDown" | "ServerBusy" | "RequestLimitExceeded") => {
+                Verdict::new(Unavailable, "the store asks for fewer requests")
+                    .hint("try again later, or with fewer processes at once")
+            }
+            _ => Verdict::new(Unavailable, "the store failed"),
+        }
+    }
+}
+
+impl Request {
+    fn verb(&self) -> &'static str {
+        match self.method.as_str() {
+            "GET" | "HEAD" if self.is_listing => "list objects",
+            "GET" | "HEAD" => "read objects, and to list them (or the store does not say which are missing)",
+            "DELETE" => "delete objects",
+            _ => "write objects",
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.method, self.host, self.path)
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer { request, cause, .. } => write!(f, "no answer to {request}: {cause}"),
+            Self::Refused(refusal) => {
+                write!(f, "the answer to {} is {}", refusal.request, refusal.status)?;
+                for part in [&refusal.code, &refusal.message].into_iter().flatten() {
+                    write!(f, " {part}")?;
+                }
+                match &refusal.request_id {
+                    Some(id) => write!(f, " (request id {id})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn is_bucket_missing(code: &str) -> bool {
+    matches!(code, "NoSuchBucket" | "ContainerNotFound" | "FilesystemNotFound")
+}
+
+/// Azure answers with 409 where others answer with 412.
+fn names_existing(code: &str) -> bool {
+    matches!(code, "BlobAlreadyExists" | "PathAlreadyExists")
+}
+
+/// Returns the kind of the I/O error that caused `error`, for kinds that the enum of the store lacks.
+fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = source {
+        if let Some(io) = current.downcast_ref::<std::io::Error>() {
+            return Some(io.kind());
+        }
+        source = current.source();
+    }
+    None
+}

@@ -1,0 +1,116 @@
+//! Azure Blob Storage and Data Lake Storage: `abfss://container@account.dfs.core.windows.net/path`, or
+//! `az://container/path` with the account in the options or the environment.
+
+use object_store::ClientConfigKey::AllowHttp;
+use object_store::azure::{AzureConfigKey as Key, MicrosoftAzure, MicrosoftAzureBuilder};
+use url::Url;
+
+use super::options::Options;
+use super::{bucket, canonical, check_endpoint, place, recipe};
+use crate::error::{Error, Result};
+use crate::storage::remote::Recipe;
+
+/// The names of options, for those who misspell them.
+const NAMES: [&str; 25] = [
+    "azure_container_name",
+    "azure_credential_type",
+    "azure_disable_tagging",
+    "azure_fabric_cluster_identifier",
+    "azure_fabric_session_token",
+    "azure_fabric_token_service_url",
+    "azure_fabric_workload_host",
+    "azure_federated_token_file",
+    "azure_msi_endpoint",
+    "azure_msi_resource_id",
+    "azure_object_id",
+    "azure_skip_signature",
+    "azure_storage_account_key",
+    "azure_storage_account_name",
+    "azure_storage_authority_host",
+    "azure_storage_client_id",
+    "azure_storage_client_secret",
+    "azure_storage_encryption_key",
+    "azure_storage_endpoint",
+    "azure_storage_sas_token",
+    "azure_storage_tenant_id",
+    "azure_storage_token",
+    "azure_storage_use_emulator",
+    "azure_use_azure_cli",
+    "azure_use_fabric_endpoint",
+];
+
+/// The account of the emulator.
+const EMULATOR: &str = "devstoreaccount1";
+/// The end of the names of the hosts of public accounts.
+const PUBLIC: &str = "dfs.core.windows.net";
+
+pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
+    let retries = options.retries()?;
+    let mut builder = MicrosoftAzureBuilder::from_env();
+    for (key, value) in options.keys("Azure", &NAMES)? {
+        if let Key::ContainerName = key {
+            return Err(Error::invalid_argument("a storage option names a container")
+                .with_hint("leave it out: the container is part of the location"));
+        }
+        builder = builder.with_config(key, value);
+    }
+    let url = canonical(url)?;
+    let url = match url.username() {
+        "" => with_account(&url, &builder)?,
+        _ => url,
+    };
+    let (account, suffix) = bucket(&url)?.split_once('.').unwrap_or((bucket(&url)?, PUBLIC));
+    let named = builder.get_config_value(&Key::AccountName);
+    if named.as_deref().is_some_and(|named| named != account) {
+        return Err(Error::invalid_argument(format!(
+            "the location is in the account '{account}', but the options or the environment name another one"
+        ))
+        .with_hint("leave out the option 'azure_storage_account_name'"));
+    }
+    let mut builder = builder.with_account(account).with_container_name(url.username());
+    let is_emulator =
+        builder.get_config_value(&Key::UseEmulator).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    // Accounts of other clouds, and of Fabric, have hosts of other names.
+    if suffix != PUBLIC && !is_emulator && builder.get_config_value(&Key::Endpoint).is_none() {
+        builder = builder.with_endpoint(format!("https://{account}.{}", suffix.replacen("dfs.", "blob.", 1)));
+    }
+    let endpoint = builder.get_config_value(&Key::Endpoint);
+    if !is_emulator {
+        check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
+    }
+    let recipe =
+        recipe(builder, retries, false, |builder, connector, retries, first: Option<&MicrosoftAzure>| {
+            let builder = builder.with_http_connector(connector).with_retry(retries);
+            match first {
+                Some(first) => builder.with_credentials(first.credentials().clone()).build(),
+                None => builder.build(),
+            }
+        })?;
+    Ok((url, recipe))
+}
+
+/// Returns `az://container/path` with the account in the name.
+fn with_account(url: &Url, builder: &MicrosoftAzureBuilder) -> Result<Url> {
+    let is_emulator =
+        builder.get_config_value(&Key::UseEmulator).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let account = builder.get_config_value(&Key::AccountName);
+    let account = account.or(is_emulator.then(|| EMULATOR.to_owned())).ok_or_else(|| {
+        Error::invalid_argument("the location does not say which account has the container").with_hint(
+            "write abfss://container@account.dfs.core.windows.net/path, or set the storage option \
+             'azure_storage_account_name'",
+        )
+    })?;
+    place(&format!("abfss://{}@{account}.{PUBLIC}{}", bucket(url)?, url.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_known() {
+        for name in NAMES {
+            assert!(name.parse::<Key>().is_ok(), "{name}");
+        }
+    }
+}

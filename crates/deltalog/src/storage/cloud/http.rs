@@ -1,0 +1,158 @@
+//! How requests are sent: TLS, and what is noted of answers.
+//!
+//! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error at
+//!   once, and not after minutes of retries.
+//! - Notes and log messages have neither the query nor the headers of a request: they may contain signatures.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+    ReqwestConnector,
+};
+use serde::Deserialize;
+
+use crate::storage::answers::{self, Note, Refusal, Request};
+
+/// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
+#[derive(Debug, Default)]
+pub(super) struct Connector {
+    made: Mutex<Vec<(String, HttpClient)>>,
+}
+
+/// The same connector, for several stores.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedConnector(std::sync::Arc<Connector>);
+
+impl HttpConnector for SharedConnector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        // Without it, making a client panics. One that the program has installed is taken.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let key = format!("{options:?}");
+        let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = made.iter().find(|(known, _)| *known == key) {
+            return Ok(client.clone());
+        }
+        let inner = ReqwestConnector::default().connect(options)?;
+        let client = HttpClient::new(Watched { inner, has_answered: AtomicBool::new(false) });
+        made.push((key, client.clone()));
+        Ok(client)
+    }
+}
+
+#[derive(Debug)]
+struct Watched {
+    inner: HttpClient,
+    has_answered: AtomicBool,
+}
+
+#[async_trait::async_trait]
+impl HttpService for Watched {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let asked = asked(&request);
+        tracing::trace!(request = %asked, "a request to a store");
+        let response = match self.inner.execute(request).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.unanswered(asked, error)),
+        };
+        self.has_answered.store(true, Ordering::Relaxed);
+        let status = response.status();
+        if status.is_success() || status.as_u16() == 304 {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        let body = body.bytes().await?;
+        let header = |names: &[&str]| {
+            let mut found = names.iter().filter_map(|name| parts.headers.get(*name)?.to_str().ok());
+            found.next().map(str::to_owned)
+        };
+        let Answer { code, message, region, request_id } = Answer::parse(&body);
+        let refusal = Refusal {
+            request: asked,
+            status: status.as_u16(),
+            code: header(&["x-ms-error-code"]).or(code),
+            message,
+            request_id: header(&["x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid"])
+                .or(request_id),
+            region: header(&["x-amz-bucket-region"]).or(region),
+        };
+        let note = Note::Refused(refusal);
+        tracing::debug!(answer = %note, "a store refused a request");
+        answers::note(note);
+        Ok(HttpResponse::from_parts(parts, body.into()))
+    }
+}
+
+impl Watched {
+    /// Notes a request without an answer. Returns the error that says whether to send it again.
+    fn unanswered(&self, request: Request, error: HttpError) -> HttpError {
+        let is_unreachable = is_unreachable(&error);
+        let note = Note::NoAnswer { request, cause: innermost(&error), is_unreachable };
+        tracing::debug!(answer = %note, "a store gave no answer");
+        answers::note(note);
+        match is_unreachable && !self.has_answered.load(Ordering::Relaxed) {
+            true => HttpError::new(HttpErrorKind::Unknown, error),
+            false => error,
+        }
+    }
+}
+
+fn asked(request: &HttpRequest) -> Request {
+    let uri = request.uri();
+    let host = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
+    let query = uri.query().unwrap_or_default();
+    let is_listing =
+        request.method().as_str() == "GET" && (query.contains("list-type=2") || query.contains("comp=list"));
+    Request {
+        method: request.method().to_string(),
+        host: host.unwrap_or_default().to_owned(),
+        path: uri.path().to_owned(),
+        is_listing,
+    }
+}
+
+/// Returns whether no connection was made, so that the request had no effect.
+fn is_unreachable(error: &HttpError) -> bool {
+    let mut source = error.source();
+    while let Some(current) = source {
+        if let Some(error) = current.downcast_ref::<reqwest::Error>() {
+            return error.is_connect();
+        }
+        source = current.source();
+    }
+    error.kind() == HttpErrorKind::Connect
+}
+
+/// Returns the text of the error at the beginning, which says most.
+fn innermost(error: &HttpError) -> String {
+    let mut innermost: &dyn Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+/// The body of an error. (S3: "Error Responses"; Azure: "Status and error codes"; GCS's XML API has the form of S3.)
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Answer {
+    code: Option<String>,
+    message: Option<String>,
+    region: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Answer {
+    /// Reads what is there. Other bodies, such as the page of a proxy, say nothing.
+    fn parse(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let mut answer: Self =
+            quick_xml::de::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+        // Azure repeats its request id and the time on further lines.
+        answer.message = answer.message.and_then(|text| text.lines().next().map(str::to_owned));
+        answer
+    }
+}

@@ -1,0 +1,129 @@
+//! Locations in object stores, and the clients of their stores.
+//!
+//! - A place has one name, whatever its spelling: `s3a` and `s3n` are `s3`, and the account of an Azure location is part
+//!   of it (`protocol::path`). The name has no credentials, because it is shown and compared.
+//! - All tables of a process with the same bucket, options and environment share their clients, and so their connections
+//!   and credentials (`shared`). The clients are made with the first request.
+//! - Options override the environment.
+
+#[cfg(feature = "azure")]
+mod azure;
+#[cfg(feature = "gcs")]
+mod gcs;
+mod http;
+mod options;
+#[cfg(feature = "s3")]
+mod s3;
+mod shared;
+
+use std::sync::Arc;
+
+use object_store::list::PaginatedListStore;
+use object_store::{ObjectStore, RetryConfig};
+use url::Url;
+
+use self::http::SharedConnector;
+use self::options::Options;
+use super::remote::{Client, Recipe, Remote};
+use crate::error::{Error, Result};
+use crate::protocol::path;
+
+/// Returns the canonical URL of the place `url`, and its store.
+///
+/// # Errors
+/// `Unsupported` for an unknown scheme, `InvalidArgument` for an invalid location, an unknown option or a bad value.
+pub(super) fn open<'a>(
+    url: &Url,
+    options: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(Url, Remote)> {
+    let options = Options::new(options)?;
+    let has_user = !url.username().is_empty() && !path::has_container(url.scheme());
+    if has_user || url.password().is_some() {
+        return Err(Error::invalid_argument("the location contains credentials")
+            .with_hint("pass them as storage options: locations are shown and logged"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(Error::invalid_argument("the location has a query or a fragment")
+            .with_hint("write %3F for '?' and %23 for '#'; pass tokens as storage options"));
+    }
+    let key = options.key();
+    let (url, recipe) = match path::canonical_scheme(url.scheme()).as_str() {
+        #[cfg(feature = "s3")]
+        "s3" => s3::open(url, options)?,
+        #[cfg(feature = "gcs")]
+        "gs" => gcs::open(url, options)?,
+        #[cfg(feature = "azure")]
+        "abfss" | "az" | "azure" => azure::open(url, options)?,
+        scheme => return Err(unsupported(scheme)),
+    };
+    let store = shared::find_or_insert((url.scheme(), url.authority(), key), || Remote::made(recipe));
+    Ok((url, store))
+}
+
+fn unsupported(scheme: &str) -> Error {
+    let error = Error::unsupported(format!("the store '{scheme}' is not supported"));
+    match scheme {
+        "s3" | "gs" | "abfss" | "az" | "azure" => {
+            error.with_hint("this build lacks it: turn on the crate's feature 's3', 'gcs' or 'azure'")
+        }
+        _ => error.with_hint("use a local path, or s3://, gs:// or abfss://"),
+    }
+}
+
+/// Returns `url` with one name for all spellings of its place.
+fn canonical(url: &Url) -> Result<Url> {
+    let scheme = path::canonical_scheme(url.scheme());
+    let authority = path::canonical_authority(url.scheme(), url.authority());
+    place(&format!("{scheme}://{authority}{}", url.path()))
+}
+
+fn place(text: &str) -> Result<Url> {
+    Url::parse(text).map_err(|error| Error::invalid_argument("the location is not valid").with_source(error))
+}
+
+/// Returns the bucket that `url` names.
+fn bucket(url: &Url) -> Result<&str> {
+    url.host_str().filter(|bucket| !bucket.is_empty() && url.port().is_none()).ok_or_else(|| {
+        Error::invalid_argument("the location names no bucket").with_hint("write scheme://bucket/path")
+    })
+}
+
+/// Refuses an endpoint without encryption, unless it is allowed. The client would refuse each request.
+fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<()> {
+    let is_plain = endpoint.is_some_and(|endpoint| endpoint.to_ascii_lowercase().starts_with("http://"));
+    if is_plain && !allows_http.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Err(Error::invalid_argument("the endpoint of the store is not encrypted")
+            .with_hint("use https://, or set the storage option 'allow_http' to 'true'"));
+    }
+    Ok(())
+}
+
+/// Returns the error of a builder, whose settings have been checked as far as they can be without a request.
+fn invalid(error: object_store::Error) -> Error {
+    Error::invalid_argument("the storage options do not describe a store").with_source(error)
+}
+
+/// Returns the recipe for the clients that `build` makes from `builder`. The second one, which sends every request once,
+/// has the connections and the credentials of the first.
+fn recipe<B, S>(
+    builder: B,
+    retries: RetryConfig,
+    reads_ends: bool,
+    build: fn(B, SharedConnector, RetryConfig, Option<&S>) -> object_store::Result<S>,
+) -> Result<Recipe>
+where
+    B: Clone + Send + Sync + 'static,
+    S: ObjectStore + PaginatedListStore,
+{
+    let make = move || {
+        let connector = SharedConnector::default();
+        let store = build(builder.clone(), connector.clone(), retries.clone(), None)?;
+        let never = RetryConfig { max_retries: 0, ..retries.clone() };
+        let once = build(builder.clone(), connector, never, Some(&store))?;
+        let store = Arc::new(store);
+        Ok(Client { pages: Some(Arc::clone(&store) as _), store, once: Arc::new(once), reads_ends })
+    };
+    // What is wrong with the settings is found now, not with the first request.
+    make().map_err(invalid)?;
+    Ok(Recipe::new(make))
+}

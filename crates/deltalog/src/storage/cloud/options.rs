@@ -1,0 +1,175 @@
+//! The options of stores.
+//!
+//! Their names are those of the crate `object_store`, which `deltalake` and Polars have as well, in any case.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use object_store::RetryConfig;
+
+use crate::error::{Error, Result};
+use crate::spelling::nearest;
+
+/// The names of options for all stores that concern retries.
+const RETRIES: [&str; 5] = [
+    "max_retries",
+    "retry_timeout",
+    "backoff_config.init_backoff",
+    "backoff_config.max_backoff",
+    "backoff_config.base",
+];
+
+/// The names of options for all stores that concern connections.
+const CLIENT: [&str; 19] = [
+    "allow_http",
+    "allow_invalid_certificates",
+    "connect_timeout",
+    "default_content_type",
+    "disable_system_certificates",
+    "http1_only",
+    "http2_keep_alive_interval",
+    "http2_keep_alive_timeout",
+    "http2_keep_alive_while_idle",
+    "http2_max_frame_size",
+    "http2_only",
+    "pool_idle_timeout",
+    "pool_max_idle_per_host",
+    "proxy_ca_certificate",
+    "proxy_excludes",
+    "proxy_url",
+    "read_timeout",
+    "timeout",
+    "user_agent",
+];
+
+/// The options of a store: names in lower case, and values.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Options(BTreeMap<String, String>);
+
+impl Options {
+    /// # Errors
+    /// `InvalidArgument` for two spellings of one option with different values.
+    pub(super) fn new<'a>(options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let mut all = BTreeMap::new();
+        for (name, value) in options {
+            let name = name.to_ascii_lowercase();
+            let known = all.insert(name.clone(), value.to_owned());
+            if known.is_some_and(|known| known != value) {
+                return Err(Error::invalid_argument(format!(
+                    "the storage option '{name}' has two different values"
+                ))
+                .with_hint("pass it once"));
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Returns what distinguishes the clients of these options, which may contain secrets.
+    pub(super) fn key(&self) -> Vec<(String, String)> {
+        self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Takes out what the options say about retries.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value that is not a number or a duration.
+    pub(super) fn retries(&mut self) -> Result<RetryConfig> {
+        let mut retries = RetryConfig::default();
+        if let Some(value) = self.0.remove("max_retries") {
+            retries.max_retries = parsed("max_retries", &value, "a number")?;
+        }
+        let backoff = &mut retries.backoff;
+        let durations = [
+            ("retry_timeout", &mut retries.retry_timeout),
+            ("backoff_config.init_backoff", &mut backoff.init_backoff),
+            ("backoff_config.max_backoff", &mut backoff.max_backoff),
+        ];
+        for (name, duration) in durations {
+            if let Some(value) = self.0.remove(name) {
+                *duration = parsed::<humantime::Duration>(name, &value, "a duration such as '30s'")
+                    .map(Duration::from)?;
+            }
+        }
+        if let Some(value) = self.0.remove("backoff_config.base") {
+            backoff.base = parsed("backoff_config.base", &value, "a number")?;
+        }
+        Ok(retries)
+    }
+
+    /// Returns the options by the keys of a store.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is not among `known`, the names of this store. The hint has the nearest.
+    pub(super) fn keys<K: FromStr>(self, store: &str, known: &[&'static str]) -> Result<Vec<(K, String)>> {
+        let key = |(name, value): (String, String)| match name.parse() {
+            Ok(key) => Ok((key, value)),
+            Err(_) => Err(unknown(store, &name, known)),
+        };
+        self.0.into_iter().map(key).collect()
+    }
+}
+
+fn parsed<T: FromStr>(name: &str, value: &str, wanted: &str) -> Result<T> {
+    value.parse().map_err(|_| {
+        Error::invalid_argument(format!("the storage option '{name}' is '{value}', but it must be {wanted}"))
+    })
+}
+
+fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
+    let error = Error::invalid_argument(format!("there is no storage option '{name}' for {store}"));
+    let all = known.iter().chain(&CLIENT).chain(&RETRIES).copied();
+    match (name, nearest(name, all)) {
+        (name, _) if name.ends_with("allow_unsafe_rename") || name.ends_with("copy_if_not_exists") => error
+            .with_hint("leave it out: commits are created with a condition, which the store checks itself"),
+        (_, Some(near)) => error.with_hint(format!("spell it '{near}'")),
+        (_, None) => error.with_hint("see the documentation of the store's options"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ClientConfigKey;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_known() {
+        for name in CLIENT {
+            assert!(name.parse::<ClientConfigKey>().is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn retries_are_taken_out() {
+        let mut options =
+            Options::new([("max_retries", "3"), ("RETRY_TIMEOUT", "2m"), ("backoff_config.base", "1.5")])
+                .unwrap();
+        let retries = options.retries().unwrap();
+        assert_eq!((retries.max_retries, retries.retry_timeout), (3, Duration::from_secs(120)));
+        assert_eq!(retries.backoff.base, 1.5);
+        assert!(options.0.is_empty());
+        let mut wrong = Options::new([("retry_timeout", "soon")]).unwrap();
+        assert_eq!(
+            wrong.retries().unwrap_err().to_string(),
+            "the storage option 'retry_timeout' is 'soon', but it must be a duration such as '30s'"
+        );
+    }
+
+    #[test]
+    fn the_nearest_name_is_proposed() {
+        let keys = |name| Options::new([(name, "x")]).unwrap().keys::<ClientConfigKey>("S3", &["aws_region"]);
+        let error = keys("aws_regoin").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no storage option 'aws_regoin' for S3; spell it 'aws_region'"
+        );
+        assert!(keys("conect_timeout").unwrap_err().to_string().ends_with("spell it 'connect_timeout'"));
+    }
+
+    #[test]
+    fn an_option_has_one_value() {
+        assert!(Options::new([("aws_region", "a"), ("AWS_REGION", "a")]).is_ok());
+        assert!(Options::new([("aws_region", "a"), ("AWS_REGION", "b")]).is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! Amazon S3, and stores with its interface: `s3://bucket/path`.
+
+use object_store::ClientConfigKey::AllowHttp;
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
+use url::Url;
+
+use super::options::Options;
+use super::{bucket, canonical, check_endpoint, recipe};
+use crate::error::{Error, Result};
+use crate::storage::remote::Recipe;
+
+/// The names of options, for those who misspell them.
+const NAMES: [&str; 28] = [
+    "aws_access_key_id",
+    "aws_allow_http",
+    "aws_checksum_algorithm",
+    "aws_container_authorization_token_file",
+    "aws_container_credentials_full_uri",
+    "aws_container_credentials_relative_uri",
+    "aws_default_region",
+    "aws_disable_bulk_delete",
+    "aws_disable_tagging",
+    "aws_endpoint",
+    "aws_endpoint_url",
+    "aws_endpoint_url_s3",
+    "aws_endpoint_url_sts",
+    "aws_imdsv1_fallback",
+    "aws_metadata_endpoint",
+    "aws_region",
+    "aws_request_payer",
+    "aws_role_arn",
+    "aws_role_session_name",
+    "aws_s3_express",
+    "aws_secret_access_key",
+    "aws_server_side_encryption",
+    "aws_session_token",
+    "aws_skip_signature",
+    "aws_sse_bucket_key_enabled",
+    "aws_sse_customer_key_base64",
+    "aws_sse_kms_key_id",
+    "aws_virtual_hosted_style_request",
+];
+
+pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
+    let retries = options.retries()?;
+    let mut builder = AmazonS3Builder::from_env();
+    for (key, value) in options.keys("S3", &NAMES)? {
+        match key {
+            Key::Bucket => {
+                return Err(Error::invalid_argument("a storage option names a bucket")
+                    .with_hint("leave it out: the bucket is part of the location"));
+            }
+            // A commit is a put that must not replace anything.
+            Key::ConditionalPut if value != "etag" => {
+                return Err(Error::invalid_argument(format!(
+                    "the storage option 'aws_conditional_put' is '{value}', but commits need conditional puts"
+                ))
+                .with_hint("leave it out"));
+            }
+            key => builder = builder.with_config(key, value),
+        }
+    }
+    let endpoint = builder.get_config_value(&Key::S3Endpoint).or(builder.get_config_value(&Key::Endpoint));
+    check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
+    let builder = builder.with_bucket_name(bucket(url)?);
+    let recipe = recipe(builder, retries, true, |builder, connector, retries, first: Option<&AmazonS3>| {
+        let builder = builder.with_http_connector(connector).with_retry(retries);
+        match first {
+            Some(first) => builder.with_credentials(first.credentials().clone()).build(),
+            None => builder.build(),
+        }
+    })?;
+    Ok((canonical(url)?, recipe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_known() {
+        for name in NAMES {
+            assert!(name.parse::<Key>().is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The clients that tables of this process share.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+
+use super::super::per_process::PerProcess;
+use super::super::remote::{Remote, WeakRemote};
+
+/// What two stores must have in common to be one: scheme and bucket, options, and the variables of the environment. It is
+/// kept in memory only, because it contains secrets.
+type Key = (String, Vec<(String, String)>, Vec<(String, String)>);
+
+static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
+
+/// The beginnings of the names of variables that configure stores.
+const PREFIXES: [&str; 7] = ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_"];
+
+/// Returns the store that is in use for this place with these options, or else the one that `make` returns.
+pub(super) fn find_or_insert(
+    (scheme, authority, options): (&str, &str, Vec<(String, String)>),
+    make: impl FnOnce() -> Remote,
+) -> Remote {
+    let known: Result<_, Infallible> = KNOWN.get_or_make(|| Ok(Mutex::default()), drop);
+    let Ok(known) = known;
+    let key = (format!("{scheme}://{authority}"), options, environment());
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(store) = known.get(&key).and_then(WeakRemote::upgrade) {
+        return store;
+    }
+    known.retain(|_, store| store.upgrade().is_some());
+    let store = make();
+    known.insert(key, store.downgrade());
+    store
+}
+
+fn environment() -> Vec<(String, String)> {
+    let mut variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+        .collect();
+    variables.sort_unstable();
+    variables
+}

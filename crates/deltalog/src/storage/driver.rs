@@ -1,0 +1,61 @@
+//! Who drives the requests of a remote store.
+
+use std::future::Future;
+use std::io;
+
+use futures::executor::block_on;
+
+use super::answers::{self, Failure, Note};
+use super::runtime::{self, Running};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Driver {
+    /// The runtime of the process, for stores that wait for a network.
+    Runtime,
+    /// The calling thread, for stores that never wait for anything.
+    Caller,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(super) enum Pending<T> {
+    Running(Running<(T, Option<Box<Note>>)>),
+    Done(T),
+}
+
+impl Driver {
+    /// Starts a request. What the store answers to it is noted.
+    pub(super) fn start<T: Send + 'static>(
+        self,
+        request: impl Future<Output = T> + Send + 'static,
+    ) -> Result<Pending<T>, Failure> {
+        match self {
+            Self::Runtime => {
+                runtime::start(answers::noted(request)).map(Pending::Running).map_err(without_runtime)
+            }
+            Self::Caller => Ok(Pending::Done(block_on(request))),
+        }
+    }
+
+    /// Runs a request to its end. Returns its output, and the last failure that was noted.
+    pub(super) fn run<T: Send + 'static>(
+        self,
+        request: impl Future<Output = T> + Send + 'static,
+    ) -> Result<(T, Option<Box<Note>>), Failure> {
+        self.start(request)?.wait()
+    }
+}
+
+impl<T> Pending<T> {
+    /// Waits for the end of the request.
+    pub(super) fn wait(self) -> Result<(T, Option<Box<Note>>), Failure> {
+        match self {
+            Self::Running(running) => running.wait().map_err(without_runtime),
+            Self::Done(output) => Ok((output, None)),
+        }
+    }
+}
+
+fn without_runtime(error: io::Error) -> Failure {
+    object_store::Error::Generic { store: "deltalog", source: Box::new(error) }.into()
+}

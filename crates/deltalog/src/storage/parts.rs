@@ -1,0 +1,88 @@
+//! An upload in parts that has begun.
+
+use std::collections::VecDeque;
+
+use object_store::{Error, MultipartUpload};
+
+use super::answers::Failure;
+use super::driver::{Driver, Pending};
+
+/// The number of parts that are under way at the same time.
+const PARALLEL: usize = 4;
+
+type Result<T> = std::result::Result<T, Failure>;
+type Answer<T> = object_store::Result<T>;
+
+/// The parts of an object. Those that are under way are in memory.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// `None` after a request that has panicked.
+    upload: Option<Box<dyn MultipartUpload>>,
+    under_way: VecDeque<Pending<Answer<()>>>,
+    driver: Driver,
+}
+
+impl Parts {
+    pub(super) fn new(upload: Box<dyn MultipartUpload>, driver: Driver) -> Self {
+        Self { upload: Some(upload), under_way: VecDeque::new(), driver }
+    }
+
+    /// Sends the next part, once few enough others are under way. The error may be that of an earlier part.
+    pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
+        if self.under_way.len() >= PARALLEL {
+            self.wait_for_first()?;
+        }
+        let upload = self.upload.as_mut().ok_or_else(lost)?;
+        let part = self.driver.start(upload.put_part(part.into()))?;
+        self.under_way.push_back(part);
+        Ok(())
+    }
+
+    /// Waits for all parts, and makes the object of them.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        while !self.under_way.is_empty() {
+            self.wait_for_first()?;
+        }
+        self.run(|mut upload| async move {
+            let done = upload.complete().await.map(drop);
+            (upload, done)
+        })
+    }
+
+    /// Gives the upload up. A part that is still under way would stay with the store.
+    pub(super) fn abort(&mut self) -> Result<()> {
+        while !self.under_way.is_empty() {
+            // Whether the part has arrived does not matter any more.
+            let _ = self.wait_for_first();
+        }
+        self.run(|mut upload| async move {
+            let done = upload.abort().await;
+            (upload, done)
+        })
+    }
+
+    fn wait_for_first(&mut self) -> Result<()> {
+        match self.under_way.pop_front() {
+            Some(part) => {
+                let (answer, note) = part.wait()?;
+                answer.map_err(|error| Failure::new(error, note))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a request of the upload, which goes to the driver and comes back with the answer.
+    fn run<F>(&mut self, request: impl FnOnce(Box<dyn MultipartUpload>) -> F) -> Result<()>
+    where
+        F: Future<Output = (Box<dyn MultipartUpload>, Answer<()>)> + Send + 'static,
+    {
+        let upload = self.upload.take().ok_or_else(lost)?;
+        let ((upload, answer), note) = self.driver.run(request(upload))?;
+        self.upload = Some(upload);
+        answer.map_err(|error| Failure::new(error, note))
+    }
+}
+
+fn lost() -> Failure {
+    Error::Generic { store: "deltalog", source: "the upload has failed before".into() }.into()
+}

@@ -1,0 +1,53 @@
+//! Values that a process makes for itself.
+//!
+//! A forked child has the memory of its parent, but none of its parent's threads. What depends on threads, such as a
+//! runtime or the open connections of a client, is made anew there. The parent's value is left alone, in whatever state
+//! the fork has found it.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// A value for each process.
+pub(super) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
+
+struct Owned<T> {
+    process: u32,
+    value: T,
+    /// That of a child, if this process was forked.
+    next: PerProcess<T>,
+}
+
+impl<T> PerProcess<T> {
+    pub(super) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Returns the value of this process. If there is none, it is the one that `make` returns. If several threads make
+    /// one at the same time, all get the first, and the others are handed to `discard`.
+    pub(super) fn get_or_make<E>(
+        &self,
+        make: impl Fn() -> Result<T, E>,
+        discard: impl Fn(T),
+    ) -> Result<&T, E> {
+        let process = std::process::id();
+        let mut place = self;
+        loop {
+            match place.0.get() {
+                Some(owned) if owned.process == process => return Ok(&owned.value),
+                Some(parents) => place = &parents.next,
+                None => {
+                    let owned = Owned { process, value: make()?, next: Self::new() };
+                    if let Err(late) = place.0.set(Box::new(owned)) {
+                        discard(late.value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for PerProcess<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerProcess").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,256 @@
+//! Reading ranges of an object in a remote store.
+//!
+//! - Opening an object reads its end, which has the footer of a Parquet file and mostly its page indexes: one request
+//!   tells that the object exists, how large it is, and what it contains.
+//! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with the
+//!   ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones together and
+//!   large ones in parts, at the same time. Of a unit that is too large for that, each range is read ahead by itself.
+//!   When a unit is begun, those before the previous one are dropped.
+//! - What is not planned is read as it is asked for.
+//! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
+
+use std::io;
+use std::iter;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use object_store::path::Path;
+
+use super::Storage;
+use super::remote::Remote;
+use crate::error::{Error, Result};
+
+/// The number of bytes at the end of an object that are read when it is opened.
+const END: u64 = 64 << 10;
+/// Ranges with at most this many bytes between them are read as one. That takes less time than another request.
+const CLOSE: u64 = 512 << 10;
+/// The largest part of a range that is one request.
+const PART: u64 = 8 << 20;
+/// The most bytes of a unit that are in memory at the same time, unless one read asks for more.
+const UNIT: u64 = 32 << 20;
+/// The least number of bytes that are read ahead in a range of a larger unit.
+const LEAST_AHEAD: u64 = 128 << 10;
+/// The number of bytes that are read at once where there is no plan.
+const UNPLANNED: u64 = 256 << 10;
+
+/// An object that is open for reading.
+#[derive(Debug)]
+pub(super) struct RemoteFile {
+    storage: Storage,
+    store: Remote,
+    /// The file in messages.
+    name: String,
+    path: Path,
+    size: u64,
+    e_tag: Option<String>,
+    end: Piece,
+    /// How the last request failed. The Parquet reader turns errors into texts.
+    failure: Mutex<Option<Error>>,
+}
+
+/// Bytes of an object, from `start` on.
+#[derive(Debug, Clone)]
+struct Piece {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Piece {
+    /// Returns the bytes from `at` on, if there are any.
+    fn from(&self, at: u64) -> Option<Bytes> {
+        let skipped = usize::try_from(at.checked_sub(self.start)?).ok()?;
+        (skipped < self.bytes.len()).then(|| self.bytes.slice(skipped..))
+    }
+}
+
+impl RemoteFile {
+    /// Opens the object at `path`. `name` is for messages.
+    ///
+    /// # Errors
+    /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
+    pub(super) fn open(storage: &Storage, store: &Remote, name: &str, path: &Path) -> Result<Self> {
+        let (size, e_tag, bytes) = match store.end(path.clone(), END) {
+            Ok((bytes, meta)) => (meta.size, meta.e_tag, bytes),
+            // An empty object has no end.
+            Err(failure) if failure.is_beyond_end() => (0, None, Bytes::new()),
+            Err(failure) => return Err(storage.error(name, failure)),
+        };
+        let start = size.saturating_sub(bytes.len() as u64);
+        let end = Piece { start, bytes };
+        let (name, path) = (name.to_owned(), path.clone());
+        Ok(Self {
+            storage: storage.clone(),
+            store: store.clone(),
+            name,
+            path,
+            size,
+            e_tag,
+            end,
+            failure: Mutex::default(),
+        })
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns how a request failed, if one has.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Error::again)
+    }
+
+    fn request(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<Vec<Piece>> {
+        let parts: Vec<Range<u64>> = ranges.into_iter().flat_map(parts).collect();
+        let starts: Vec<u64> = parts.iter().map(|part| part.start).collect();
+        let bytes = self.store.ranges(self.path.clone(), self.e_tag.clone(), parts).map_err(|failure| {
+            let error = self.storage.error(&self.name, failure);
+            let text = error.to_string();
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            io::Error::other(text)
+        })?;
+        Ok(starts.into_iter().zip(bytes).map(|(start, bytes)| Piece { start, bytes }).collect())
+    }
+}
+
+/// Splits a range into requests.
+fn parts(range: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+    let end = range.end;
+    (range.start..end).step_by(PART as usize).map(move |start| start..end.min(start + PART))
+}
+
+/// Joins ranges that are close to each other. Returns them in order.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(CLOSE) => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// What is going to be read of an object.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// In the order in which they are read.
+    units: Mutex<Vec<Unit>>,
+}
+
+#[derive(Debug)]
+struct Unit {
+    ranges: Vec<Range<u64>>,
+    held: Vec<Piece>,
+}
+
+impl Unit {
+    fn size(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+}
+
+impl Plan {
+    /// Plans to read `units` of a file with `size` bytes.
+    pub(super) fn new(units: Vec<Vec<Range<u64>>>, size: u64) -> Self {
+        let within = |ranges: Vec<Range<u64>>| {
+            let ranges = ranges.into_iter().map(|range| range.start..range.end.min(size));
+            joined(ranges.filter(|range| !range.is_empty()).collect())
+        };
+        let units = units.into_iter().map(|ranges| Unit { ranges: within(ranges), held: Vec::new() });
+        Self { units: Mutex::new(units.collect()) }
+    }
+
+    /// Returns some bytes of `file` from `at` on, at least one, if they are planned.
+    fn some(&self, file: &RemoteFile, at: u64) -> io::Result<Option<Bytes>> {
+        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = units.iter().enumerate().find_map(|(index, unit)| {
+            Some((index, unit.ranges.iter().find(|range| range.contains(&at))?.clone()))
+        });
+        let Some((index, range)) = found else { return Ok(None) };
+        let Some(unit) = units.get_mut(index) else { return Ok(None) };
+        if let Some(bytes) = unit.held.iter().find_map(|piece| piece.from(at)) {
+            return Ok(Some(bytes));
+        }
+        if unit.size() <= UNIT {
+            let ranges = std::mem::take(&mut unit.held).is_empty().then(|| unit.ranges.clone());
+            unit.held = file.request(ranges.unwrap_or_else(|| vec![range]))?;
+        } else {
+            let ahead = (UNIT / unit.ranges.len() as u64).clamp(LEAST_AHEAD, UNIT / 2);
+            // What was read of this range before is not read again.
+            unit.held.retain(|piece| !range.contains(&piece.start));
+            unit.held.extend(file.request(iter::once(at..range.end.min(at + ahead)))?);
+        }
+        let bytes = unit.held.iter().find_map(|piece| piece.from(at));
+        for passed in units.iter_mut().take(index.saturating_sub(1)) {
+            passed.held = Vec::new();
+        }
+        Ok(bytes)
+    }
+}
+
+/// Returns some bytes of `file` from `at` on, at least one unless the file ends there.
+pub(super) fn some(file: &RemoteFile, plan: Option<&Plan>, at: u64) -> io::Result<Bytes> {
+    if at >= file.size {
+        return Ok(Bytes::new());
+    }
+    if let Some(bytes) = file.end.from(at) {
+        return Ok(bytes);
+    }
+    let planned = plan.map_or(Ok(None), |plan| plan.some(file, at))?;
+    match planned {
+        Some(bytes) => Ok(bytes),
+        None => {
+            let end = file.size.min(at + UNPLANNED);
+            let pieces = file.request(iter::once(at..end))?;
+            pieces.into_iter().next().map(|piece| piece.bytes).ok_or(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+}
+
+/// Returns `length` bytes of `file` at `start`. They are within the file.
+pub(super) fn exactly(
+    file: &RemoteFile,
+    plan: Option<&Plan>,
+    start: u64,
+    length: usize,
+) -> io::Result<Bytes> {
+    let end = start + length as u64;
+    let is_planned = plan.is_some_and(|plan| {
+        let units = plan.units.lock().unwrap_or_else(PoisonError::into_inner);
+        units.iter().flat_map(|unit| &unit.ranges).any(|range| range.contains(&start))
+    });
+    let first = if length == 0 {
+        Bytes::new()
+    } else if is_planned || start >= file.end.start {
+        some(file, plan, start)?
+    } else {
+        let pieces = file.request(iter::once(start..end.min(file.end.start.max(start + 1))))?;
+        joined_bytes(pieces)
+    };
+    if first.len() >= length {
+        return Ok(first.slice(..length));
+    }
+    let mut all = BytesMut::with_capacity(length);
+    all.extend_from_slice(&first);
+    while all.len() < length {
+        let more = some(file, plan, start + all.len() as u64)?;
+        if more.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        all.extend_from_slice(more.get(..length - all.len()).unwrap_or(&more));
+    }
+    Ok(all.freeze())
+}
+
+fn joined_bytes(pieces: Vec<Piece>) -> Bytes {
+    match <[Piece; 1]>::try_from(pieces) {
+        Ok([piece]) => piece.bytes,
+        Err(pieces) => {
+            let mut all = BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len()).sum());
+            pieces.iter().for_each(|piece| all.extend_from_slice(&piece.bytes));
+            all.freeze()
+        }
+    }
+}
