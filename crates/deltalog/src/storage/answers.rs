@@ -15,6 +15,7 @@ tokio::task_local! {
 }
 
 /// The last failure of a request.
+#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Note {
     /// The store refused it.
@@ -155,14 +156,12 @@ impl Failure {
             return Verdict::new(FileNotFound, "the file is not there");
         }
         match (self.note.as_deref(), &self.error) {
+            (Some(note), _) if note.request().is_for_credentials() => {
+                Verdict::new(PermissionDenied, "no credentials for the store were found").hint(
+                    "pass them as storage options, or set the environment variables of the store's own tools",
+                )
+            }
             (Some(Note::Refused(refusal)), _) => refusal.verdict(),
-            (Some(Note::NoAnswer { request, .. }), _) if request.is_for_credentials() => Verdict::new(
-                PermissionDenied,
-                "there are no credentials for the store",
-            )
-            .hint(
-                "pass them in `storage_options`, or set the environment variables of the store's own tools",
-            ),
             (Some(Note::NoAnswer { is_unreachable: true, .. }), _) => {
                 Verdict::new(Unavailable, "the store cannot be reached")
                     .hint("check the endpoint, the network and the proxy")
@@ -179,6 +178,15 @@ impl Failure {
                 object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. },
             ) => Verdict::new(PermissionDenied, "the store refused access"),
             _ => Verdict::new(Unavailable, "the store failed"),
+        }
+    }
+}
+
+impl Note {
+    fn request(&self) -> &Request {
+        match self {
+            Self::Refused(refusal) => &refusal.request,
+            Self::NoAnswer { request, .. } => request,
         }
     }
 }
@@ -223,6 +231,7 @@ impl Refusal {
             }
             (401, _) => Verdict::new(PermissionDenied, "the store does not accept the credentials")
                 .hint("check or renew them"),
+            (412, _) => Verdict::new(Unavailable, "the file was replaced while it was read"),
             (403, _) => Verdict::new(PermissionDenied, "the store refused access")
                 .hint(format!("the credentials need permission to {} here", self.request.verb())),
             (429, _) | (_, "SlowDown" | "ServerBusy" | "RequestLimitExceeded") => {

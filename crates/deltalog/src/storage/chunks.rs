@@ -5,8 +5,9 @@ use std::ops::Range;
 use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
-/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If only the rows of `selection` are
-/// read, which counts the rows of these groups, pages without such rows are left out where their places are known.
+/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If only the rows of
+/// `selection` are read, which counts the rows of these groups, pages without such rows are left out where their
+/// places are known.
 pub(crate) fn column_ranges(
     metadata: &ParquetMetaData,
     groups: &[usize],

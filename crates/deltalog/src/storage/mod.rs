@@ -23,6 +23,9 @@ mod location;
 mod parts;
 mod per_process;
 mod ranges;
+#[cfg(test)]
+#[cfg(feature = "s3")]
+mod ranges_tests;
 mod read;
 mod remote;
 mod replace;
@@ -131,9 +134,9 @@ pub enum PutOutcome {
 impl Storage {
     /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
     ///
-    /// The schemes are `file`, and with the features of the crate `s3` (also `s3a`, `s3n`), `gs` and `abfss` (also `abfs`,
-    /// `wasbs`, `az`). `options` are those of the store, by the names that the crate `object_store` has. They override
-    /// the variables of the environment.
+    /// The schemes are `file`, and with the features of the crate `s3` (also `s3a`, `s3n`), `gs` and `abfss` (also
+    /// `abfs`, `wasbs`, `az`). `options` are those of the store, by the names that the crate `object_store` has. They
+    /// override the variables of the environment.
     ///
     /// # Errors
     /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.

@@ -2,10 +2,10 @@
 //!
 //! - Opening an object reads its end, which has the footer of a Parquet file and mostly its page indexes: one request
 //!   tells that the object exists, how large it is, and what it contains.
-//! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with the
-//!   ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones together and
-//!   large ones in parts, at the same time. Of a unit that is too large for that, each range is read ahead by itself.
-//!   When a unit is begun, those before the previous one are dropped.
+//! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with
+//!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones
+//!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range is read
+//!   ahead by itself. When a unit is begun, those before the previous one are dropped.
 //! - What is not planned is read as it is asked for.
 //! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
 
@@ -22,7 +22,7 @@ use super::remote::Remote;
 use crate::error::{Error, Result};
 
 /// The number of bytes at the end of an object that are read when it is opened.
-const END: u64 = 64 << 10;
+pub(super) const END: u64 = 64 << 10;
 /// Ranges with at most this many bytes between them are read as one. That takes less time than another request.
 const CLOSE: u64 = 512 << 10;
 /// The largest part of a range that is one request.

@@ -36,8 +36,8 @@ impl FileReader {
         Self(Source::Remote(Arc::new(file), None))
     }
 
-    /// Returns a reader of the same file that is going to read `units`, one after another, each with the ranges that are
-    /// read of it. A remote store is then asked for whole units. Other ranges can still be read.
+    /// Returns a reader of the same file that is going to read `units`, one after another, each with the ranges that
+    /// are read of it. A remote store is then asked for whole units. Other ranges can still be read.
     pub(crate) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
         match &self.0 {
             Source::Local(..) => self.clone(),

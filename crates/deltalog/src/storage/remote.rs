@@ -18,6 +18,7 @@ use super::answers::Failure;
 use super::driver::Driver;
 use super::list::Depth;
 use super::parts::Parts;
+#[cfg(feature = "_cloud")]
 use super::per_process::PerProcess;
 
 /// The number of requests of one call that are under way at the same time.
@@ -48,10 +49,12 @@ enum Clients {
     /// That of the caller.
     Given(Client),
     /// Those that each process makes, because their connections belong to the runtime of a process.
+    #[cfg(feature = "_cloud")]
     Made(PerProcess<Client>, Recipe),
 }
 
 /// Makes a client.
+#[cfg(feature = "_cloud")]
 pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
 
 /// What sends requests to a store.
@@ -69,6 +72,7 @@ pub(super) struct Client {
 
 type Result<T, E = Failure> = std::result::Result<T, E>;
 
+#[cfg(feature = "_cloud")]
 impl Recipe {
     pub(super) fn new(make: impl Fn() -> object_store::Result<Client> + Send + Sync + 'static) -> Self {
         Self(Box::new(make))
@@ -105,6 +109,7 @@ impl Remote {
     fn client(&self) -> Result<Client> {
         Ok(match &*self.clients {
             Clients::Given(client) => client.clone(),
+            #[cfg(feature = "_cloud")]
             Clients::Made(made, recipe) => made.get_or_make(&recipe.0, drop)?.clone(),
         })
     }
@@ -237,6 +242,7 @@ async fn list_pages(
     }
 }
 
+#[cfg(feature = "_cloud")]
 impl fmt::Debug for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recipe").finish_non_exhaustive()

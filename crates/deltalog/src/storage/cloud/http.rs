@@ -1,7 +1,7 @@
 //! How requests are sent: TLS, and what is noted of answers.
 //!
-//! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error at
-//!   once, and not after minutes of retries.
+//! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error
+//!   at once, and not after minutes of retries.
 //! - Notes and log messages have neither the query nor the headers of a request: they may contain signatures.
 
 use std::error::Error;

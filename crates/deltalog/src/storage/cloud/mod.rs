@@ -1,9 +1,9 @@
 //! Locations in object stores, and the clients of their stores.
 //!
-//! - A place has one name, whatever its spelling: `s3a` and `s3n` are `s3`, and the account of an Azure location is part
-//!   of it (`protocol::path`). The name has no credentials, because it is shown and compared.
-//! - All tables of a process with the same bucket, options and environment share their clients, and so their connections
-//!   and credentials (`shared`). The clients are made with the first request.
+//! - A place has one name, whatever its spelling: `s3a` and `s3n` are `s3`, and the account of an Azure location is
+//!   part of it (`protocol::path`). The name has no credentials, because it is shown and compared.
+//! - All tables of a process with the same bucket, options and environment share their clients, and so their
+//!   connections and credentials (`shared`). The clients are made with the first request.
 //! - Options override the environment.
 
 #[cfg(feature = "azure")]
@@ -103,8 +103,8 @@ fn invalid(error: object_store::Error) -> Error {
     Error::invalid_argument("the storage options do not describe a store").with_source(error)
 }
 
-/// Returns the recipe for the clients that `build` makes from `builder`. The second one, which sends every request once,
-/// has the connections and the credentials of the first.
+/// Returns the recipe for the clients that `build` makes from `builder`. The second one, which sends every request
+/// once, has the connections and the credentials of the first.
 fn recipe<B, S>(
     builder: B,
     retries: RetryConfig,
@@ -127,3 +127,7 @@ where
     make().map_err(invalid)?;
     Ok(Recipe::new(make))
 }
+
+#[cfg(test)]
+#[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
+mod tests;

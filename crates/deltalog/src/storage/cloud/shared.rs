@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 
-/// What two stores must have in common to be one: scheme and bucket, options, and the variables of the environment. It is
-/// kept in memory only, because it contains secrets.
+/// What two stores must have in common to be one: scheme and bucket, options, and the variables of the environment.
+/// It is kept in memory only, because it contains secrets.
 type Key = (String, Vec<(String, String)>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();

@@ -1,0 +1,88 @@
+use crate::error::ErrorKind;
+use crate::storage::Storage;
+
+const KEYS: [(&str, &str); 2] = [("aws_access_key_id", "key"), ("aws_secret_access_key", "secret")];
+const AZURE: [(&str, &str); 1] = [("azure_storage_account_key", "c2VjcmV0")];
+const GOOGLE: [(&str, &str); 1] = [("google_skip_signature", "true")];
+
+fn name(uri: &str, options: &[(&str, &str)]) -> String {
+    Storage::open(uri, options.iter().copied()).unwrap().url()
+}
+
+fn refusal(uri: &str, options: &[(&str, &str)]) -> String {
+    let error = Storage::open(uri, options.iter().copied()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    error.to_string()
+}
+
+/// Issue threads of users: one table by two names gets two sets of keys, and files outside of "the table".
+#[test]
+fn all_spellings_of_a_place_are_one() {
+    for scheme in ["s3", "s3a", "s3n", "S3A"] {
+        assert_eq!(name(&format!("{scheme}://bucket/a/t/"), &KEYS), "s3://bucket/a/t");
+    }
+    for scheme in ["gs", "gcs"] {
+        assert_eq!(name(&format!("{scheme}://bucket/t"), &GOOGLE), "gs://bucket/t");
+    }
+    let lake = "abfss://c@account.dfs.core.windows.net/t";
+    for uri in [
+        "abfss://c@account.dfs.core.windows.net/t",
+        "abfs://c@account.dfs.core.windows.net/t",
+        "wasbs://c@account.blob.core.windows.net/t",
+        "wasb://c@account.blob.core.windows.net/t",
+    ] {
+        assert_eq!(name(uri, &AZURE), lake);
+    }
+    let with_account = [("azure_storage_account_name", "account"), AZURE[0]];
+    assert_eq!(name("az://c/t", &with_account), lake);
+    assert_eq!(name("abfss://c/t", &with_account), lake);
+    assert_eq!(
+        name("az://c/t", &[("azure_storage_use_emulator", "true")]),
+        "abfss://c@devstoreaccount1.dfs.core.windows.net/t"
+    );
+    assert_eq!(
+        name("abfss://c@account.dfs.core.usgovcloudapi.net/t", &AZURE),
+        "abfss://c@account.dfs.core.usgovcloudapi.net/t"
+    );
+}
+
+#[test]
+fn what_a_location_must_not_have_is_refused_without_being_shown() {
+    for uri in
+        ["s3://key:secret@bucket/t", "s3://secret@bucket/t", "s3://bucket/t?token=secret", "gs://b/t#secret"]
+    {
+        let text = refusal(uri, &KEYS);
+        assert!(!text.contains("secret") && text.contains("storage options"), "{text}");
+    }
+    assert!(refusal("s3:///t", &KEYS).contains("names no bucket"));
+    assert!(refusal("az://c/t", &AZURE).contains("azure_storage_account_name"));
+    let other = [("azure_storage_account_name", "other"), AZURE[0]];
+    assert!(refusal("abfss://c@account.dfs.core.windows.net/t", &other).contains("name another one"));
+}
+
+#[test]
+fn wrong_options_are_refused_when_a_location_is_opened() {
+    let with = |option: (&'static str, &'static str)| refusal("s3://bucket/t", &[KEYS[0], KEYS[1], option]);
+    assert!(with(("aws_regoin", "x")).contains("spell it 'aws_region'"));
+    assert!(with(("aws_bucket", "x")).contains("part of the location"));
+    assert!(with(("aws_conditional_put", "disabled")).contains("commits need conditional puts"));
+    assert!(with(("aws_endpoint_url", "http://localhost:1")).contains("allow_http"));
+    assert!(with(("allow_unsafe_rename", "true")).contains("leave it out"));
+    assert!(with(("timeout", "soon")).contains("do not describe a store"));
+    // Half of a pair.
+    assert!(refusal("s3://bucket/t", &KEYS[..1]).contains("do not describe a store"));
+    assert!(refusal("gs://bucket/t", &[("google_bucket", "x")]).contains("part of the location"));
+}
+
+#[test]
+fn an_unknown_scheme_is_refused_by_name() {
+    let error = Storage::open("ftp://host/t", []).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("'ftp'"), "{error}");
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let storage = Storage::open("s3://bucket/t", KEYS).unwrap();
+    assert_eq!(format!("{storage:?}"), "Storage(\"s3://bucket/t\")");
+}

@@ -1,0 +1,143 @@
+//! Reads of a file in a remote store, and the requests that they make.
+
+use std::io::Read;
+
+use deltalog_testkit::s3::{Kind, S3Server};
+use parquet::file::reader::ChunkReader;
+
+use super::ranges::END;
+use super::{FileReader, Storage};
+
+struct Place {
+    server: S3Server,
+    storage: Storage,
+    content: Vec<u8>,
+}
+
+/// An object of `size` bytes.
+fn place(size: usize) -> Place {
+    let server = S3Server::start();
+    server.create_bucket("tables");
+    let content: Vec<u8> = (0..size).map(|at| (at * 7 % 251) as u8).collect();
+    server.put_object("tables", "t/f", content.clone());
+    let (endpoint, keys) = (server.endpoint(), server.settings());
+    let options = [
+        ("aws_endpoint", endpoint.as_str()),
+        ("aws_access_key_id", &keys.access_key),
+        ("aws_secret_access_key", &keys.secret_key),
+        ("allow_http", "true"),
+    ];
+    Place { storage: Storage::open("s3://tables/t", options).unwrap(), server, content }
+}
+
+impl Place {
+    fn open(&self) -> FileReader {
+        self.storage.open_file("f").unwrap()
+    }
+
+    /// Returns the ranges that were requested.
+    fn requested(&self) -> Vec<String> {
+        let requests = self.server.take_requests();
+        assert!(requests.iter().all(|request| request.kind == Kind::Get), "{requests:?}");
+        let mut ranges: Vec<String> = requests.into_iter().filter_map(|request| request.range).collect();
+        ranges.sort_by_key(|range| {
+            range.trim_start_matches("bytes=").split('-').next().unwrap().parse::<u64>().ok()
+        });
+        ranges
+    }
+
+    fn check(&self, file: &FileReader, start: usize, length: usize) {
+        assert!(file.get_bytes(start as u64, length).unwrap() == self.content[start..start + length]);
+        let mut read = vec![0; length];
+        file.get_read(start as u64).unwrap().read_exact(&mut read).unwrap();
+        assert!(read == self.content[start..start + length]);
+    }
+}
+
+#[test]
+fn a_small_file_is_read_with_one_request() {
+    for size in [1, 1000, END as usize] {
+        let place = place(size);
+        let file = place.open();
+        assert_eq!(file.size(), size as u64);
+        place.check(&file, 0, size);
+        place.check(&file, size / 2, size - size / 2);
+        assert!(file.get_bytes(1, size).is_err());
+        assert_eq!(place.requested(), ["bytes=-65536"]);
+    }
+}
+
+#[test]
+fn an_empty_file_and_a_missing_one() {
+    let place = place(0);
+    assert_eq!(place.open().size(), 0);
+    let error = place.storage.open_file("g").unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::FileNotFound);
+}
+
+#[test]
+fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
+    let place = place(20 << 20);
+    let mib = |from: u64, to: u64| from << 20..to << 20;
+    // The first two ranges are close, the last is longer than a request.
+    let first = vec![1000..2000, 3000..4000, mib(2, 3), mib(4, 15)];
+    let file = place.open().planned(|| vec![first, vec![mib(16, 17)]]);
+    place.check(&file, 3100, 500);
+    assert_eq!(
+        place.requested(),
+        [
+            "bytes=-65536",
+            "bytes=1000-3999",
+            "bytes=2097152-3145727",
+            "bytes=4194304-12582911",
+            "bytes=12582912-15728639"
+        ]
+    );
+    // All of it is there, also across the requests.
+    place.check(&file, 1000, 3000);
+    place.check(&file, 12_582_900, 1000);
+    place.check(&file, 4 << 20, 11 << 20);
+    assert!(place.requested().is_empty());
+    place.check(&file, 16 << 20, 1 << 20);
+    assert_eq!(place.requested(), ["bytes=16777216-17825791"]);
+    // What is not planned can be read too.
+    place.check(&file, 18 << 20, 100);
+    assert_eq!(place.requested().len(), 2);
+}
+
+#[test]
+fn a_large_unit_is_read_ahead_range_by_range() {
+    let place = place(80 << 20);
+    let file = place.open().planned(|| vec![vec![0..20 << 20, 40 << 20..70 << 20]]);
+    let read = |from: usize, to: usize| {
+        let mut read = vec![0; to - from];
+        file.get_read(from as u64).unwrap().read_exact(&mut read).unwrap();
+        assert!(read == place.content[from..to]);
+    };
+    // Two columns are read side by side, a little at a time.
+    for at in (0..20 << 20).step_by(1 << 20) {
+        read(at, at + 500_000);
+        read((40 << 20) + at, (40 << 20) + at + 500_000);
+    }
+    let requested = place.requested();
+    let asked: u64 = requested
+        .iter()
+        .filter_map(|range| range.trim_start_matches("bytes=").split_once('-'))
+        .filter_map(|(from, to)| Some(to.parse::<u64>().ok()? + 1 - from.parse::<u64>().ok()?))
+        .sum();
+    // No byte twice.
+    assert!(asked <= 50 << 20, "{requested:?}");
+    assert!(requested.len() <= 10, "{requested:?}");
+}
+
+#[test]
+fn bytes_of_a_replaced_file_are_not_mixed() {
+    let place = place(1 << 20);
+    let file = place.open();
+    place.server.put_object("tables", "t/f", vec![0; 1 << 20]);
+    assert!(file.get_bytes(0, 10).is_err());
+    let error = file.failure().unwrap();
+    assert_eq!(error.kind(), crate::ErrorKind::Unavailable);
+    assert!(error.to_string().contains("was replaced while it was read"), "{error}");
+    assert!(error.to_string().contains("file f"), "{error}");
+}
