@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -41,7 +42,7 @@ def test_a_commit_without_an_answer_is_made_once(s3: S3Server, fault: str | dict
     assert sorted(pa.table(table.to_arrow())["id"].to_pylist()) == [0, 1]
     # The client itself did not send it again: between two creates, the log was read.
     log = [(request["kind"], request["key"]) for request in s3.requests() if "00001.json" in request["key"]]
-    for first, second in zip(log, log[1:], strict=False):
+    for first, second in pairwise(log):
         assert not (first[0] == second[0] == "create"), log
 
 
@@ -62,7 +63,7 @@ def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:
                 write_deltalake(
                     URI, rows(writer * appends + number), mode="append", storage_options=s3.options()
                 )
-        except Exception as failure:  # a thread's errors end up in the list, which the test looks at
+        except Exception as failure:  # noqa: BLE001
             failures.append(failure)
 
     threads = [threading.Thread(target=append, args=[writer]) for writer in range(writers)]

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -49,7 +50,7 @@ assert table.version() == 3 and table.count() == 12
 
 def in_place() -> bool:
     """Returns whether the package is that of the checkout."""
-    return (ROOT / "python" / "deltalog").samefile(os.path.dirname(deltalog.__file__))
+    return (ROOT / "python" / "deltalog").samefile(Path(deltalog.__file__).parent)
 
 
 def test_below_an_event_loop(s3: S3Server) -> None:
@@ -84,4 +85,4 @@ def test_a_pickled_table_has_no_options(s3: S3Server, monkeypatch: pytest.Monkey
     assert b"testkit" not in text
     for name, value in s3.options().items():
         monkeypatch.setenv(name.upper(), value)
-    assert pickle.loads(text).count() == 3
+    assert pickle.loads(text).count() == 3  # noqa: S301

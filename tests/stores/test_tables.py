@@ -14,7 +14,9 @@ from deltalog import DeltaTable, Schema, write_deltalake
 
 from .s3_server import S3Server
 
-ROWS = pa.table({"id": range(1000), "part": [str(id % 3) for id in range(1000)], "text": ["x" * 50] * 1000})
+ROWS = pa.table(
+    {"id": range(1000), "part": [str(number % 3) for number in range(1000)], "text": ["x" * 50] * 1000}
+)
 
 
 def rows(table: DeltaTable) -> pa.Table:
@@ -75,7 +77,7 @@ def test_deltalake_reads_what_we_write_and_the_reverse(s3: S3Server) -> None:
 
 def test_a_large_file_is_written_in_parts(s3: S3Server) -> None:
     """And read in parts: no request asks for all of it."""
-    noise = random.Random(7)
+    noise = random.Random(7)  # noqa: S311
     texts = [noise.randbytes(1000).hex() for _ in range(15_000)]
     data = pa.table({"id": range(len(texts)), "text": texts})
     write_deltalake("s3://tables/t", data, storage_options=s3.options())
