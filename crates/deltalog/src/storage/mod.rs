@@ -46,7 +46,6 @@ use object_store::{ObjectMeta, ObjectStore, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
 use crate::protocol::LogPath;
 
 use answers::Failure;
@@ -55,7 +54,7 @@ pub use location::parse_location;
 use ranges::RemoteFile;
 pub use read::FileReader;
 use remote::Remote;
-pub(crate) use replace::FileState;
+pub use replace::FileState;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
@@ -63,9 +62,6 @@ pub(crate) const MISSING_FILE_HINT: &str = concat!(
     "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: ",
     "read a newer version, or restore the file"
 );
-
-/// The number of files of a remote store that are read at the same time.
-const REQUESTS: usize = 16;
 
 /// The root of a table in a store. Cheap to clone.
 #[derive(Clone)]
@@ -210,25 +206,6 @@ impl Storage {
         Self { held: Arc::new(held), ..self.clone() }
     }
 
-    /// Returns the number of threads that read or decode `files` at the same time. With a remote store most of them
-    /// wait for answers.
-    pub(crate) fn readers(&self, files: usize) -> usize {
-        self.most_readers().min(files)
-    }
-
-    /// Returns the number of threads for any number of files.
-    pub(crate) fn most_readers(&self) -> usize {
-        match &self.backend {
-            Backend::Remote(store) if store.waits() => parallel::waiting(REQUESTS),
-            _ => parallel::cores(),
-        }
-    }
-
-    /// Returns whether reading means waiting for a network.
-    pub(crate) fn waits(&self) -> bool {
-        matches!(&self.backend, Backend::Remote(store) if store.waits())
-    }
-
     /// Returns the URL of the table's root, without user information, query and trailing slash.
     pub fn url(&self) -> String {
         location::redacted(&self.url)
@@ -318,9 +295,10 @@ impl Storage {
             }
             Backend::Remote(store) => store,
         };
-        let offset = match after {
-            "" => None,
-            after => Some(self.path(&format!("{directory}/{after}"))?),
+        let offset = match (directory, after) {
+            (_, "") => None,
+            ("", after) => Some(self.path(after)?),
+            (directory, after) => Some(self.path(&format!("{directory}/{after}"))?),
         };
         let skip = match prefix.as_ref() {
             "" => 0,

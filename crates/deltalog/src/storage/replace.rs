@@ -21,14 +21,15 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The state of a file when it was read, by which the store recognizes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileState(UpdateVersion);
+pub struct FileState(UpdateVersion);
 
 impl Storage {
     /// Reads a whole file, with its state. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
-    pub(crate) fn get_with_state(&self, path: &str) -> Result<Option<(Bytes, FileState)>> {
+    #[doc(hidden)]
+    pub fn get_with_state(&self, path: &str) -> Result<Option<(Bytes, FileState)>> {
         if let Some(bytes) = self.held.get(path) {
             let state = UpdateVersion { e_tag: None, version: None };
             return Ok(Some((bytes.clone(), FileState(state))));
@@ -57,12 +58,8 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`. The file may have been replaced.
-    pub(crate) fn put_if_unchanged(
-        &self,
-        path: &str,
-        bytes: Bytes,
-        read: Option<&FileState>,
-    ) -> Result<bool> {
+    #[doc(hidden)]
+    pub fn put_if_unchanged(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
         let store = match &self.backend {
             Backend::Local => return self.put_locked(path, bytes, read),
             Backend::Remote(store) => store,

@@ -36,6 +36,8 @@ mod histories;
 mod iceberg;
 mod kept_checksums;
 mod killed;
+#[path = "../kills/mod.rs"]
+mod kills;
 mod log_files;
 mod many_writers;
 mod pending_writes;

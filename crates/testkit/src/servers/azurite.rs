@@ -49,6 +49,11 @@ impl Azurite {
         format!("http://127.0.0.1:{}/{}", self.process.port(), self.account)
     }
 
+    /// Returns the name of the account.
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
     /// Returns the directory of the server.
     pub fn directory(&self) -> &Path {
         self.process.directory()

@@ -1,0 +1,48 @@
+//! What every store must do: a local directory, the server for S3 of this repository, and servers of other projects.
+//!
+//! Each case is a function of a [`places::Place`]; `on_every_store` makes a test of it for each store. The servers
+//! start with the first test that needs them, and end with the process. Each test has a bucket of its own.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
+
+/// Makes tests of functions with one parameter, a place in a store.
+macro_rules! on_every_store {
+    ($($case:ident),* $(,)?) => {
+        on_every_store! { local, [$($case),*] }
+        on_every_store! { s3_server, [$($case),*] }
+        on_every_store! { versitygw, [$($case),*] }
+        on_every_store! { azurite, [$($case),*] }
+        on_every_store! { fake_gcs, [$($case),*] }
+    };
+    ($store:ident, [$($case:ident),*]) => {
+        mod $store {
+            use crate::places::Place;
+
+            $(
+                #[test]
+                fn $case() {
+                    super::$case(&Place::$store());
+                }
+            )*
+        }
+    };
+}
+
+mod contract;
+mod golden;
+mod killed;
+#[path = "../kills/mod.rs"]
+mod kills;
+mod names;
+mod places;
+mod rows;
+mod tables;
+mod uploads;
+mod writers;
