@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,11 +11,14 @@ from textwrap import dedent
 
 import pytest
 
+from tests.stores.s3_server import S3Server
+
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("document", ["README", "MIGRATING"])
 def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
+    """The environment has the credentials of a store, as the examples say."""
     text = (root / f"{document}.md").read_text()
     blocks = BLOCK.findall(text)
     assert len(blocks) == text.count("```python") > 0
@@ -27,7 +31,16 @@ def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
     script.write_text(program)
     work = tmp_path / "work"
     work.mkdir()
-    ran = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, cwd=work, timeout=280, check=False
-    )
+    with S3Server() as store:
+        store.create_bucket("lake")
+        environment = os.environ | {name.upper(): value for name, value in store.options().items()}
+        ran = subprocess.run(
+            [sys.executable, script],
+            capture_output=True,
+            text=True,
+            cwd=work,
+            timeout=280,
+            check=False,
+            env=environment,
+        )
     assert ran.returncode == 0, ran.stdout + ran.stderr

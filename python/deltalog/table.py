@@ -61,11 +61,12 @@ class DeltaTable(TableRows, TableLog, TableStatements):
     not, so that no secret leaves the process.
 
     Args:
-        table_uri: a path or a `file://` URL.
+        table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
         version: the version to open; the newest if neither this nor `timestamp` is given.
         timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
-        storage_options: options of the store; local files have none.
+        storage_options: options of the store, by the names that `deltalake` has; local files have none. They override
+            the environment. See "Object stores" in the README.
         staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
             the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
             file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
@@ -162,7 +163,7 @@ class DeltaTable(TableRows, TableLog, TableStatements):
             name: name of the new table.
             description: description of the new table.
             configuration: properties of the new table.
-            storage_options: options of the store; local files have none.
+            storage_options: options of the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
 
         Raises:

@@ -59,7 +59,7 @@ def write_deltalake(
             and rows are one commit.
         target_file_size: the size in bytes at which a file is closed and the next one is begun; by default that of the
             table (`delta.targetFileSize`), or 128 MiB.
-        storage_options: options of the store; local files have none. A table brings its own.
+        storage_options: options of the store, see `DeltaTable`. A table brings its own.
         commit_properties: what to record with the commit beside its data.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so

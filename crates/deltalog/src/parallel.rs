@@ -24,6 +24,11 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
+/// Returns the number of threads for work that waits for answers rather than for a core: at least `count`.
+pub(crate) fn waiting(count: usize) -> usize {
+    if IS_ALONE.get() { 1 } else { cores().max(count) }
+}
+
 /// Applies `work` to each item and returns the results in order, using at most `threads` threads including
 /// the caller's, or fewer if the system has no more.
 ///

@@ -19,15 +19,11 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     The path is not escaped (`/my table`, `file:/my table`). A relative path is resolved against the file system's
     working directory.
 
-    A location that is not in the local file system is returned as it is, for the core to refuse: Hadoop need not have
-    a class for it, and its errors say nothing about what is supported.
-
-    Raises `InvalidArgumentError` if the text is not a path.
+    Raises `InvalidArgumentError` if the text is not a path, and `UnsupportedFeatureError` if it is in another store.
     """
     from py4j.protocol import Py4JJavaError  # Spark's Connect client does not have it.
 
-    if _URL.match(path) and not path.lower().startswith(_LOCAL):
-        return path
+    ensure_local(path)
     try:
         qualified: str = jvm.static("Locations", "url", session, path)
     except IllegalArgumentException as error:
@@ -41,6 +37,16 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     if separator and not rest.startswith("/"):
         return f"{scheme}:///{rest}"
     return qualified
+
+
+def ensure_local(path: str) -> None:
+    """Raises `UnsupportedFeatureError` for a URL that is not in the local file system, without showing its secrets."""
+    if _URL.match(path) and not path.lower().startswith(_LOCAL):
+        scheme = path.partition(":")[0]
+        raise UnsupportedFeatureError(
+            f"the store '{scheme}' is not supported in Spark yet; use a local path or a file:// URL, or read the table "
+            "without Spark: deltalog.DeltaTable opens s3://, gs:// and abfss://"
+        )
 
 
 def unescaped(location: str) -> str:

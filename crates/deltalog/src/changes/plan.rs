@@ -139,7 +139,7 @@ impl ChangeFeed {
         };
         let files = commits_of(&times, &versions).map_err(located)?;
         let (states, commits): (Vec<_>, Vec<_>) =
-            parallel::each(&files, parallel::cores(), read)?.into_iter().unzip();
+            parallel::each(&files, storage.readers(files.len()), read)?.into_iter().unzip();
         FeedLog::new(&plan.snapshot, states).check(&versions).map_err(located)?;
         plan.commits = Arc::new(commits);
         Ok(plan)

@@ -119,12 +119,12 @@ impl<'a> Finder<'a> {
     /// # Errors
     /// `InvalidArgument` for a row for which the condition has no value; `CorruptData`, and errors of the store.
     pub(super) fn find_all(&self, candidates: &[Candidate]) -> Result<Vec<Found>> {
-        let cores = parallel::cores();
-        let scan = match candidates.len() >= cores {
+        let readers = self.base.storage().most_readers();
+        let scan = match candidates.len() >= readers {
             true => self.scan.clone().with_threads(1),
             false => self.scan.clone(),
         };
-        parallel::each(candidates, if candidates.len() >= cores { cores } else { 1 }, |candidate| {
+        parallel::each(candidates, if candidates.len() >= readers { readers } else { 1 }, |candidate| {
             let Candidate { listed, matches_whole } = candidate;
             let found = match (matches_whole, listed.num_records()) {
                 (true, Some(all)) => self.whole(listed, all),

@@ -14,7 +14,6 @@ use super::run::{Request, condition_of_statement, deletes_by_vectors, run, take_
 use super::statement::Statement;
 use crate::constraints::ensure_bytes;
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::predicate::Scope;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
@@ -49,7 +48,7 @@ pub fn update(
         let mut writer = RowWriter::new(base, &environment, base.metadata().has_change_feed())?;
         let mut counts = RowCounts::default();
         let candidates = candidates(base, &condition, finder.condition())?;
-        for some in candidates.chunks(parallel::cores()) {
+        for some in candidates.chunks(base.storage().most_readers()) {
             let started_ms = environment.now_ms();
             let found = finder.find_all(some)?;
             counts.scan_ms += environment.ms_since(started_ms);

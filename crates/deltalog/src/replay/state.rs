@@ -222,7 +222,9 @@ fn read_commits(
         Some(commit) => Ok(vec![commit.clone()]),
         None => read_file(storage, resolver, segment, *file, with_stats),
     };
-    let commits = parallel::each(&known, parallel::cores().min(missing.div_ceil(8)), read)?;
+    // A commit in a local file is read faster than a thread is started.
+    let threads = storage.readers(if storage.waits() { missing } else { missing.div_ceil(8) });
+    let commits = parallel::each(&known, threads, read)?;
     Ok(commits.into_iter().flatten().collect())
 }
 

@@ -319,7 +319,7 @@ impl Answers {
             let file = file.clone();
             scan.clone().read(std::iter::once(Ok(file))).map(|batch| Ok(batch?.num_rows() as u64)).sum()
         };
-        parallel::each(&files, parallel::cores(), count)
+        parallel::each(&files, self.snapshot.storage().readers(files.len()), count)
     }
 }
 

@@ -165,7 +165,8 @@ impl RowScan {
         let located = |error: Error| error.in_table(storage.url());
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
-        let threads = parallel::cores();
+        let threads = storage.most_readers();
+        let small_read = if storage.waits() { stream::SMALL_REMOTE_READ } else { stream::SMALL_READ };
         Ok(Self {
             storage,
             resolver,
@@ -174,7 +175,7 @@ impl RowScan {
             threads,
             in_any_order: false,
             has_views: false,
-            small_read: stream::SMALL_READ,
+            small_read,
             bytes_worth_a_thread: shares::BYTES_WORTH_A_THREAD,
             version: None,
         })

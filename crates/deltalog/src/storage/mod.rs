@@ -46,6 +46,7 @@ use object_store::{ObjectMeta, ObjectStore, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
 use crate::protocol::LogPath;
 
 use answers::Failure;
@@ -62,6 +63,9 @@ pub(crate) const MISSING_FILE_HINT: &str = concat!(
     "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: ",
     "read a newer version, or restore the file"
 );
+
+/// The number of files of a remote store that are read at the same time.
+const REQUESTS: usize = 16;
 
 /// The root of a table in a store. Cheap to clone.
 #[derive(Clone)]
@@ -204,6 +208,25 @@ impl Storage {
         let mut held = HashMap::clone(&self.held);
         held.extend(files);
         Self { held: Arc::new(held), ..self.clone() }
+    }
+
+    /// Returns the number of threads that read or decode `files` at the same time. With a remote store most of them
+    /// wait for answers.
+    pub(crate) fn readers(&self, files: usize) -> usize {
+        self.most_readers().min(files)
+    }
+
+    /// Returns the number of threads for any number of files.
+    pub(crate) fn most_readers(&self) -> usize {
+        match &self.backend {
+            Backend::Remote(store) if store.waits() => parallel::waiting(REQUESTS),
+            _ => parallel::cores(),
+        }
+    }
+
+    /// Returns whether reading means waiting for a network.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(&self.backend, Backend::Remote(store) if store.waits())
     }
 
     /// Returns the URL of the table's root, without user information, query and trailing slash.

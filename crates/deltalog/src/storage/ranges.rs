@@ -95,6 +95,11 @@ impl RemoteFile {
         self.size
     }
 
+    /// Returns whether answers take time.
+    pub(super) fn waits(&self) -> bool {
+        self.store.waits()
+    }
+
     /// Returns how a request failed, if one has.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Error::again)

@@ -53,6 +53,11 @@ impl FileReader {
         self.planned(|| vec![vec![0..self.size()]])
     }
 
+    /// Returns whether reading means waiting for a network.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(&self.0, Source::Remote(file, _) if file.waits())
+    }
+
     /// Returns the failure of the store that is behind an error of a reader, if that is the reason for it.
     pub(crate) fn failure(&self) -> Option<Error> {
         match &self.0 {

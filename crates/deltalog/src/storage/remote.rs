@@ -106,6 +106,11 @@ impl Remote {
         WeakRemote(Arc::downgrade(&self.clients), self.driver)
     }
 
+    /// Returns whether answers take time.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.driver, Driver::Runtime)
+    }
+
     fn client(&self) -> Result<Client> {
         Ok(match &*self.clients {
             Clients::Given(client) => client.clone(),

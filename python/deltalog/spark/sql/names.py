@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import ensure_local, uri_of
 
 # The second one is the provider in catalogs of the JVM connector.
 PROVIDERS = ("deltalog", "delta")
@@ -26,10 +26,12 @@ def uri_in(spark: SparkSession, path: str) -> str:
 def connect_uri(path: str) -> str:
     """Returns the URL of a path in a process without Hadoop. A path without a scheme is local.
 
-    Raises an error for a relative path, because the processes of the server have different working directories.
+    Raises `InvalidArgumentError` for a relative path, because the processes of the server have different working
+    directories, and `UnsupportedFeatureError` for another store.
     """
     local = path.removeprefix("file:") if path.startswith("file:") else path
     if "://" in local:
+        ensure_local(path)
         return path
     if not local.startswith("/"):
         raise InvalidArgumentError(

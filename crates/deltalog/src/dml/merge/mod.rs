@@ -144,7 +144,7 @@ pub fn merge(
             RowCounts { source: source.num_rows() as u64, deleted: Some(0), ..RowCounts::default() };
         let mut matched = RoaringBitmap::new();
         let candidates = candidates(base, &condition, &bound)?;
-        for some in candidates.chunks(parallel::cores()) {
+        for some in candidates.chunks(base.storage().most_readers()) {
             let started_ms = environment.now_ms();
             let found = parallel::each(some, some.len(), |candidate| {
                 let file = &candidate.listed;

@@ -327,5 +327,5 @@ impl Checkpoint {
 
 /// Opens the files, several at once.
 fn open_all(storage: &Storage, paths: &[String]) -> Result<Vec<ParquetFile>> {
-    parallel::each(paths, parallel::cores(), |path| ParquetFile::open(storage, path))
+    parallel::each(paths, storage.readers(paths.len()), |path| ParquetFile::open(storage, path))
 }

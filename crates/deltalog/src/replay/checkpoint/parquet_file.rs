@@ -73,6 +73,11 @@ impl ParquetFile {
         self.with_pages.get_or_init(read).clone()
     }
 
+    /// Returns whether reading the file means waiting for a network.
+    pub(super) fn waits(&self) -> bool {
+        self.file.waits()
+    }
+
     pub(super) fn metadata(&self) -> &ParquetMetaData {
         self.footer.metadata()
     }

@@ -218,7 +218,11 @@ struct Sequential {
 
 impl Groups {
     fn new(request: RowRequest, groups: Vec<Work>, lines: Option<RecordBatch>) -> Self {
-        let threads = parallel::cores().min(MOST_THREADS);
+        let threads = match groups.first() {
+            // While some threads wait, others decode.
+            Some((file, _)) if file.waits() => parallel::waiting(MOST_THREADS),
+            _ => parallel::cores().min(MOST_THREADS),
+        };
         let pieces = if request.has_filters() { split_remainder(groups, threads) } else { groups };
         let threads = threads.min(pieces.len());
         let workers = match threads {

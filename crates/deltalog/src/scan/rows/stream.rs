@@ -39,6 +39,8 @@ const WAITING_BATCHES: usize = 2;
 pub(super) const WAITING_BYTES: usize = 32 << 20;
 /// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
 pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);
+/// The same for remote stores, of which several files are read in the time of one.
+pub(super) const SMALL_REMOTE_READ: (usize, u64) = (1, 64 << 10);
 
 type Files = Box<dyn Iterator<Item = Result<DataFile>> + Send>;
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;

@@ -20,7 +20,7 @@ const NAMES: [&str; 6] = [
 ];
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
-    let retries = options.retries()?;
+    let (values, retries) = (options.values(), options.retries()?);
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (key, value) in options.keys("Google Cloud Storage", &NAMES)? {
         if let Key::Bucket = key {
@@ -32,14 +32,19 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let endpoint = builder.get_config_value(&Key::BaseUrl);
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     let builder = builder.with_bucket_name(bucket(url)?);
-    let recipe =
-        recipe(builder, retries, true, |builder, connector, retries, first: Option<&GoogleCloudStorage>| {
+    let recipe = recipe(
+        builder,
+        retries,
+        &values,
+        true,
+        |builder, connector, retries, first: Option<&GoogleCloudStorage>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
             match first {
                 Some(first) => builder.with_credentials(first.credentials().clone()).build(),
                 None => builder.build(),
             }
-        })?;
+        },
+    )?;
     Ok((canonical(url)?, recipe))
 }
 

@@ -28,6 +28,9 @@ use super::remote::{Client, Recipe, Remote};
 use crate::error::{Error, Result};
 use crate::protocol::path;
 
+/// The length of values that errors do not show.
+const SHORTEST_SECRET: usize = 8;
+
 /// Returns the canonical URL of the place `url`, and its store.
 ///
 /// # Errors
@@ -98,9 +101,14 @@ fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<(
     Ok(())
 }
 
-/// Returns the error of a builder, whose settings have been checked as far as they can be without a request.
-fn invalid(error: object_store::Error) -> Error {
-    Error::invalid_argument("the storage options do not describe a store").with_source(error)
+/// Returns the error of a builder, which has checked the settings as far as it can without a request. It may quote any
+/// of them.
+fn invalid(error: &object_store::Error, values: &[String]) -> Error {
+    let mut text = error.to_string();
+    for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {
+        text = text.replace(value.as_str(), "…");
+    }
+    Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }
 
 /// Returns the recipe for the clients that `build` makes from `builder`. The second one, which sends every request
@@ -108,6 +116,7 @@ fn invalid(error: object_store::Error) -> Error {
 fn recipe<B, S>(
     builder: B,
     retries: RetryConfig,
+    values: &[String],
     reads_ends: bool,
     build: fn(B, SharedConnector, RetryConfig, Option<&S>) -> object_store::Result<S>,
 ) -> Result<Recipe>
@@ -124,7 +133,7 @@ where
         Ok(Client { pages: Some(Arc::clone(&store) as _), store, once: Arc::new(once), reads_ends })
     };
     // What is wrong with the settings is found now, not with the first request.
-    make().map_err(invalid)?;
+    make().map_err(|error| invalid(&error, values))?;
     Ok(Recipe::new(make))
 }
 

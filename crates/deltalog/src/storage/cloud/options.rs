@@ -43,6 +43,9 @@ const CLIENT: [&str; 19] = [
     "user_agent",
 ];
 
+/// The beginnings of the names of variables that configure stores.
+const PREFIXES: [&str; 7] = ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_"];
+
 /// The options of a store: names in lower case, and values.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Options(BTreeMap<String, String>);
@@ -68,6 +71,11 @@ impl Options {
     /// Returns what distinguishes the clients of these options, which may contain secrets.
     pub(super) fn key(&self) -> Vec<(String, String)> {
         self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Returns the values of these options, and of the variables of the environment that they may stand for.
+    pub(super) fn values(&self) -> Vec<String> {
+        self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
     }
 
     /// Takes out what the options say about retries.
@@ -111,9 +119,17 @@ impl Options {
 }
 
 fn parsed<T: FromStr>(name: &str, value: &str, wanted: &str) -> Result<T> {
-    value.parse().map_err(|_| {
-        Error::invalid_argument(format!("the storage option '{name}' is '{value}', but it must be {wanted}"))
-    })
+    value.parse().map_err(|_| Error::invalid_argument(format!("the storage option '{name}' is not {wanted}")))
+}
+
+/// Returns the variables of the environment that configure stores.
+pub(super) fn environment() -> Vec<(String, String)> {
+    let mut variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+        .collect();
+    variables.sort_unstable();
+    variables
 }
 
 fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
@@ -152,7 +168,7 @@ mod tests {
         let mut wrong = Options::new([("retry_timeout", "soon")]).unwrap();
         assert_eq!(
             wrong.retries().unwrap_err().to_string(),
-            "the storage option 'retry_timeout' is 'soon', but it must be a duration such as '30s'"
+            "the storage option 'retry_timeout' is not a duration such as '30s'"
         );
     }
 

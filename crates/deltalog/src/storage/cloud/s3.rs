@@ -42,7 +42,7 @@ const NAMES: [&str; 28] = [
 ];
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
-    let retries = options.retries()?;
+    let (values, retries) = (options.values(), options.retries()?);
     let mut builder = AmazonS3Builder::from_env();
     for (key, value) in options.keys("S3", &NAMES)? {
         match key {
@@ -52,9 +52,9 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
             }
             // A commit is a put that must not replace anything.
             Key::ConditionalPut if value != "etag" => {
-                return Err(Error::invalid_argument(format!(
-                    "the storage option 'aws_conditional_put' is '{value}', but commits need conditional puts"
-                ))
+                return Err(Error::invalid_argument(
+                    "commits need conditional puts, which 'aws_conditional_put' turns off",
+                )
                 .with_hint("leave it out"));
             }
             key => builder = builder.with_config(key, value),
@@ -63,13 +63,14 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let endpoint = builder.get_config_value(&Key::S3Endpoint).or(builder.get_config_value(&Key::Endpoint));
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     let builder = builder.with_bucket_name(bucket(url)?);
-    let recipe = recipe(builder, retries, true, |builder, connector, retries, first: Option<&AmazonS3>| {
-        let builder = builder.with_http_connector(connector).with_retry(retries);
-        match first {
-            Some(first) => builder.with_credentials(first.credentials().clone()).build(),
-            None => builder.build(),
-        }
-    })?;
+    let recipe =
+        recipe(builder, retries, &values, true, |builder, connector, retries, first: Option<&AmazonS3>| {
+            let builder = builder.with_http_connector(connector).with_retry(retries);
+            match first {
+                Some(first) => builder.with_credentials(first.credentials().clone()).build(),
+                None => builder.build(),
+            }
+        })?;
     Ok((canonical(url)?, recipe))
 }
 

@@ -6,15 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
+use super::options::environment;
 
 /// What two stores must have in common to be one: scheme and bucket, options, and the variables of the environment.
 /// It is kept in memory only, because it contains secrets.
 type Key = (String, Vec<(String, String)>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
-
-/// The beginnings of the names of variables that configure stores.
-const PREFIXES: [&str; 7] = ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_"];
 
 /// Returns the store that is in use for this place with these options, or else the one that `make` returns.
 pub(super) fn find_or_insert(
@@ -32,13 +30,4 @@ pub(super) fn find_or_insert(
     let store = make();
     known.insert(key, store.downgrade());
     store
-}
-
-fn environment() -> Vec<(String, String)> {
-    let mut variables: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
-        .collect();
-    variables.sort_unstable();
-    variables
 }

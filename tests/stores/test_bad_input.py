@@ -1,0 +1,115 @@
+"""What is wrong with a location, its options or its credentials is said by name, and with what to do.
+
+"There is no table" is said only where the store has answered that there is none.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+
+from .s3_server import S3Server, error, rule
+
+ROWS = pa.table({"id": [1, 2, 3]})
+
+
+@pytest.fixture
+def table(s3: S3Server) -> S3Server:
+    """The server, with a table `t`."""
+    write_deltalake("s3://tables/t", ROWS, storage_options=s3.options())
+    return s3
+
+
+def opening(s3: S3Server, uri: str = "s3://tables/t", **options: str) -> str:
+    """Returns the text of the error of opening a table with these options changed."""
+    changed = {**s3.options(), **options}
+    with pytest.raises(deltalog.DeltaError) as raised:
+        DeltaTable(uri, storage_options={name: value for name, value in changed.items() if value})
+    assert "testkit-secret" not in str(raised.value)
+    return f"{type(raised.value).__name__}: {raised.value}"
+
+
+def test_a_missing_table_and_a_missing_bucket_differ(table: S3Server) -> None:
+    assert "NotATableError: there is no Delta table here" in opening(table, "s3://tables/other")
+    text = opening(table, "s3://tabels/t")
+    assert text.startswith("InvalidArgumentError: the bucket or container does not exist"), text
+    for words in ("NoSuchBucket", "request id TESTKIT", "check its name"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        ("AccessDenied", "AccessDeniedError", "the store refused access"),
+        ("ExpiredToken", "AccessDeniedError", "the credentials have expired"),
+        ("RequestTimeTooSkewed", "AccessDeniedError", "set the clock"),
+        ("InvalidAccessKeyId", "AccessDeniedError", "does not know the access key"),
+        ("SignatureDoesNotMatch", "AccessDeniedError", "check the secret key"),
+    ],
+)
+@pytest.mark.parametrize("request_kind", ["get", "list"])
+def test_a_refusal_is_never_taken_for_a_missing_table(
+    table: S3Server, code: str, kind: str, words: str, request_kind: str
+) -> None:
+    table.faults(rule(error(code), request_kind))
+    for uri in ("s3://tables/t", "s3://tables/other"):
+        text = opening(table, uri)
+        assert text.startswith(kind), text
+        assert words in text
+        assert code in text
+    with pytest.raises(deltalog.AccessDeniedError):
+        write_deltalake("s3://tables/other", ROWS, storage_options=table.options())
+    assert table.keys("tables", "other") == []
+
+
+def test_wrong_keys(table: S3Server) -> None:
+    assert "check the key" in opening(table, aws_access_key_id="wrong")
+    assert "check the secret key" in opening(table, aws_secret_access_key="wrong")  # noqa: S106
+
+
+@pytest.mark.parametrize("status", [400, 301])
+def test_the_right_region_is_named(table: S3Server, status: int) -> None:
+    table.set(region="eu-west-1", wrong_region_status=status)
+    text = opening(table, aws_region="us-east-1")
+    assert text.startswith("InvalidArgumentError: the bucket is in another region"), text
+    assert "set the storage option 'aws_region' to 'eu-west-1'" in text
+    assert DeltaTable("s3://tables/t", storage_options=table.options()).version() == 0
+
+
+def test_a_wrong_endpoint_is_an_error_at_once(s3: S3Server) -> None:
+    started = time.monotonic()
+    text = opening(s3, aws_endpoint_url="http://127.0.0.1:1")
+    assert text.startswith("UnavailableError: the store cannot be reached"), text
+    assert "127.0.0.1:1" in text
+    assert "check the endpoint" in text
+    # It is asked once, and not for minutes.
+    assert time.monotonic() - started < 10
+    assert "allow_http" in opening(s3, aws_allow_http="")
+
+
+def test_a_misspelled_option_is_an_error_with_the_right_name(s3: S3Server) -> None:
+    assert "there is no storage option 'aws_regoin' for S3" in opening(s3, aws_regoin="x")
+    assert "spell it 'aws_region'" in opening(s3, aws_regoin="x")
+
+
+def test_a_permission_to_read_only(table: S3Server) -> None:
+    """The append fails, and nothing of it stays visible."""
+    table.faults(rule(error("AccessDenied"), "create"))
+    with pytest.raises(deltalog.AccessDeniedError, match="permission to write objects"):
+        write_deltalake("s3://tables/t", ROWS, mode="append", storage_options=table.options())
+    table.faults()
+    assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
+
+
+def test_a_store_that_asks_for_fewer_requests(table: S3Server) -> None:
+    """It is asked again later; when it goes on refusing, its reason is in the error."""
+    table.faults(rule(error("SlowDown"), "get", "list", when={"first": 3}))
+    assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
+    table.faults(rule(error("SlowDown"), "list"))
+    text = opening(table, max_retries="1")
+    assert text.startswith("UnavailableError: the store asks for fewer requests"), text

@@ -1,0 +1,89 @@
+"""No secret is in anything that people or other processes see. (Promise P10.)
+
+Everything that a session says is recorded: its log at the finest level, what it prints, the text and the traceback of
+each error, the repr of each object and what is pickled. The secrets are then looked for, also in forms in which they
+may be written, and in all that is in the store.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from urllib.parse import quote
+
+from .s3_server import ROOT, S3Server, error, rule
+from .test_processes import in_place
+
+SECRETS = {"aws_secret_access_key": "canary+secret/key", "aws_session_token": "canary/session=token"}
+
+PROGRAM = """
+import json, logging, os, pickle, subprocess, sys, traceback
+logging.basicConfig(level=1, stream=sys.stdout, format="%(name)s %(message)s")
+import pyarrow as pa
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+
+deltalog_logger = logging.getLogger("deltalog")
+options = json.loads(sys.stdin.readline())
+data = pa.table({"id": [1, 2, 3]})
+
+def attempt(work):
+    try:
+        print(repr(work()))
+    except Exception as failure:
+        print(repr(failure), vars(failure))
+        traceback.print_exc(file=sys.stdout)
+
+def use(uri, options):
+    attempt(lambda: write_deltalake(uri, data, mode="append", storage_options=options))
+    table = DeltaTable(uri, storage_options=options)
+    print(table, repr(table), pickle.dumps(table), table.history(), table.metadata())
+    attempt(lambda: pa.table(table.to_arrow()))
+    attempt(lambda: table.delete("id = 1"))
+
+attempt(lambda: use("s3://tables/t", options))
+for wrong in (
+    {"aws_region": "elsewhere"},
+    {"aws_secret_access_key": options["aws_secret_access_key"] + "x"},
+    {"aws_endpoint_url": "http://127.0.0.1:1"},
+    {"timeout": options["aws_secret_access_key"]},
+    {"aws_secret_access_kee": options["aws_secret_access_key"]},
+):
+    attempt(lambda: use("s3://tables/t", {**options, **wrong}))
+secret = options["aws_secret_access_key"].replace("/", "%2F")
+for uri in (f"s3://key:{secret}@tables/t", f"s3://tables/t?secret={secret}", f"s3://tables/t#{secret}"):
+    attempt(lambda: use(uri, options))
+# What a child process would see.
+print(subprocess.run(["env"], capture_output=True, text=True).stdout)
+"""
+
+
+def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server) -> None:
+    s3.set(secret_key=SECRETS["aws_secret_access_key"], session_token=SECRETS["aws_session_token"])
+    options = {**s3.options(), **SECRETS}
+    s3.faults(rule(error("SlowDown"), when={"every": 7}), rule("close_after", "put", when={"every": 5}))
+    environment = dict(os.environ)
+    if in_place():
+        environment["PYTHONPATH"] = str(ROOT / "python")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(options) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
+    seen = done.stdout + done.stderr
+    assert done.returncode == 0, seen
+    # It has worked, has failed, and has logged requests.
+    assert "num_rows" in seen or "pyarrow.Table" in seen, seen
+    assert "SignatureDoesNotMatch" in seen
+    s3.faults()
+    stored = "".join(s3.get("tables", key).decode("latin-1") for key in s3.keys("tables"))
+    for secret in SECRETS.values():
+        for form in (secret, quote(secret, safe=""), base64.b64encode(secret.encode()).decode(), secret[7:]):
+            assert form not in seen
+            assert form not in stored
