@@ -10,7 +10,7 @@ Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polar
 know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
-from deltalog import upkeep
+from deltalog import storage, upkeep
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
 from deltalog.commit import CommitProperties, Transaction
@@ -80,6 +80,7 @@ __all__ = [
     "WriteTask",
     "__version__",
     "begin_write",
+    "storage",
     "upkeep",
     "write_deltalake",
 ]

@@ -44,6 +44,7 @@ __all__ = [
     "__version__",
     "alter_table",
     "begin_write",
+    "check_store",
     "create_table",
     "delete_rows",
     "drop_feature",
@@ -417,6 +418,9 @@ class Commit:
         """The provenance as JSON."""
     def actions(self) -> ArrowStream:
         """Returns its actions, one row each."""
+
+def check_store(uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+    """Checks that the store of `uri` refuses to create what exists, see `deltalog.storage.check`."""
 
 def table_exists(uri: str, storage_options: Mapping[str, str] | None = None) -> bool:
     """Returns whether there is a table, readable or not."""

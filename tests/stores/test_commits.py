@@ -9,6 +9,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
+import deltalog
 from deltalog import DeltaTable, write_deltalake
 
 from .s3_server import S3Server, error, rule
@@ -83,3 +84,62 @@ def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:
         for version in range(table.version() + 1)
     ]
     assert len(set(ids)) == len(ids)
+
+
+def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
+    """Before anything of a commit is there: such a store would lose commits, and nobody would notice."""
+    s3.create_bucket("replaces")
+    s3.set(ignores_conditions=True)
+    options = s3.options()
+    with pytest.raises(
+        deltalog.UnsupportedFeatureError, match=r"replaces files .* could be lost.*If-None-Match"
+    ):
+        write_deltalake("s3://replaces/t", rows(1), storage_options=options)
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="replaces files"):
+        deltalog.storage.check("s3://replaces/t", options)
+    # A data file may be left, but nothing that readers know.
+    assert [key for key in s3.keys("replaces") if not key.endswith(".parquet")] == []
+
+
+def test_a_store_is_tried_once_before_its_first_commit(s3: S3Server) -> None:
+    s3.create_bucket("tried")
+    options = s3.options()
+    table = DeltaTable.create("s3://tried/t", schema=rows(0).schema, storage_options=options)
+    for _ in range(3):
+        write_deltalake(table, rows(1), mode="append")
+    tried = [
+        request["kind"] for request in s3.take_requests() if ".deltalog-check-" in (request["key"] or "")
+    ]
+    assert tried[:3] == ["create", "create", "get"]
+    assert tried.count("create") == 2
+    deltalog.storage.check("s3://tried/t", options)
+    assert not any("check" in key for key in s3.keys("tried"))
+
+
+def test_reading_does_not_try_a_store(s3: S3Server) -> None:
+    write_deltalake(URI, rows(1, 2), storage_options=s3.options())
+    s3.create_bucket("copied")
+    for key in s3.keys("tables"):
+        s3.put("copied", key, s3.get("tables", key))
+    s3.take_requests()
+    assert DeltaTable("s3://copied/t", storage_options=s3.options()).count() == 2
+    assert {request["kind"] for request in s3.take_requests()} <= {"get", "list"}
+
+
+def test_a_writer_that_must_not_delete_commits(s3: S3Server) -> None:
+    s3.create_bucket("kept")
+    s3.faults(rule(error("AccessDenied"), "delete", "delete_many"))
+    write_deltalake("s3://kept/t", rows(1), storage_options=s3.options())
+    assert DeltaTable("s3://kept/t", storage_options=s3.options()).count() == 1
+    with pytest.raises(deltalog.AccessDeniedError, match="delete objects"):
+        deltalog.storage.check("s3://kept/t", s3.options())
+
+
+@pytest.mark.parametrize("fault", ["close_before", "close_after", error("SlowDown")], ids=str)
+def test_a_store_that_loses_answers_is_tried_again(s3: S3Server, fault: str | dict[str, object]) -> None:
+    bucket = f"loses-{len(str(fault))}"
+    s3.create_bucket(bucket)
+    s3.faults(rule(fault, "create", key="deltalog-check", when={"every": 2}))
+    deltalog.storage.check(f"s3://{bucket}/t", s3.options())
+    write_deltalake(f"s3://{bucket}/t", rows(1), storage_options=s3.options())
+    assert DeltaTable(f"s3://{bucket}/t", storage_options=s3.options()).version() == 0

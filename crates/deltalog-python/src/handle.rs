@@ -24,6 +24,17 @@ pub(crate) fn table_exists(
     call(py, || Table::exists(&open_storage(uri, storage_options)?))
 }
 
+/// Checks that the store of `uri` refuses to create what exists.
+#[pyfunction]
+#[pyo3(signature = (uri, storage_options = None))]
+pub(crate) fn check_store(
+    py: Python<'_>,
+    uri: &str,
+    storage_options: Option<std::collections::HashMap<String, String>>,
+) -> PyResult<()> {
+    call(py, || open_storage(uri, storage_options)?.check())
+}
+
 /// The newest snapshot of a table, refreshed in the background.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Recent(Table);

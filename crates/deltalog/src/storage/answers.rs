@@ -32,8 +32,16 @@ pub(super) struct Request {
     pub(super) host: String,
     /// The encoded path, which names the bucket and the key.
     pub(super) path: String,
-    /// Whether it asks for a list of objects.
-    pub(super) is_listing: bool,
+    pub(super) purpose: Purpose,
+}
+
+/// What a request is for, where its method does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
+pub(super) enum Purpose {
+    List,
+    Delete,
+    Other,
 }
 
 /// An answer that is not a success.
@@ -245,10 +253,12 @@ impl Refusal {
 
 impl Request {
     fn verb(&self) -> &'static str {
-        match self.method.as_str() {
-            "GET" | "HEAD" if self.is_listing => "list objects",
-            "GET" | "HEAD" => "read objects, and to list them (or the store does not say which are missing)",
-            "DELETE" => "delete objects",
+        match (self.method.as_str(), self.purpose) {
+            (_, Purpose::List) => "list objects",
+            (_, Purpose::Delete) | ("DELETE", _) => "delete objects",
+            ("GET" | "HEAD", _) => {
+                "read objects, and to list them (or the store does not say which are missing)"
+            }
             _ => "write objects",
         }
     }

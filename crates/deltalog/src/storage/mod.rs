@@ -12,6 +12,7 @@
 
 mod answers;
 mod beside;
+mod check;
 mod chunks;
 #[cfg(feature = "_cloud")]
 mod cloud;
@@ -451,11 +452,18 @@ impl Storage {
 
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
-    /// # Errors
-    /// `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the file could
-    /// not be written at all. Every failure after which the file may exist is [`PutOutcome::Unknown`].
+    /// # Errors `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the
+    /// file could not be written at all; `Unsupported` for a store that would replace files. Every failure after
+    /// which the file may exist is [`PutOutcome::Unknown`].
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
+        if let Backend::Remote(store) = &self.backend {
+            self.ensure_checked(store)?;
+        }
+        self.put_unchecked(path, bytes)
+    }
+
+    fn put_unchecked(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
         let (located, bytes) = (self.path(path)?, bytes.into());
         let store = match &self.backend {
             Backend::Local => {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -68,6 +69,8 @@ pub(super) struct Client {
     pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
     /// Whether the end of an object can be read without knowing its size.
     pub(super) reads_ends: bool,
+    /// Whether it is known that a create replaces nothing. If not, it is tried before the first commit.
+    pub(super) is_proven: Arc<AtomicBool>,
 }
 
 type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -81,7 +84,13 @@ impl Recipe {
 
 impl Client {
     fn given(store: Arc<dyn ObjectStore>) -> Self {
-        Self { once: Arc::clone(&store), store, pages: None, reads_ends: true }
+        Self {
+            once: Arc::clone(&store),
+            store,
+            pages: None,
+            reads_ends: true,
+            is_proven: Arc::new(true.into()),
+        }
     }
 }
 
@@ -109,6 +118,17 @@ impl Remote {
     /// Returns whether answers take time.
     pub(super) fn waits(&self) -> bool {
         matches!(self.driver, Driver::Runtime)
+    }
+
+    /// Returns whether it is known that a create replaces nothing.
+    pub(super) fn is_proven(&self) -> Result<bool> {
+        Ok(self.client()?.is_proven.load(Ordering::Relaxed))
+    }
+
+    /// Notes that a create replaces nothing.
+    pub(super) fn prove(&self) -> Result<()> {
+        self.client()?.is_proven.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn client(&self) -> Result<Client> {

@@ -6,7 +6,7 @@ use object_store::azure::{AzureConfigKey as Key, MicrosoftAzure, MicrosoftAzureB
 use url::Url;
 
 use super::options::Options;
-use super::{bucket, canonical, check_endpoint, place, recipe};
+use super::{Traits, bucket, canonical, check_endpoint, place, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -70,6 +70,9 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let mut builder = builder.with_account(account).with_container_name(url.username());
     let is_emulator =
         builder.get_config_value(&Key::UseEmulator).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let unproven =
+        builder.get_config_value(&Key::Endpoint).or(is_emulator.then(|| "the emulator".to_owned()));
+    let traits = Traits { reads_ends: false, unproven: unproven.map(|endpoint| format!("{endpoint} {url}")) };
     // Accounts of other clouds, and of Fabric, have hosts of other names.
     if suffix != PUBLIC && !is_emulator && builder.get_config_value(&Key::Endpoint).is_none() {
         builder = builder.with_endpoint(format!("https://{account}.{}", suffix.replacen("dfs.", "blob.", 1)));
@@ -82,7 +85,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         builder,
         retries,
         &values,
-        false,
+        traits,
         |builder, connector, retries, first: Option<&MicrosoftAzure>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
             match first {

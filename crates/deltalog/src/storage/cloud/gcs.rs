@@ -5,7 +5,7 @@ use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleCon
 use url::Url;
 
 use super::options::Options;
-use super::{bucket, canonical, check_endpoint, recipe};
+use super::{Traits, bucket, canonical, check_endpoint, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -31,12 +31,15 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     }
     let endpoint = builder.get_config_value(&Key::BaseUrl);
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
-    let builder = builder.with_bucket_name(bucket(url)?);
+    let bucket = bucket(url)?;
+    let traits =
+        Traits { reads_ends: true, unproven: endpoint.map(|endpoint| format!("{endpoint} {bucket}")) };
+    let builder = builder.with_bucket_name(bucket);
     let recipe = recipe(
         builder,
         retries,
         &values,
-        true,
+        traits,
         |builder, connector, retries, first: Option<&GoogleCloudStorage>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
             match first {

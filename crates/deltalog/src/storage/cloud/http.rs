@@ -15,7 +15,7 @@ use object_store::client::{
 };
 use serde::Deserialize;
 
-use crate::storage::answers::{self, Note, Refusal, Request};
+use crate::storage::answers::{self, Note, Purpose, Refusal, Request};
 
 /// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
 #[derive(Debug, Default)]
@@ -104,13 +104,16 @@ fn asked(request: &HttpRequest) -> Request {
     let uri = request.uri();
     let host = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
     let query = uri.query().unwrap_or_default();
-    let is_listing =
-        request.method().as_str() == "GET" && (query.contains("list-type=2") || query.contains("comp=list"));
+    let purpose = match request.method().as_str() {
+        "GET" if query.contains("list-type=2") || query.contains("comp=list") => Purpose::List,
+        "POST" if query == "delete" || query.contains("comp=batch") => Purpose::Delete,
+        _ => Purpose::Other,
+    };
     Request {
         method: request.method().to_string(),
         host: host.unwrap_or_default().to_owned(),
         path: uri.path().to_owned(),
-        is_listing,
+        purpose,
     }
 }
 

@@ -111,13 +111,20 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }
 
+/// What distinguishes stores.
+struct Traits {
+    reads_ends: bool,
+    /// The endpoint, if it is not known that it replaces nothing.
+    unproven: Option<String>,
+}
+
 /// Returns the recipe for the clients that `build` makes from `builder`. The second one, which sends every request
 /// once, has the connections and the credentials of the first.
 fn recipe<B, S>(
     builder: B,
     retries: RetryConfig,
     values: &[String],
-    reads_ends: bool,
+    traits: Traits,
     build: fn(B, SharedConnector, RetryConfig, Option<&S>) -> object_store::Result<S>,
 ) -> Result<Recipe>
 where
@@ -130,7 +137,13 @@ where
         let never = RetryConfig { max_retries: 0, ..retries.clone() };
         let once = build(builder.clone(), connector, never, Some(&store))?;
         let store = Arc::new(store);
-        Ok(Client { pages: Some(Arc::clone(&store) as _), store, once: Arc::new(once), reads_ends })
+        Ok(Client {
+            pages: Some(Arc::clone(&store) as _),
+            store,
+            once: Arc::new(once),
+            reads_ends: traits.reads_ends,
+            is_proven: traits.unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
+        })
     };
     // What is wrong with the settings is found now, not with the first request.
     make().map_err(|error| invalid(&error, values))?;

@@ -5,7 +5,7 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
 use url::Url;
 
 use super::options::Options;
-use super::{bucket, canonical, check_endpoint, recipe};
+use super::{Traits, bucket, canonical, check_endpoint, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -62,15 +62,27 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     }
     let endpoint = builder.get_config_value(&Key::S3Endpoint).or(builder.get_config_value(&Key::Endpoint));
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
-    let builder = builder.with_bucket_name(bucket(url)?);
-    let recipe =
-        recipe(builder, retries, &values, true, |builder, connector, retries, first: Option<&AmazonS3>| {
+    let is_amazons = |endpoint: &String| endpoint.trim_end_matches('/').ends_with(".amazonaws.com");
+    let bucket = bucket(url)?;
+    let of_bucket = |endpoint| format!("{endpoint} {bucket}");
+    let traits = Traits {
+        reads_ends: true,
+        unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)).map(of_bucket),
+    };
+    let builder = builder.with_bucket_name(bucket);
+    let recipe = recipe(
+        builder,
+        retries,
+        &values,
+        traits,
+        |builder, connector, retries, first: Option<&AmazonS3>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
             match first {
                 Some(first) => builder.with_credentials(first.credentials().clone()).build(),
                 None => builder.build(),
             }
-        })?;
+        },
+    )?;
     Ok((canonical(url)?, recipe))
 }
 

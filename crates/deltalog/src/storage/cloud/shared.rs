@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
@@ -13,6 +14,17 @@ use super::options::environment;
 type Key = (String, Vec<(String, String)>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
+
+/// The buckets of endpoints that have been tried, or that are to be: whether a create replaces nothing there.
+static PROOFS: PerProcess<Mutex<HashMap<String, Arc<AtomicBool>>>> = PerProcess::new();
+
+/// Returns where it is noted that a create replaces nothing in this bucket of an endpoint.
+pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
+    let proofs: Result<_, Infallible> = PROOFS.get_or_make(|| Ok(Mutex::default()), drop);
+    let Ok(proofs) = proofs;
+    let mut proofs = proofs.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(proofs.entry(bucket.to_owned()).or_default())
+}
 
 /// Returns the store that is in use for this place with these options, or else the one that `make` returns.
 pub(super) fn find_or_insert(

@@ -1,0 +1,74 @@
+//! Finding out whether a store can hold tables: whether it refuses to create what exists.
+//!
+//! Every commit relies on that. A store that ignores the condition of a put would let a writer replace the commit of
+//! another one, and nobody would notice. The stores of Amazon, Google and Microsoft are known to be right. Any other is
+//! tried once in a process, before the first commit: a file of a new name is created twice.
+
+use uuid::Uuid;
+
+use super::remote::Remote;
+use super::{PutOutcome, Storage};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How often a create without an answer is sent again.
+const TRIES: usize = 4;
+
+impl Storage {
+    /// Checks that the store can hold tables: that it creates a file, refuses to create it again, and deletes it. The
+    /// file is in the table's root, under a new name that readers ignore.
+    ///
+    /// # Errors
+    /// `Unsupported` for a store that ignores the condition of a put; `Unavailable`, `PermissionDenied`.
+    pub fn check(&self) -> Result<()> {
+        let path = format!(".deltalog-check-{}", Uuid::new_v4());
+        let checked = self.check_at(&path);
+        let deleted = self.delete(&path);
+        checked.and(deleted)
+    }
+
+    /// Checks a store before the first commit of this process, unless it is known to be right.
+    pub(super) fn ensure_checked(&self, store: &Remote) -> Result<()> {
+        if store.is_proven().map_err(|failure| self.error("", failure))? {
+            return Ok(());
+        }
+        let path = format!(".deltalog-check-{}", Uuid::new_v4());
+        let checked = self.check_at(&path);
+        // A writer without the permission to delete may commit.
+        if let Err(error) = self.delete(&path) {
+            tracing::warn!(%error, "a file that was made to check the store could not be deleted");
+        }
+        checked?;
+        store.prove().map_err(|failure| self.error("", failure))
+    }
+
+    fn check_at(&self, path: &str) -> Result<()> {
+        // Nobody else knows the name: if the file exists, an earlier create had its effect.
+        self.create_for_check(path, "first")?;
+        match self.create_for_check(path, "second")? {
+            PutOutcome::AlreadyExists if self.read(path)? == "first" => Ok(()),
+            _ => Err(Error::unsupported(
+                "the store replaces files that it is asked to create: a commit could be lost",
+            )
+            .in_table(self.url())
+            .with_hint(
+                "use a store that honours the condition 'If-None-Match: *', as S3, MinIO, R2, Ceph and versitygw do",
+            )),
+        }
+    }
+
+    /// Creates a file. Returns whether it existed.
+    fn create_for_check(&self, path: &str, content: &'static str) -> Result<PutOutcome> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            match self.put_unchecked(path, content)? {
+                PutOutcome::Unknown(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    return Err(error);
+                }
+                PutOutcome::Unknown(error) => last = Some(error),
+                outcome => return Ok(outcome),
+            }
+        }
+        Err(last
+            .unwrap_or_else(|| Error::new(ErrorKind::Unavailable, "the store gave no answer").at_path(path)))
+    }
+}
