@@ -104,10 +104,12 @@ impl Remote {
         Self { clients: Arc::new(Clients::Given(Client::given(store))), driver: Driver::Caller }
     }
 
-    /// Takes a recipe for clients.
+    /// Makes clients by a recipe, and others whenever the process was forked.
     #[cfg(feature = "_cloud")]
-    pub(super) fn made(recipe: Recipe) -> Self {
-        Self { clients: Arc::new(Clients::Made(PerProcess::new(), recipe)), driver: Driver::Runtime }
+    pub(super) fn made(recipe: Recipe) -> object_store::Result<Self> {
+        let made = PerProcess::new();
+        made.get_or_make(&recipe.0, drop)?;
+        Ok(Self { clients: Arc::new(Clients::Made(made, recipe)), driver: Driver::Runtime })
     }
 
     #[cfg(feature = "_cloud")]

@@ -45,7 +45,7 @@ const EMULATOR: &str = "devstoreaccount1";
 const PUBLIC: &str = "dfs.core.windows.net";
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
-    let (values, retries) = (options.values(), options.retries()?);
+    let retries = options.retries()?;
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (key, value) in options.keys("Azure", &NAMES)? {
         if let Key::ContainerName = key {
@@ -81,19 +81,14 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     if !is_emulator {
         check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     }
-    let recipe = recipe(
-        builder,
-        retries,
-        &values,
-        traits,
-        |builder, connector, retries, first: Option<&MicrosoftAzure>| {
+    let recipe =
+        recipe(builder, retries, traits, |builder, connector, retries, first: Option<&MicrosoftAzure>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
             match first {
                 Some(first) => builder.with_credentials(first.credentials().clone()).build(),
                 None => builder.build(),
             }
-        },
-    )?;
+        });
     Ok((url, recipe))
 }
 

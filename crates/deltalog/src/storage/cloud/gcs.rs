@@ -20,7 +20,7 @@ const NAMES: [&str; 6] = [
 ];
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
-    let (values, retries) = (options.values(), options.retries()?);
+    let retries = options.retries()?;
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (key, value) in options.keys("Google Cloud Storage", &NAMES)? {
         if let Key::Bucket = key {
@@ -38,7 +38,6 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let recipe = recipe(
         builder,
         retries,
-        &values,
         traits,
         |builder, connector, retries, first: Option<&GoogleCloudStorage>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
@@ -47,7 +46,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
                 None => builder.build(),
             }
         },
-    )?;
+    );
     Ok((canonical(url)?, recipe))
 }
 

@@ -49,7 +49,7 @@ pub(super) fn open<'a>(
         return Err(Error::invalid_argument("the location has a query or a fragment")
             .with_hint("write %3F for '?' and %23 for '#'; pass tokens as storage options"));
     }
-    let key = options.key();
+    let (key, values) = (options.key(), options.values());
     let (url, recipe) = match path::canonical_scheme(url.scheme()).as_str() {
         #[cfg(feature = "s3")]
         "s3" => s3::open(url, options)?,
@@ -59,7 +59,9 @@ pub(super) fn open<'a>(
         "abfss" | "az" | "azure" => azure::open(url, options)?,
         scheme => return Err(unsupported(scheme)),
     };
-    let store = shared::find_or_insert((url.scheme(), url.authority(), key), || Remote::made(recipe));
+    // What is wrong with the settings is found now, not with the first request.
+    let make = || Remote::made(recipe).map_err(|error| invalid(&error, &values));
+    let store = shared::find_or_insert((url.scheme(), url.authority(), key), make)?;
     Ok((url, store))
 }
 
@@ -123,10 +125,9 @@ struct Traits {
 fn recipe<B, S>(
     builder: B,
     retries: RetryConfig,
-    values: &[String],
     traits: Traits,
     build: fn(B, SharedConnector, RetryConfig, Option<&S>) -> object_store::Result<S>,
-) -> Result<Recipe>
+) -> Recipe
 where
     B: Clone + Send + Sync + 'static,
     S: ObjectStore + PaginatedListStore,
@@ -145,9 +146,7 @@ where
             is_proven: traits.unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
         })
     };
-    // What is wrong with the settings is found now, not with the first request.
-    make().map_err(|error| invalid(&error, values))?;
-    Ok(Recipe::new(make))
+    Recipe::new(make)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ const NAMES: [&str; 28] = [
 ];
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
-    let (values, retries) = (options.values(), options.retries()?);
+    let retries = options.retries()?;
     let mut builder = AmazonS3Builder::from_env();
     for (key, value) in options.keys("S3", &NAMES)? {
         match key {
@@ -70,19 +70,13 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)).map(of_bucket),
     };
     let builder = builder.with_bucket_name(bucket);
-    let recipe = recipe(
-        builder,
-        retries,
-        &values,
-        traits,
-        |builder, connector, retries, first: Option<&AmazonS3>| {
-            let builder = builder.with_http_connector(connector).with_retry(retries);
-            match first {
-                Some(first) => builder.with_credentials(first.credentials().clone()).build(),
-                None => builder.build(),
-            }
-        },
-    )?;
+    let recipe = recipe(builder, retries, traits, |builder, connector, retries, first: Option<&AmazonS3>| {
+        let builder = builder.with_http_connector(connector).with_retry(retries);
+        match first {
+            Some(first) => builder.with_credentials(first.credentials().clone()).build(),
+            None => builder.build(),
+        }
+    });
     Ok((canonical(url)?, recipe))
 }
 

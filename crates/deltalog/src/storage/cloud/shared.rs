@@ -27,19 +27,19 @@ pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
 }
 
 /// Returns the store that is in use for this place with these options, or else the one that `make` returns.
-pub(super) fn find_or_insert(
+pub(super) fn find_or_insert<E>(
     (scheme, authority, options): (&str, &str, Vec<(String, String)>),
-    make: impl FnOnce() -> Remote,
-) -> Remote {
+    make: impl FnOnce() -> Result<Remote, E>,
+) -> Result<Remote, E> {
     let known: Result<_, Infallible> = KNOWN.get_or_make(|| Ok(Mutex::default()), drop);
     let Ok(known) = known;
     let key = (format!("{scheme}://{authority}"), options, environment());
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = known.get(&key).and_then(WeakRemote::upgrade) {
-        return store;
+        return Ok(store);
     }
     known.retain(|_, store| store.upgrade().is_some());
-    let store = make();
+    let store = make()?;
     known.insert(key, store.downgrade());
-    store
+    Ok(store)
 }

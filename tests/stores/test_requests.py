@@ -1,0 +1,134 @@
+"""What each operation costs in requests to the store: at most so many of each kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+
+from .s3_server import S3Server
+
+URI = "s3://tables/t"
+ROWS = pa.table({"id": range(100), "text": ["text"] * 100})
+
+
+@pytest.fixture
+def counted(s3: S3Server) -> Callable[[Callable[[], object]], Counter[str]]:
+    """Returns the requests of a call by kind: `get`, `list`, `put` (of any kind) and others, with what follows it."""
+    # The first commit of the process tries the store.
+    write_deltalake("s3://tables/other", ROWS, storage_options=s3.options())
+
+    def count(call: Callable[[], object]) -> Counter[str]:
+        deltalog.upkeep.wait()
+        s3.take_requests()
+        call()
+        deltalog.upkeep.wait()
+        kinds = (request["kind"] for request in s3.take_requests())
+        return Counter("put" if kind in ("put", "create", "update") else kind for kind in kinds)
+
+    return count
+
+
+def table_of(s3: S3Server, commits: int) -> DeltaTable:
+    """Makes as many commits with a file each, in a table with a checkpoint every ten."""
+    for _ in range(commits):
+        write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
+    return DeltaTable(URI, storage_options=s3.options())
+
+
+Count = Callable[[Callable[[], object]], Counter[str]]
+
+
+def test_open(s3: S3Server, counted: Count) -> None:
+    table_of(s3, 3)
+    opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
+    # The hint at a checkpoint, which is not there, and the commits.
+    assert opened <= Counter(list=1, get=1 + 3), opened
+    files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
+    assert files == opened
+
+
+def test_open_from_a_checkpoint(s3: S3Server, counted: Count) -> None:
+    """The cost does not depend on the commits before the checkpoint."""
+    table_of(s3, 13)
+    opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
+    # The hint, the commits 11 and 12, and the protocol and metadata from a checksum.
+    assert opened <= Counter(list=1, get=1 + 2 + 1), opened
+    files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
+    # A small checkpoint is read with one request.
+    assert files <= opened + Counter(get=1), files
+
+
+def test_open_an_old_version(s3: S3Server, counted: Count) -> None:
+    table_of(s3, 3)
+    opened = counted(lambda: DeltaTable(URI, version=1, storage_options=s3.options()))
+    assert opened <= Counter(list=1, get=1 + 2), opened
+
+
+def test_refresh(s3: S3Server, counted: Count) -> None:
+    table = table_of(s3, 2)
+    assert counted(table.update_incremental) == Counter(list=1)
+    for _ in range(3):
+        write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
+    assert counted(table.update_incremental) == Counter(list=1, get=3)
+
+
+def test_append(s3: S3Server, counted: Count) -> None:
+    """The file, the commit and its checksum are put. The cost does not grow with the table."""
+    small = table_of(s3, 2)
+    cost = counted(lambda: write_deltalake(small, ROWS, mode="append"))
+    assert cost <= Counter(list=2, put=3, get=1), cost
+    larger = table_of(s3, 5)
+    assert counted(lambda: write_deltalake(larger, ROWS, mode="append")) == cost
+
+
+def test_checkpoint(s3: S3Server, counted: Count) -> None:
+    table = table_of(s3, 3)
+    made = counted(table.create_checkpoint)
+    # The checkpoint and the hint at it.
+    assert made <= Counter(list=2, put=2, get=2), made
+
+
+def test_scan_of_one_small_file(s3: S3Server, counted: Count) -> None:
+    table = table_of(s3, 1)
+    assert counted(lambda: pa.table(table.to_arrow())) == Counter(get=1)
+    assert counted(lambda: pa.table(table.to_arrow(columns=["id"], predicate="id > 90"))) == Counter(get=1)
+
+
+def test_answers_from_the_log_cost_nothing(s3: S3Server, counted: Count) -> None:
+    table = table_of(s3, 2)
+    assert counted(table.count) == Counter()
+    assert counted(lambda: pa.table(table.to_arrow(predicate="id > 1000"))) == Counter()
+
+
+def test_scan_of_a_large_file_reads_what_it_needs(s3: S3Server, counted: Count) -> None:
+    """The end of the file, and of its columns those that are asked for, in one request for each row group."""
+    wide = pa.table({f"c{column}": pa.array(range(200_000), pa.int64()) for column in range(8)})
+    write_deltalake(URI, wide, storage_options=s3.options())
+    table = DeltaTable(URI, storage_options=s3.options())
+    assert counted(lambda: pa.table(table.to_arrow(columns=["c3"]))) == Counter(get=2)
+
+
+def test_delete_with_a_vector(s3: S3Server, counted: Count) -> None:
+    write_deltalake(
+        URI, ROWS, configuration={"delta.enableDeletionVectors": "true"}, storage_options=s3.options()
+    )
+    table = DeltaTable(URI, storage_options=s3.options())
+    deleted = counted(lambda: table.delete("id < 3"))
+    # The file is read once; the vector, the commit and its checksum are put; the table is refreshed.
+    assert deleted <= Counter(get=1 + 1 + 1, list=2, put=3), deleted
+    assert counted(lambda: pa.table(table.to_arrow())) == Counter(get=2)
+
+
+def test_a_log_is_listed_without_what_is_below_it(s3: S3Server, counted: Count) -> None:
+    """Thousands of sidecars do not become pages of a listing."""
+    table_of(s3, 2)
+    s3.fill("tables", "t/_delta_log/_sidecars/", ".parquet", 3000)
+    s3.fill("tables", "t/_delta_log/_staged_commits/", ".json", 3000)
+    opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
+    assert opened["list"] == 1
