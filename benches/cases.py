@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benches import store
 from benches.contender import (
     ARROW_DATASET,
     DELTALAKE,
@@ -84,6 +85,14 @@ class Case:
 
 def _table_alone(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     return {"table": str(table)}
+
+
+def _in_store(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    return store.place(table)
+
+
+def _in_store_beside_local(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    return {**store.place(table), "local": str(table)}
 
 
 def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
@@ -324,6 +333,39 @@ CASES = (
                 for peer in (DUCKDB, ARROW_DATASET)
             ),
         ),
+    ),
+    Case(
+        name="store-open-list",
+        about="as open-list, from a store with 20 ms per request and 200 MB/s",
+        operation="store_open_list",
+        setup=_in_store_beside_local,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(
+            Ratio("open + list", "ours", "deltalake", time=0.25),
+            Ratio("open + list", "ours", "ours", peer_measure="open + list, local"),
+        ),
+    ),
+    Case(
+        name="store-scan",
+        about="500 files of 4 MB as Arrow, from a store with 20 ms per request and 200 MB/s",
+        operation="store_scan",
+        setup=_in_store,
+        tables={"small": Data(400_000, files=20), "full": Data(12_500_000, files=500)},
+        contenders=(OURS, DELTALAKE, POLARS),
+        ratios=(
+            Ratio("all columns", "ours", "deltalake", time=1.0),
+            Ratio("all columns", "ours", "polars", time=1.0),
+        ),
+    ),
+    Case(
+        name="store-append",
+        about="as append, to a table in a store with 20 ms per request",
+        operation="store_append",
+        setup=_in_store,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("one row", "ours", "deltalake"),),
     ),
     Case(
         name="write-rows",

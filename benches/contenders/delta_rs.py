@@ -16,14 +16,28 @@ from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
 
-def open_list(watch: Watch, table: str) -> dict[str, Any]:
+def open_list(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
     with watch("open + list"):
         with watch("open"):
-            opened = DeltaTable(table)
+            opened = DeltaTable(table, storage_options=options)
             opened.protocol(), opened.metadata(), opened.schema()
         files = opened.get_add_actions()
     size = sum(files.column("size_bytes").to_pylist())
     return {"version": opened.version(), "files": files.num_rows, "bytes": size}
+
+
+def store_open_list(watch: Watch, table: str, options: dict[str, str], local: str) -> dict[str, Any]:
+    return open_list(watch, table, options)
+
+
+def store_append(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
+    return append(watch, table, options)
+
+
+def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
+    with watch("all columns"):
+        everything = rows.take(DeltaTable(table, storage_options=options).scan())
+    return {"rows": everything[0], "sum": everything[1]}
 
 
 def list_held(watch: Watch, table: str) -> dict[str, Any]:
@@ -58,8 +72,8 @@ def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
     return {"version": opened.version(), "files": log.files_of_checkpoint(table, opened.version())}
 
 
-def append(watch: Watch, table: str) -> dict[str, Any]:
-    opened, row = DeltaTable(table), appends.row(WIDE)
+def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
+    opened, row = DeltaTable(table, storage_options=options), appends.row(WIDE)
 
     def one() -> None:
         write_deltalake(opened, row, mode="append")

@@ -22,16 +22,33 @@ def _count(files: Any) -> int:
     return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(files))
 
 
-def open_list(watch: Watch, table: str) -> dict[str, Any]:
-    with watch("open + list"):
+def open_list(
+    watch: Watch, table: str, options: dict[str, str] | None = None, lap: str = "open + list"
+) -> dict[str, Any]:
+    with watch(lap):
         with watch("open"):
-            opened = deltalog.DeltaTable(table)
+            opened = deltalog.DeltaTable(table, storage_options=options)
             opened.protocol(), opened.metadata(), opened.schema()
         files = size = 0
         for batch in pa.RecordBatchReader.from_stream(opened.files(columns=COLUMNS)):
             files += batch.num_rows
             size += pc.sum(batch.column("size")).as_py() or 0
     return {"version": opened.version(), "files": files, "bytes": size}
+
+
+def store_open_list(watch: Watch, table: str, options: dict[str, str], local: str) -> dict[str, Any]:
+    open_list(watch, local, lap="open + list, local")
+    return open_list(watch, table, options)
+
+
+def store_append(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
+    return append(watch, table, options)
+
+
+def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
+    with watch("all columns"):
+        everything = rows.take(deltalog.DeltaTable(table, storage_options=options).to_arrow(view_types=True))
+    return {"rows": everything[0], "sum": everything[1]}
 
 
 def list_held(watch: Watch, table: str) -> dict[str, Any]:
@@ -81,8 +98,8 @@ def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
     return {"version": again.version(), "files": _count(again.files(columns=COLUMNS))}
 
 
-def append(watch: Watch, table: str) -> dict[str, Any]:
-    opened, row = deltalog.DeltaTable(table), appends.row(WIDE)
+def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
+    opened, row = deltalog.DeltaTable(table, storage_options=options), appends.row(WIDE)
 
     def one() -> None:
         deltalog.write_deltalake(opened, row, mode="append")

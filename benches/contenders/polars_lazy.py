@@ -24,6 +24,12 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
     return rows.answer(some, everything)
 
 
+def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
+    with watch("all columns"):
+        everything = rows.take_batches(_batches(pl.scan_delta(table, storage_options=options)))
+    return {"rows": everything[0], "sum": everything[1]}
+
+
 def _batches(frame: pl.LazyFrame) -> Iterator[pa.RecordBatch]:
     """Returns Arrow that shares the memory of Polars, with its kind of strings."""
     for part in frame.collect_batches(engine="streaming"):

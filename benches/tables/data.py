@@ -1,4 +1,5 @@
-"""A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings) in one commit.
+"""A table with data: eight Parquet files, or another number of them, of 16 columns (six longs, six doubles, four
+strings) in one commit.
 
 A second commit may delete rows. The directory is a Delta table and, for readers that skip names with an
 underscore, a directory of Parquet files, so every contender reads the same bytes. No predicate on the random
@@ -27,32 +28,34 @@ FILES = 8
 
 @dataclass(frozen=True)
 class Data:
-    """`rows` rows in eight files.
+    """`rows` rows in `files` files of the same size.
 
     Version 1, if there is one, deletes random rows of every file by deletion vectors.
     """
 
     rows: int
     deleted_percent: int = 0
+    files: int = FILES
 
     @property
     def name(self) -> str:
-        return f"data-{self.rows}x16" + (
-            f"-{self.deleted_percent}-percent-deleted" if self.deleted_percent else ""
-        )
+        deleted = f"-{self.deleted_percent}-percent-deleted" if self.deleted_percent else ""
+        return f"data-{self.rows}x16" + deleted + (f"-{self.files}-files" if self.files != FILES else "")
 
     def parameters(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value}
+        return {
+            name: value for name, value in asdict(self).items() if value and (name, value) != ("files", FILES)
+        }
 
     def write(self, table: Path) -> None:
-        whole = build(table.parent, Data(self.rows)) if self.deleted_percent else None
+        whole = build(table.parent, Data(self.rows, files=self.files)) if self.deleted_percent else None
         adds = []
-        for number in range(FILES):
+        for number in range(self.files):
             path = table / f"part-{number:05}.snappy.parquet"
             if whole:
                 os.link(whole / path.name, path)
             else:
-                pq.write_table(_rows(number, self.rows // FILES), path, compression="snappy")
+                pq.write_table(_rows(number, self.rows // self.files), path, compression="snappy")
             add = {
                 "path": path.name,
                 "partitionValues": {},
@@ -82,7 +85,7 @@ class Data:
     def _deletions(self, table: Path, adds: list[dict[str, Any]]) -> list[dict[str, Any]]:
         random = np.random.default_rng(0)
         deleted = [
-            np.flatnonzero(random.random(self.rows // FILES) * 100 < self.deleted_percent) for _ in adds
+            np.flatnonzero(random.random(self.rows // self.files) * 100 < self.deleted_percent) for _ in adds
         ]
         descriptors = vectors.write(table, deleted)
         actions = []

@@ -1,0 +1,48 @@
+"""A server for S3 that cases with an object store share: how it is started, and how tables get there.
+
+It is the server of the tests, in memory, in a process of its own. Each request takes a fixed time, and all together
+have a fixed bandwidth, so that a contender is measured by what it asks for and by how much of it at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.stores.s3_server import ROOT, S3Server, rule
+
+LATENCY_MS = 20
+BYTES_PER_SECOND = 200_000_000
+
+_BUCKET = "tables"
+_numbers = count()
+
+
+@cache
+def _server() -> S3Server:
+    """Starts the server. It ends with this process."""
+    release = ROOT / "target" / "release" / "deltalog-s3-server"
+    os.environ.setdefault("DELTALOG_S3_SERVER", str(release))
+    server = S3Server()
+    server.create_bucket(_BUCKET)
+    server.set(bytes_per_second=BYTES_PER_SECOND)
+    return server
+
+
+def place(table: Path) -> Mapping[str, Any]:
+    """Copies a table to a new place in the store. Returns its URL, and the options to open it with."""
+    server, prefix = _server(), f"{table.name}-{next(_numbers)}"
+    server.faults()
+    for key in server.keys(_BUCKET):
+        server.delete(_BUCKET, key)
+    for file in sorted(table.rglob("*")):
+        if file.is_file():
+            server.put(_BUCKET, f"{prefix}/{file.relative_to(table)}", file.read_bytes())
+    server.faults(rule({"latency_ms": LATENCY_MS}))
+    server.take_requests()
+    options = {**server.options(), "aws_conditional_put": "etag"}
+    return {"table": f"s3://{_BUCKET}/{prefix}", "options": options}
