@@ -189,6 +189,7 @@ format: .venv/.deps ## apply the formatters
 
 .PHONY: bench
 bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios
+	cargo build --release --locked --quiet -p deltalog-testkit --bin deltalog-s3-server
 	$(bin)/python benches/run.py $(BENCH)
 
 .PHONY: demo
