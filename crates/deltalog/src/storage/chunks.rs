@@ -5,6 +5,8 @@ use std::ops::Range;
 use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
+use super::ranges::joined;
+
 /// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If only the rows of
 /// `selection` are read, which counts the rows of these groups, pages without such rows are left out where their
 /// places are known.
@@ -30,7 +32,8 @@ pub(crate) fn column_ranges(
                     let mut ranges = selection.scan_ranges(pages);
                     // The dictionary is before the pages.
                     ranges.push(chunk.start..first.unwrap_or(chunk.end).clamp(chunk.start, chunk.end));
-                    ranges
+                    // Pages of one column that follow each other are read one after the other.
+                    joined(ranges, 0, u64::MAX)
                 }
                 _ => vec![chunk],
             })

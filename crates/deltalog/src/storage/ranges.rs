@@ -4,8 +4,9 @@
 //!   tells that the object exists, how large it is, and what it contains.
 //! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with
 //!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones
-//!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range is read
-//!   ahead by itself. When a unit is begun, those before the previous one are dropped.
+//!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
+//!   column, is read ahead by itself, because columns are read side by side. When a unit is begun, those before the
+//!   previous one are dropped.
 //! - What is not planned is read as it is asked for.
 //! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
 
@@ -124,17 +125,31 @@ fn parts(range: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     (range.start..end).step_by(PART as usize).map(move |start| start..end.min(start + PART))
 }
 
-/// Joins ranges that are close to each other. Returns them in order.
-fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+/// Joins ranges with at most `gap` bytes between them to ranges of at most `most` bytes. Returns them in order.
+pub(super) fn joined(mut ranges: Vec<Range<u64>>, gap: u64, most: u64) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(CLOSE) => last.end = last.end.max(range.end),
+            Some(last)
+                if range.start <= last.end.saturating_add(gap)
+                    && range.end.saturating_sub(last.start) <= most =>
+            {
+                last.end = last.end.max(range.end);
+            }
             _ => joined.push(range),
         }
     }
     joined
+}
+
+fn total(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+/// Returns how much is read ahead in each of `ranges` ranges of a large unit.
+fn ahead(ranges: usize) -> u64 {
+    (UNIT / (ranges as u64).max(1)).clamp(LEAST_AHEAD, UNIT / 2)
 }
 
 /// What is going to be read of an object.
@@ -151,8 +166,13 @@ struct Unit {
 }
 
 impl Unit {
-    fn size(&self) -> u64 {
-        self.ranges.iter().map(|range| range.end - range.start).sum()
+    /// Returns the unit that is read by `ranges`, which are not empty. Those of a large unit stay apart, because a
+    /// piece is dropped when the next one of its range is read. Only what one piece may have is joined.
+    fn new(ranges: Vec<Range<u64>>) -> Self {
+        let most = ahead(ranges.len());
+        let whole = joined(ranges.clone(), CLOSE, u64::MAX);
+        let ranges = if total(&whole) <= UNIT { whole } else { joined(ranges, CLOSE, most) };
+        Self { ranges, held: Vec::new() }
     }
 }
 
@@ -161,9 +181,9 @@ impl Plan {
     pub(super) fn new(units: Vec<Vec<Range<u64>>>, size: u64) -> Self {
         let within = |ranges: Vec<Range<u64>>| {
             let ranges = ranges.into_iter().map(|range| range.start..range.end.min(size));
-            joined(ranges.filter(|range| !range.is_empty()).collect())
+            Unit::new(ranges.filter(|range| !range.is_empty()).collect())
         };
-        let units = units.into_iter().map(|ranges| Unit { ranges: within(ranges), held: Vec::new() });
+        let units = units.into_iter().map(within);
         Self { units: Mutex::new(units.collect()) }
     }
 
@@ -178,14 +198,16 @@ impl Plan {
         if let Some(bytes) = unit.held.iter().find_map(|piece| piece.from(at)) {
             return Ok(Some(bytes));
         }
-        if unit.size() <= UNIT {
+        if total(&unit.ranges) <= UNIT {
             let ranges = std::mem::take(&mut unit.held).is_empty().then(|| unit.ranges.clone());
             unit.held = file.request(ranges.unwrap_or_else(|| vec![range]))?;
         } else {
-            let ahead = (UNIT / unit.ranges.len() as u64).clamp(LEAST_AHEAD, UNIT / 2);
+            let ahead = ahead(unit.ranges.len());
             // What was read of this range before is not read again.
             unit.held.retain(|piece| !range.contains(&piece.start));
-            unit.held.extend(file.request(iter::once(at..range.end.min(at + ahead)))?);
+            // Small ranges that were joined are read in any order.
+            let start = if range.end - range.start <= ahead { range.start } else { at };
+            unit.held.extend(file.request(iter::once(start..range.end.min(start + ahead)))?);
         }
         let bytes = unit.held.iter().find_map(|piece| piece.from(at));
         for passed in units.iter_mut().take(index.saturating_sub(1)) {

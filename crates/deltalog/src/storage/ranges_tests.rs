@@ -120,14 +120,43 @@ fn a_large_unit_is_read_ahead_range_by_range() {
         read((40 << 20) + at, (40 << 20) + at + 500_000);
     }
     let requested = place.requested();
-    let asked: u64 = requested
-        .iter()
-        .filter_map(|range| range.trim_start_matches("bytes=").split_once('-'))
-        .filter_map(|(from, to)| Some(to.parse::<u64>().ok()? + 1 - from.parse::<u64>().ok()?))
-        .sum();
+    let asked: u64 = requested.iter().filter_map(|range| length(range)).sum();
     // No byte twice.
     assert!(asked <= 50 << 20, "{requested:?}");
     assert!(requested.len() <= 10, "{requested:?}");
+}
+
+/// As in most files: one column follows the other.
+#[test]
+fn adjacent_columns_of_a_large_unit_are_read_side_by_side() {
+    const COLUMN: usize = 12 << 20;
+    let place = place(4 * COLUMN + (1 << 20));
+    let mut columns: Vec<_> = (0..4).map(|at| at * COLUMN as u64..(at + 1) * COLUMN as u64).collect();
+    // Two small ones, too.
+    let small = 4 * COLUMN as u64;
+    columns.extend([small..small + 1000, small + 1000..small + 2000]);
+    let file = place.open().planned(|| vec![columns]);
+    let mut read = vec![0; 1 << 20];
+    for at in (0..COLUMN).step_by(read.len()) {
+        for column in 0..4 {
+            let start = column * COLUMN + at;
+            file.get_read(start as u64).unwrap().read_exact(&mut read).unwrap();
+            assert!(read == place.content[start..start + read.len()]);
+        }
+        place.check(&file, small as usize + 1000 + at / 100_000, 10);
+        place.check(&file, small as usize + at / 100_000, 10);
+    }
+    let requested = place.requested();
+    let asked: u64 = requested.iter().filter_map(|range| length(range)).sum();
+    // No byte twice.
+    assert!(asked <= small + 2000, "{asked}: {requested:?}");
+    assert!(requested.len() <= 14, "{requested:?}");
+}
+
+/// Returns the number of bytes in a range like `bytes=1000-1999`.
+fn length(range: &str) -> Option<u64> {
+    let (from, to) = range.trim_start_matches("bytes=").split_once('-')?;
+    Some(to.parse::<u64>().ok()? + 1 - from.parse::<u64>().ok()?)
 }
 
 #[test]
