@@ -11,7 +11,7 @@ use std::io;
 use super::Storage;
 use super::parts::Parts;
 use super::remote::Remote;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// The size of every part but the last. Stores want at least 5 MiB, and some of them want equal parts.
 const PART_SIZE: usize = 8 << 20;
@@ -24,17 +24,20 @@ pub(super) struct Upload {
     path: String,
     /// The bytes that are not uploaded yet: less than a part.
     buffer: Vec<u8>,
+    /// The number of all bytes.
+    size: u64,
     parts: Option<Parts>,
 }
 
 impl Upload {
     pub(super) fn new(storage: Storage, store: Remote, path: &str) -> Self {
-        Self { storage, store, path: path.to_owned(), buffer: Vec::new(), parts: None }
+        Self { storage, store, path: path.to_owned(), buffer: Vec::new(), size: 0, parts: None }
     }
 
     /// Writes all of `bytes`.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
+        self.size += bytes.len() as u64;
         while self.buffer.len() >= PART_SIZE {
             let rest = self.buffer.split_off(PART_SIZE);
             let part = std::mem::replace(&mut self.buffer, rest);
@@ -55,11 +58,24 @@ impl Upload {
         if !rest.is_empty() {
             self.put_part(rest)?;
         }
-        if let Some(parts) = &mut self.parts {
-            parts.complete().map_err(|failure| self.storage.error(&self.path, failure))?;
+        match self.parts.as_mut().map(Parts::complete) {
+            Some(Err(failure)) if failure.is_missing() => self.ensure_complete()?,
+            Some(Err(failure)) => return Err(self.storage.error(&self.path, failure)),
+            _ => {}
         }
         self.parts = None;
         Ok(())
+    }
+
+    /// Checks that the object is there. If the answer to the request that completes it is lost, the client sends the
+    /// request again, and many stores do not know the upload any more.
+    fn ensure_complete(&self) -> Result<()> {
+        match self.storage.head(&self.path)? {
+            Some(found) if found.size == self.size => Ok(()),
+            _ => Err(Error::new(ErrorKind::Unavailable, "the store has lost the upload of the file")
+                .at_path(&self.path)
+                .in_table(self.storage.url())),
+        }
     }
 
     fn put_part(&mut self, part: Vec<u8>) -> Result<()> {
@@ -78,6 +94,7 @@ impl Drop for Upload {
     fn drop(&mut self) {
         if let Some(mut parts) = self.parts.take()
             && let Err(failure) = parts.abort()
+            && !failure.is_missing()
         {
             let error = self.storage.error(&self.path, failure);
             tracing::warn!(%error, "an upload was not aborted");
@@ -115,6 +132,38 @@ mod tests {
             upload.finish().unwrap();
             assert!(storage.read("f").unwrap() == bytes, "{size} bytes");
         }
+    }
+
+    /// The client completes it again, and the store does not know the upload any more.
+    #[test]
+    #[cfg(feature = "s3")]
+    fn an_object_whose_last_answer_was_lost_is_there() {
+        use deltalog_testkit::s3::{ErrorAnswer, Fault, Kind, Rule, S3Server, When};
+
+        let server = S3Server::start();
+        server.create_bucket("tables");
+        let (endpoint, keys) = (server.endpoint(), server.settings());
+        let options = [
+            ("aws_endpoint", endpoint.as_str()),
+            ("aws_access_key_id", &keys.access_key),
+            ("aws_secret_access_key", &keys.secret_key),
+            ("allow_http", "true"),
+        ];
+        let storage = Storage::open("s3://tables/t", options).unwrap();
+        let write = |path: &str| {
+            let mut file = storage.create_file(path)?;
+            std::io::Write::write_all(&mut file, &vec![7; PART_SIZE + 1]).unwrap();
+            file.finish()
+        };
+        let completing = |fault: Fault| Rule::new(fault).on(Kind::CompleteUpload);
+        server.faults([completing(Fault::CloseAfter).when(When::First(1))]);
+        assert_eq!(write("f").unwrap(), PART_SIZE as u64 + 1);
+        assert_eq!(storage.head("f").unwrap().unwrap().size, PART_SIZE as u64 + 1);
+        // Here it is lost indeed.
+        server.faults([completing(Fault::Error(ErrorAnswer::new("NoSuchUpload")))]);
+        let error = write("g").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(storage.head("g").unwrap().is_none());
     }
 
     #[test]
