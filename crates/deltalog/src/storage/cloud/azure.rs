@@ -6,7 +6,7 @@ use object_store::azure::{AzureConfigKey as Key, MicrosoftAzure, MicrosoftAzureB
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, canonical, check_endpoint, place, recipe};
+use super::{Traits, bucket, canonical, check_endpoint, check_texts, is_true, place, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -68,8 +68,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         .with_hint("leave out the option 'azure_storage_account_name'"));
     }
     let mut builder = builder.with_account(account).with_container_name(url.username());
-    let is_emulator =
-        builder.get_config_value(&Key::UseEmulator).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     let unproven =
         builder.get_config_value(&Key::Endpoint).or(is_emulator.then(|| "the emulator".to_owned()));
     let traits = Traits { reads_ends: false, unproven: unproven.map(|endpoint| format!("{endpoint} {url}")) };
@@ -81,6 +80,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     if !is_emulator {
         check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     }
+    check_texts(&[Key::Token, Key::SasKey], |key| builder.get_config_value(key))?;
     let recipe =
         recipe(builder, retries, traits, |builder, connector, retries, first: Option<&MicrosoftAzure>| {
             let builder = builder.with_http_connector(connector).with_retry(retries);
@@ -94,8 +94,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
 
 /// Returns `az://container/path` with the account in the name.
 fn with_account(url: &Url, builder: &MicrosoftAzureBuilder) -> Result<Url> {
-    let is_emulator =
-        builder.get_config_value(&Key::UseEmulator).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     let account = builder.get_config_value(&Key::AccountName);
     let account = account.or(is_emulator.then(|| EMULATOR.to_owned())).ok_or_else(|| {
         Error::invalid_argument("the location does not say which account has the container").with_hint(

@@ -5,7 +5,7 @@ use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleCon
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, canonical, check_endpoint, recipe};
+use super::{Traits, bucket, canonical, check_endpoint, check_texts, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -31,6 +31,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     }
     let endpoint = builder.get_config_value(&Key::BaseUrl);
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
+    check_texts(&[Key::BearerToken], |key| builder.get_config_value(key))?;
     let bucket = bucket(url)?;
     let traits =
         Traits { reads_ends: true, unproven: endpoint.map(|endpoint| format!("{endpoint} {bucket}")) };

@@ -93,22 +93,56 @@ fn bucket(url: &Url) -> Result<&str> {
     })
 }
 
-/// Refuses an endpoint without encryption, unless it is allowed. The client would refuse each request.
+/// Refuses an endpoint that is not a URL, with which the client would panic, and one without encryption, unless that is
+/// allowed: the client would refuse each request.
 fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<()> {
-    let is_plain = endpoint.is_some_and(|endpoint| endpoint.to_ascii_lowercase().starts_with("http://"));
-    if is_plain && !allows_http.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+    let Some(endpoint) = endpoint else { return Ok(()) };
+    let has_host = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let url = Url::parse(endpoint).ok().filter(has_host).ok_or_else(|| {
+        Error::invalid_argument("the endpoint of the store is not a URL").with_hint(
+            "write https:// and the host; for the store's own endpoint, unset the option or variable",
+        )
+    })?;
+    let is_allowed = || allows_http.is_some_and(is_true);
+    if url.scheme() == "http" && !is_allowed() {
         return Err(Error::invalid_argument("the endpoint of the store is not encrypted")
             .with_hint("use https://, or set the storage option 'allow_http' to 'true'"));
     }
     Ok(())
 }
 
+/// Returns whether the clients take this text for true.
+fn is_true(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
+}
+
+/// Refuses values that no header of a request can have, with which the client would panic: mostly one that was read
+/// from a file together with its line break.
+fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
+    for key in keys {
+        if value(key).is_some_and(|value| value.bytes().any(|byte| !matches!(byte, b' '..=b'~'))) {
+            return Err(Error::invalid_argument(format!(
+                "the value of '{}' has a line break or another character that is not printable ASCII",
+                key.as_ref()
+            ))
+            .with_hint("remove it from the option, or from the variable of the environment"));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the error of a builder, which has checked the settings as far as it can without a request. It may quote any
-/// of them.
+/// of them, and lists the bytes of a private key that it cannot read.
 fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     let mut text = error.to_string();
     for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {
         text = text.replace(value.as_str(), "…");
+    }
+    let is_list = |at: &usize| {
+        text.get(at + 1..).is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
+    };
+    if let Some(at) = text.match_indices('[').map(|(at, _)| at).find(is_list) {
+        text.replace_range(at.., "…");
     }
     Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }

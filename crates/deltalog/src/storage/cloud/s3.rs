@@ -5,7 +5,7 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, canonical, check_endpoint, recipe};
+use super::{Traits, bucket, canonical, check_endpoint, check_texts, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -62,6 +62,9 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     }
     let endpoint = builder.get_config_value(&Key::S3Endpoint).or(builder.get_config_value(&Key::Endpoint));
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
+    check_texts(&[Key::AccessKeyId, Key::SecretAccessKey, Key::Token, Key::Region], |key| {
+        builder.get_config_value(key)
+    })?;
     let is_amazons = |endpoint: &String| endpoint.trim_end_matches('/').ends_with(".amazonaws.com");
     let bucket = bucket(url)?;
     let of_bucket = |endpoint| format!("{endpoint} {bucket}");

@@ -74,6 +74,51 @@ fn wrong_options_are_refused_when_a_location_is_opened() {
     assert!(refusal("gs://bucket/t", &[("google_bucket", "x")]).contains("part of the location"));
 }
 
+/// Each would let the client panic with the first request.
+#[test]
+fn an_endpoint_that_is_no_url_is_refused() {
+    for endpoint in ["", "localhost:9000", "127.0.0.1:9000", "ftp://host", "https://", "/path"] {
+        let text = refusal("s3://bucket/t", &[KEYS[0], KEYS[1], ("aws_endpoint_url", endpoint)]);
+        assert!(text.contains("is not a URL"), "{endpoint}: {text}");
+        let text = refusal("gs://bucket/t", &[GOOGLE[0], ("google_base_url", endpoint)]);
+        assert!(text.contains("is not a URL"), "{endpoint}: {text}");
+        let uri = "abfss://c@account.dfs.core.windows.net/t";
+        let text = refusal(uri, &[AZURE[0], ("azure_storage_endpoint", endpoint)]);
+        assert!(text.contains("is not a URL"), "{endpoint}: {text}");
+    }
+    for allowed in ["true", "TRUE", "1", "yes", "on"] {
+        name("s3://b/t", &[KEYS[0], KEYS[1], ("aws_endpoint", "HTTP://host"), ("allow_http", allowed)]);
+    }
+}
+
+/// Mostly they were read from a file together with the line break at its end.
+#[test]
+fn credentials_with_a_line_break_are_refused_without_being_shown() {
+    let lake = "abfss://c@account.dfs.core.windows.net/t";
+    for (uri, option) in [
+        ("s3://bucket/t", "aws_access_key_id"),
+        ("s3://bucket/t", "aws_secret_access_key"),
+        ("s3://bucket/t", "aws_session_token"),
+        ("gs://bucket/t", "google_bearer_token"),
+        (lake, "azure_storage_sas_key"),
+    ] {
+        let text = refusal(uri, &[(option, "hidden=1\n")]);
+        assert!(text.contains(&format!("'{option}'")) && text.contains("line break"), "{option}: {text}");
+        assert!(!text.contains("hidden"), "{text}");
+    }
+    assert!(refusal(lake, &[("azure_storage_token", "hidden…")]).contains("printable"));
+}
+
+/// A private key whose line breaks were lost, as variables of the environment often lose them.
+#[test]
+fn a_key_that_cannot_be_read_is_not_shown() {
+    let key = r#"{"type":"service_account","private_key":"-----BEGIN PRIVATE KEY-----hidden",
+        "private_key_id":"x","client_email":"a@b"}"#;
+    let text = refusal("gs://bucket/t", &[("google_service_account_key", key)]);
+    let bytes = "hidden".bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(", ");
+    assert!(!text.contains("hidden") && !text.contains(&bytes), "{text}");
+}
+
 #[test]
 fn an_unknown_scheme_is_refused_by_name() {
     let error = Storage::open("ftp://host/t", []).unwrap_err();
