@@ -15,7 +15,8 @@ use crate::storage::{PutOutcome, Storage};
 /// The maximum number of puts of one version while the store gives no answer.
 const MAX_PUTS: u32 = 5;
 
-/// The time for which reading a commit back is tried again while the store gives no answer.
+/// The time for which reading a commit back is tried again while the store gives no answer, with the requests and the
+/// pauses between them. The client of a remote store tries for minutes by itself.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
 /// The first pause after a request without an answer. Each further one doubles it.
@@ -142,14 +143,16 @@ impl Putter<'_> {
 /// Errors of the store.
 pub(super) fn read(storage: &Storage, version: u64, environment: &Environment) -> Result<Option<Bytes>> {
     let path = LogFileName::Commit(version).path();
+    let began_ms = environment.now_ms();
     let mut waited = Duration::ZERO;
     for attempt in 0.. {
         match storage.get(&path) {
             Ok(bytes) => return Ok(bytes),
-            Err(error) if waited >= READ_BUDGET || error.kind() == ErrorKind::PermissionDenied => {
-                return Err(error.at_version(version));
-            }
-            Err(_) => {
+            Err(error) => {
+                let passed = waited.max(Duration::from_millis(environment.ms_since(began_ms)));
+                if passed >= READ_BUDGET || error.kind() == ErrorKind::PermissionDenied {
+                    return Err(error.at_version(version));
+                }
                 let pause = backoff(attempt, environment.random());
                 environment.sleep(pause);
                 waited += pause;

@@ -1,12 +1,15 @@
 //! An acknowledged commit is in the log exactly once, even if answers of the store are lost or wrong.
 //! Protocol: "Creation of New Log Entries".
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::transaction::find_commit;
-use deltalog::{ErrorKind, Snapshot, Storage};
+use deltalog::{Environment, ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};
-use crate::common::{append, creation, empty, environment, paths, table, versions_of, versions_with};
+use crate::common::{NOW_MS, append, creation, empty, environment, paths, table, versions_of, versions_with};
 
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
 
@@ -235,6 +238,27 @@ fn the_state_is_unknown_if_the_store_never_answers() {
     fail_creates(&store, usize::MAX, Fault::LostBefore);
     let error = transaction.commit_or_fail().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "a put in flight may still land: {error:?}");
+}
+
+/// The client of a remote store tries for minutes before it gives up. A writer does not wait for many times that.
+#[test]
+fn a_commit_is_not_read_back_for_longer_than_its_budget() {
+    let (store, storage) = table(&["a"]);
+    let now_ms = Arc::new(AtomicI64::new(NOW_MS));
+    let clock = Arc::clone(&now_ms);
+    let environment =
+        Environment::new(move || clock.load(Ordering::Relaxed), uuid::Uuid::new_v4).with_sleep(|_| {});
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment);
+    store.take_calls();
+    store.fail(move |_, call| {
+        let fails = matches!(call.op, Op::Create | Op::Get);
+        now_ms.fetch_add(if fails { 180_000 } else { 0 }, Ordering::Relaxed);
+        fails.then_some(Fault::LostBefore)
+    });
+    let error = transaction.commit_or_fail().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
+    let reads = store.take_calls().into_iter().filter(|call: &Call| call.op == Op::Get).count();
+    assert_eq!(reads, 1);
 }
 
 #[test]
