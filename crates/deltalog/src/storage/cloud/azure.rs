@@ -6,7 +6,9 @@ use object_store::azure::{AzureConfigKey as Key, MicrosoftAzure, MicrosoftAzureB
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, canonical, check_endpoint, check_texts, is_true, place, recipe};
+use super::{
+    Traits, bucket, builder, canonical, check_endpoint, check_texts, is_true, named_twice, place, recipe,
+};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -44,13 +46,14 @@ const EMULATOR: &str = "devstoreaccount1";
 /// The end of the names of the hosts of public accounts.
 const PUBLIC: &str = "dfs.core.windows.net";
 
+builder!(MicrosoftAzureBuilder, MicrosoftAzure);
+
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (key, value) in options.keys("Azure", &NAMES)? {
         if let Key::ContainerName = key {
-            return Err(Error::invalid_argument("a storage option names a container")
-                .with_hint("leave it out: the container is part of the location"));
+            return Err(named_twice("container"));
         }
         builder = builder.with_config(key, value);
     }
@@ -81,15 +84,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     }
     check_texts(&[Key::Token, Key::SasKey], |key| builder.get_config_value(key))?;
-    let recipe =
-        recipe(builder, retries, traits, |builder, connector, retries, first: Option<&MicrosoftAzure>| {
-            let builder = builder.with_http_connector(connector).with_retry(retries);
-            match first {
-                Some(first) => builder.with_credentials(first.credentials().clone()).build(),
-                None => builder.build(),
-            }
-        });
-    Ok((url, recipe))
+    Ok((url, recipe(builder, retries, traits)))
 }
 
 /// Returns `az://container/path` with the account in the name.

@@ -5,8 +5,8 @@ use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleCon
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, canonical, check_endpoint, check_texts, recipe};
-use crate::error::{Error, Result};
+use super::{Traits, bucket, builder, canonical, check_endpoint, check_texts, named_twice, recipe};
+use crate::error::Result;
 use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
@@ -19,13 +19,14 @@ const NAMES: [&str; 6] = [
     "google_skip_signature",
 ];
 
+builder!(GoogleCloudStorageBuilder, GoogleCloudStorage);
+
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (key, value) in options.keys("Google Cloud Storage", &NAMES)? {
         if let Key::Bucket = key {
-            return Err(Error::invalid_argument("a storage option names a bucket")
-                .with_hint("leave it out: the bucket is part of the location"));
+            return Err(named_twice("bucket"));
         }
         builder = builder.with_config(key, value);
     }
@@ -36,19 +37,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let traits =
         Traits { reads_ends: true, unproven: endpoint.map(|endpoint| format!("{endpoint} {bucket}")) };
     let builder = builder.with_bucket_name(bucket);
-    let recipe = recipe(
-        builder,
-        retries,
-        traits,
-        |builder, connector, retries, first: Option<&GoogleCloudStorage>| {
-            let builder = builder.with_http_connector(connector).with_retry(retries);
-            match first {
-                Some(first) => builder.with_credentials(first.credentials().clone()).build(),
-                None => builder.build(),
-            }
-        },
-    );
-    Ok((canonical(url)?, recipe))
+    Ok((canonical(url)?, recipe(builder, retries, traits)))
 }
 
 #[cfg(test)]

@@ -154,23 +154,50 @@ struct Traits {
     unproven: Option<String>,
 }
 
-/// Returns the recipe for the clients that `build` makes from `builder`. The second one, which sends every request
-/// once, has the connections and the credentials of the first.
-fn recipe<B, S>(
-    builder: B,
-    retries: RetryConfig,
-    traits: Traits,
-    build: fn(B, SharedConnector, RetryConfig, Option<&S>) -> object_store::Result<S>,
-) -> Recipe
-where
-    B: Clone + Send + Sync + 'static,
-    S: ObjectStore + PaginatedListStore,
-{
-    let make = move || {
+/// The builder of a store's clients.
+trait Builder: Clone + Send + Sync + 'static {
+    type Store: ObjectStore + PaginatedListStore;
+
+    /// Builds a client; if it is not the first one, with the credentials of `first`.
+    fn build(
+        self,
+        connector: SharedConnector,
+        retries: RetryConfig,
+        first: Option<&Self::Store>,
+    ) -> object_store::Result<Self::Store>;
+}
+
+/// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait.
+macro_rules! builder {
+    ($builder:ty, $store:ty) => {
+        impl super::Builder for $builder {
+            type Store = $store;
+
+            fn build(
+                self,
+                connector: super::SharedConnector,
+                retries: object_store::RetryConfig,
+                first: Option<&$store>,
+            ) -> object_store::Result<$store> {
+                let builder = self.with_http_connector(connector).with_retry(retries);
+                match first {
+                    Some(first) => builder.with_credentials(first.credentials().clone()).build(),
+                    None => builder.build(),
+                }
+            }
+        }
+    };
+}
+use builder;
+
+/// Returns the recipe for the clients that `builder` makes. The second one, which sends every request once, has the
+/// connections and the credentials of the first.
+fn recipe(builder: impl Builder, retries: RetryConfig, traits: Traits) -> Recipe {
+    Recipe::new(move || {
         let connector = SharedConnector::default();
-        let store = build(builder.clone(), connector.clone(), retries.clone(), None)?;
+        let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
         let never = RetryConfig { max_retries: 0, ..retries.clone() };
-        let once = build(builder.clone(), connector, never, Some(&store))?;
+        let once = builder.clone().build(connector, never, Some(&store))?;
         let store = Arc::new(store);
         Ok(Client {
             pages: Some(Arc::clone(&store) as _),
@@ -179,8 +206,13 @@ where
             reads_ends: traits.reads_ends,
             is_proven: traits.unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
         })
-    };
-    Recipe::new(make)
+    })
+}
+
+/// Returns the error for an option that names a bucket or container.
+fn named_twice(what: &str) -> Error {
+    Error::invalid_argument(format!("a storage option names a {what}"))
+        .with_hint(format!("leave it out: the {what} is part of the location"))
 }
 
 #[cfg(test)]

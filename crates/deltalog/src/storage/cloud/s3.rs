@@ -5,7 +5,7 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, canonical, check_endpoint, check_texts, recipe};
+use super::{Traits, bucket, builder, canonical, check_endpoint, check_texts, named_twice, recipe};
 use crate::error::{Error, Result};
 use crate::storage::remote::Recipe;
 
@@ -41,14 +41,15 @@ const NAMES: [&str; 28] = [
     "aws_virtual_hosted_style_request",
 ];
 
+builder!(AmazonS3Builder, AmazonS3);
+
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     let mut builder = AmazonS3Builder::from_env();
     for (key, value) in options.keys("S3", &NAMES)? {
         match key {
             Key::Bucket => {
-                return Err(Error::invalid_argument("a storage option names a bucket")
-                    .with_hint("leave it out: the bucket is part of the location"));
+                return Err(named_twice("bucket"));
             }
             // A commit is a put that must not replace anything.
             Key::ConditionalPut if value != "etag" => {
@@ -73,14 +74,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)).map(of_bucket),
     };
     let builder = builder.with_bucket_name(bucket);
-    let recipe = recipe(builder, retries, traits, |builder, connector, retries, first: Option<&AmazonS3>| {
-        let builder = builder.with_http_connector(connector).with_retry(retries);
-        match first {
-            Some(first) => builder.with_credentials(first.credentials().clone()).build(),
-            None => builder.build(),
-        }
-    });
-    Ok((canonical(url)?, recipe))
+    Ok((canonical(url)?, recipe(builder, retries, traits)))
 }
 
 #[cfg(test)]
