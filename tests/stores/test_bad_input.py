@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pyarrow as pa
 import pytest
@@ -90,6 +92,33 @@ def test_a_wrong_endpoint_is_an_error_at_once(s3: S3Server) -> None:
     # It is asked once, and not for minutes.
     assert time.monotonic() - started < 10
     assert "allow_http" in opening(s3, aws_allow_http="")
+
+
+def test_a_web_page_is_not_an_empty_place() -> None:
+    """A console or a proxy answers everything with a page. That does not say that there is no table."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-length", "13")
+            self.end_headers()
+            self.wfile.write(b"<html></html>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {
+            "aws_endpoint_url": f"http://127.0.0.1:{server.server_port}",
+            "aws_access_key_id": "key",
+            "aws_secret_access_key": "secret",
+            "allow_http": "true",
+        }
+        with pytest.raises(deltalog.UnavailableError, match=r"answers with a web page.*check the endpoint"):
+            DeltaTable.is_deltatable("s3://tables/t", storage_options=options)
+        server.shutdown()
 
 
 def test_a_misspelled_option_is_an_error_with_the_right_name(s3: S3Server) -> None:

@@ -20,6 +20,8 @@ tokio::task_local! {
 pub(super) enum Note {
     /// The store refused it.
     Refused(Refusal),
+    /// Who answers is not a store, but a console or a proxy.
+    NotAStore(Request),
     /// There was no answer. `cause` says why.
     NoAnswer { request: Request, cause: String, is_unreachable: bool },
 }
@@ -170,6 +172,10 @@ impl Failure {
                 )
             }
             (Some(Note::Refused(refusal)), _) => refusal.verdict(),
+            (Some(Note::NotAStore(_)), _) => {
+                Verdict::new(Unavailable, "the endpoint is not that of a store: it answers with a web page")
+                    .hint("check the endpoint; the console of a store often has another port")
+            }
             (Some(Note::NoAnswer { is_unreachable: true, .. }), _) => {
                 Verdict::new(Unavailable, "the store cannot be reached")
                     .hint("check the endpoint, the network and the proxy")
@@ -194,7 +200,7 @@ impl Note {
     fn request(&self) -> &Request {
         match self {
             Self::Refused(refusal) => &refusal.request,
-            Self::NoAnswer { request, .. } => request,
+            Self::NotAStore(request) | Self::NoAnswer { request, .. } => request,
         }
     }
 }
@@ -273,6 +279,7 @@ impl fmt::Display for Request {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotAStore(request) => write!(f, "the answer to {request} is a web page"),
             Self::NoAnswer { request, cause, .. } => write!(f, "no answer to {request}: {cause}"),
             Self::Refused(refusal) => {
                 write!(f, "the answer to {} is {}", refusal.request, refusal.status)?;

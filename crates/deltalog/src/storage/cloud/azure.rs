@@ -50,6 +50,7 @@ builder!(MicrosoftAzureBuilder, MicrosoftAzure);
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
+    options.set_time_limits("azure_");
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (key, value) in options.keys("Azure", &NAMES)? {
         if let Key::ContainerName = key {

@@ -23,6 +23,7 @@ builder!(GoogleCloudStorageBuilder, GoogleCloudStorage);
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
+    options.set_time_limits("google_");
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (key, value) in options.keys("Google Cloud Storage", &NAMES)? {
         if let Key::Bucket = key {

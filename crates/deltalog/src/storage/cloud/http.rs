@@ -5,6 +5,7 @@
 //! - Notes and log messages have neither the query nor the headers of a request: they may contain signatures.
 
 use std::error::Error;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -60,6 +61,10 @@ impl HttpService for Watched {
         };
         self.has_answered.store(true, Ordering::Relaxed);
         let status = response.status();
+        if status.is_success() && asked.purpose == Purpose::List && is_page(&response) {
+            answers::note(Note::NotAStore(asked));
+            return Err(HttpError::new(HttpErrorKind::Unknown, io::Error::other("the answer is a web page")));
+        }
         if status.is_success() || status.as_u16() == 304 {
             return Ok(response);
         }
@@ -98,6 +103,12 @@ impl Watched {
             false => error,
         }
     }
+}
+
+/// Returns whether a listing is a page for people. As a list it would be empty, and say that there is no table.
+fn is_page(response: &HttpResponse) -> bool {
+    let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"))
 }
 
 fn asked(request: &HttpRequest) -> Request {

@@ -46,6 +46,11 @@ const CLIENT: [&str; 19] = [
 /// The beginnings of the names of variables that configure stores.
 const PREFIXES: [&str; 7] = ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_"];
 
+/// The time after which a request fails of which nothing has come.
+const READ_TIMEOUT: &str = "30s";
+/// The time after which every request fails.
+const TIMEOUT: &str = "10m";
+
 /// The options of a store: names in lower case, and values.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Options(BTreeMap<String, String>);
@@ -76,6 +81,20 @@ impl Options {
     /// Returns the values of these options, and of the variables of the environment that they may stand for.
     pub(super) fn values(&self) -> Vec<String> {
         self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
+    }
+
+    /// Sets what neither an option nor the environment says, with the names that begin with `prefix`.
+    ///
+    /// A request fails when nothing has come for a while, not because its body is large: the clients' own limit of
+    /// 30 seconds for a whole body is too short for many files over a slow connection.
+    pub(super) fn set_time_limits(&mut self, prefix: &str) {
+        for (name, value) in [("read_timeout", READ_TIMEOUT), ("timeout", TIMEOUT)] {
+            let full = format!("{prefix}{name}");
+            let is_set = self.0.contains_key(name) || self.0.contains_key(&full);
+            if !is_set && std::env::var_os(full.to_ascii_uppercase()).is_none() {
+                self.0.insert(name.to_owned(), value.to_owned());
+            }
+        }
     }
 
     /// Takes out what the options say about retries.
@@ -181,6 +200,18 @@ mod tests {
             "there is no storage option 'aws_regoin' for S3; spell it 'aws_region'"
         );
         assert!(keys("conect_timeout").unwrap_err().to_string().ends_with("spell it 'connect_timeout'"));
+    }
+
+    #[test]
+    fn time_limits_are_those_of_the_user_if_there_are_any() {
+        let limits = |given: &[(&'static str, &'static str)]| {
+            let mut options = Options::new(given.iter().copied()).unwrap();
+            options.set_time_limits("aws_");
+            options.0.get("timeout").or(options.0.get("aws_timeout")).cloned()
+        };
+        assert_eq!(limits(&[]).as_deref(), Some(TIMEOUT));
+        assert_eq!(limits(&[("timeout", "5s")]).as_deref(), Some("5s"));
+        assert_eq!(limits(&[("AWS_TIMEOUT", "5s")]).as_deref(), Some("5s"));
     }
 
     #[test]

@@ -45,6 +45,7 @@ builder!(AmazonS3Builder, AmazonS3);
 
 pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
+    options.set_time_limits("aws_");
     let mut builder = AmazonS3Builder::from_env();
     for (key, value) in options.keys("S3", &NAMES)? {
         match key {
