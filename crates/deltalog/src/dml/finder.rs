@@ -119,12 +119,11 @@ impl<'a> Finder<'a> {
     /// # Errors
     /// `InvalidArgument` for a row for which the condition has no value; `CorruptData`, and errors of the store.
     pub(super) fn find_all(&self, candidates: &[Candidate]) -> Result<Vec<Found>> {
-        let readers = self.base.storage().most_readers();
-        let scan = match candidates.len() >= readers {
-            true => self.scan.clone().with_threads(1),
-            false => self.scan.clone(),
+        let (scan, readers) = match candidates.len() >= parallel::cores() {
+            true => (self.scan.clone().with_threads(1), self.base.storage().readers(candidates.len())),
+            false => (self.scan.clone(), 1),
         };
-        parallel::each(candidates, if candidates.len() >= readers { readers } else { 1 }, |candidate| {
+        parallel::each(candidates, readers, |candidate| {
             let Candidate { listed, matches_whole } = candidate;
             let found = match (matches_whole, listed.num_records()) {
                 (true, Some(all)) => self.whole(listed, all),

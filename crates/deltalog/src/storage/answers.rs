@@ -211,6 +211,17 @@ impl Request {
         let host = self.host.split(':').next().unwrap_or_default();
         matches!(host, "169.254.169.254" | "169.254.170.2" | "169.254.170.23" | "metadata.google.internal")
     }
+
+    fn verb(&self) -> &'static str {
+        match (self.method.as_str(), self.purpose) {
+            (_, Purpose::List) => "list objects",
+            (_, Purpose::Delete) | ("DELETE", _) => "delete objects",
+            ("GET" | "HEAD", _) => {
+                "read objects, and to list them (or the store does not say which are missing)"
+            }
+            _ => "write objects",
+        }
+    }
 }
 
 impl Refusal {
@@ -253,19 +264,6 @@ impl Refusal {
                     .hint("try again later, or with fewer processes at once")
             }
             _ => Verdict::new(Unavailable, "the store failed"),
-        }
-    }
-}
-
-impl Request {
-    fn verb(&self) -> &'static str {
-        match (self.method.as_str(), self.purpose) {
-            (_, Purpose::List) => "list objects",
-            (_, Purpose::Delete) | ("DELETE", _) => "delete objects",
-            ("GET" | "HEAD", _) => {
-                "read objects, and to list them (or the store does not say which are missing)"
-            }
-            _ => "write objects",
         }
     }
 }

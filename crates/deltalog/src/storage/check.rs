@@ -20,9 +20,7 @@ impl Storage {
     /// # Errors
     /// `Unsupported` for a store that ignores the condition of a put; `Unavailable`, `PermissionDenied`.
     pub fn check(&self) -> Result<()> {
-        let path = format!(".deltalog-check-{}", Uuid::new_v4());
-        let checked = self.check_at(&path);
-        let deleted = self.delete(&path);
+        let (checked, deleted) = self.try_creates();
         checked.and(deleted)
     }
 
@@ -31,14 +29,19 @@ impl Storage {
         if store.is_proven().map_err(|failure| self.error("", failure))? {
             return Ok(());
         }
-        let path = format!(".deltalog-check-{}", Uuid::new_v4());
-        let checked = self.check_at(&path);
+        let (checked, deleted) = self.try_creates();
         // A writer without the permission to delete may commit.
-        if let Err(error) = self.delete(&path) {
+        if let Err(error) = deleted {
             tracing::warn!(%error, "a file that was made to check the store could not be deleted");
         }
         checked?;
         store.prove().map_err(|failure| self.error("", failure))
+    }
+
+    /// Creates a file of a new name twice, and deletes it. Returns how both went.
+    fn try_creates(&self) -> (Result<()>, Result<()>) {
+        let path = format!(".deltalog-check-{}", Uuid::new_v4());
+        (self.check_at(&path), self.delete(&path))
     }
 
     fn check_at(&self, path: &str) -> Result<()> {

@@ -58,9 +58,10 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         }
         builder = builder.with_config(key, value);
     }
+    let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     let url = canonical(url)?;
     let url = match url.username() {
-        "" => with_account(&url, &builder)?,
+        "" => with_account(&url, &builder, is_emulator)?,
         _ => url,
     };
     let (account, suffix) = bucket(&url)?.split_once('.').unwrap_or((bucket(&url)?, PUBLIC));
@@ -72,10 +73,9 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         .with_hint("leave out the option 'azure_storage_account_name'"));
     }
     let mut builder = builder.with_account(account).with_container_name(url.username());
-    let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     let unproven =
         builder.get_config_value(&Key::Endpoint).or(is_emulator.then(|| "the emulator".to_owned()));
-    let traits = Traits { reads_ends: false, unproven: unproven.map(|endpoint| format!("{endpoint} {url}")) };
+    let traits = Traits { reads_ends: false, unproven };
     // Accounts of other clouds, and of Fabric, have hosts of other names.
     if suffix != PUBLIC && !is_emulator && builder.get_config_value(&Key::Endpoint).is_none() {
         builder = builder.with_endpoint(format!("https://{account}.{}", suffix.replacen("dfs.", "blob.", 1)));
@@ -85,12 +85,12 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     }
     check_texts(&[Key::Token, Key::SasKey], |key| builder.get_config_value(key))?;
-    Ok((url, recipe(builder, retries, traits)))
+    let recipe = recipe(&url, builder, retries, traits);
+    Ok((url, recipe))
 }
 
 /// Returns `az://container/path` with the account in the name.
-fn with_account(url: &Url, builder: &MicrosoftAzureBuilder) -> Result<Url> {
-    let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
+fn with_account(url: &Url, builder: &MicrosoftAzureBuilder, is_emulator: bool) -> Result<Url> {
     let account = builder.get_config_value(&Key::AccountName);
     let account = account.or(is_emulator.then(|| EMULATOR.to_owned())).ok_or_else(|| {
         Error::invalid_argument("the location does not say which account has the container").with_hint(

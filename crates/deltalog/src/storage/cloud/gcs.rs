@@ -34,11 +34,11 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let endpoint = builder.get_config_value(&Key::BaseUrl);
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     check_texts(&[Key::BearerToken], |key| builder.get_config_value(key))?;
-    let bucket = bucket(url)?;
-    let traits =
-        Traits { reads_ends: true, unproven: endpoint.map(|endpoint| format!("{endpoint} {bucket}")) };
-    let builder = builder.with_bucket_name(bucket);
-    Ok((canonical(url)?, recipe(builder, retries, traits)))
+    let traits = Traits { reads_ends: true, unproven: endpoint };
+    let builder = builder.with_bucket_name(bucket(url)?);
+    let url = canonical(url)?;
+    let recipe = recipe(&url, builder, retries, traits);
+    Ok((url, recipe))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::ClientOptions;
 use object_store::client::{
@@ -19,21 +19,16 @@ use serde::Deserialize;
 use crate::storage::answers::{self, Note, Purpose, Refusal, Request};
 
 /// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
-#[derive(Debug, Default)]
-pub(super) struct Connector {
-    made: Mutex<Vec<(String, HttpClient)>>,
-}
-
-/// The same connector, for several stores.
+/// Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedConnector(std::sync::Arc<Connector>);
+pub(super) struct Connector(Arc<Mutex<Vec<(String, HttpClient)>>>);
 
-impl HttpConnector for SharedConnector {
+impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         // Without it, making a client panics. One that the program has installed is taken.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = format!("{options:?}");
-        let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = made.iter().find(|(known, _)| *known == key) {
             return Ok(client.clone());
         }

@@ -3,7 +3,7 @@
 //! - A place has one name, whatever its spelling: `s3a` and `s3n` are `s3`, and the account of an Azure location is
 //!   part of it (`protocol::path`). The name has no credentials, because it is shown and compared.
 //! - All tables of a process with the same bucket, options and environment share their clients, and so their
-//!   connections and credentials (`shared`). The clients are made with the first request.
+//!   connections and credentials (`shared`). They are made when the first of these tables is opened.
 //! - Options override the environment.
 
 #[cfg(feature = "azure")]
@@ -22,7 +22,7 @@ use object_store::list::PaginatedListStore;
 use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
-use self::http::SharedConnector;
+use self::http::Connector;
 use self::options::Options;
 use super::remote::{Client, Recipe, Remote};
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ pub(super) fn open<'a>(
         return Err(Error::invalid_argument("the location has a query or a fragment")
             .with_hint("write %3F for '?' and %23 for '#'; pass tokens as storage options"));
     }
-    let (key, values) = (options.key(), options.values());
+    let asked = options.clone();
     let (url, recipe) = match path::canonical_scheme(url.scheme()).as_str() {
         #[cfg(feature = "s3")]
         "s3" => s3::open(url, options)?,
@@ -60,8 +60,8 @@ pub(super) fn open<'a>(
         scheme => return Err(unsupported(scheme)),
     };
     // What is wrong with the settings is found now, not with the first request.
-    let make = || Remote::made(recipe).map_err(|error| invalid(&error, &values));
-    let store = shared::find_or_insert((url.scheme(), url.authority(), key), make)?;
+    let make = || Remote::made(recipe).map_err(|error| invalid(&error, &asked.values()));
+    let store = shared::find_or_insert(&url, asked.clone(), make)?;
     Ok((url, store))
 }
 
@@ -161,7 +161,7 @@ trait Builder: Clone + Send + Sync + 'static {
     /// Builds a client; if it is not the first one, with the credentials of `first`.
     fn build(
         self,
-        connector: SharedConnector,
+        connector: Connector,
         retries: RetryConfig,
         first: Option<&Self::Store>,
     ) -> object_store::Result<Self::Store>;
@@ -175,7 +175,7 @@ macro_rules! builder {
 
             fn build(
                 self,
-                connector: super::SharedConnector,
+                connector: super::Connector,
                 retries: object_store::RetryConfig,
                 first: Option<&$store>,
             ) -> object_store::Result<$store> {
@@ -190,11 +190,13 @@ macro_rules! builder {
 }
 use builder;
 
-/// Returns the recipe for the clients that `builder` makes. The second one, which sends every request once, has the
-/// connections and the credentials of the first.
-fn recipe(builder: impl Builder, retries: RetryConfig, traits: Traits) -> Recipe {
+/// Returns the recipe for the clients of `url` that `builder` makes. The second one, which sends every request once,
+/// has the connections and the credentials of the first.
+fn recipe(url: &Url, builder: impl Builder, retries: RetryConfig, traits: Traits) -> Recipe {
+    let bucket = |endpoint| format!("{endpoint} {}", url.authority());
+    let unproven = traits.unproven.map(bucket);
     Recipe::new(move || {
-        let connector = SharedConnector::default();
+        let connector = Connector::default();
         let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
         let never = RetryConfig { max_retries: 0, ..retries.clone() };
         let once = builder.clone().build(connector, never, Some(&store))?;
@@ -204,7 +206,7 @@ fn recipe(builder: impl Builder, retries: RetryConfig, traits: Traits) -> Recipe
             store,
             once: Arc::new(once),
             reads_ends: traits.reads_ends,
-            is_proven: traits.unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
+            is_proven: unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
         })
     })
 }

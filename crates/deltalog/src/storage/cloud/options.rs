@@ -52,7 +52,7 @@ const READ_TIMEOUT: &str = "30s";
 const TIMEOUT: &str = "10m";
 
 /// The options of a store: names in lower case, and values.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Options(BTreeMap<String, String>);
 
 impl Options {
@@ -71,11 +71,6 @@ impl Options {
             }
         }
         Ok(Self(all))
-    }
-
-    /// Returns what distinguishes the clients of these options, which may contain secrets.
-    pub(super) fn key(&self) -> Vec<(String, String)> {
-        self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Returns the values of these options, and of the variables of the environment that they may stand for.

@@ -68,14 +68,11 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         builder.get_config_value(key)
     })?;
     let is_amazons = |endpoint: &String| endpoint.trim_end_matches('/').ends_with(".amazonaws.com");
-    let bucket = bucket(url)?;
-    let of_bucket = |endpoint| format!("{endpoint} {bucket}");
-    let traits = Traits {
-        reads_ends: true,
-        unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)).map(of_bucket),
-    };
-    let builder = builder.with_bucket_name(bucket);
-    Ok((canonical(url)?, recipe(builder, retries, traits)))
+    let traits = Traits { reads_ends: true, unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)) };
+    let builder = builder.with_bucket_name(bucket(url)?);
+    let url = canonical(url)?;
+    let recipe = recipe(&url, builder, retries, traits);
+    Ok((url, recipe))
 }
 
 #[cfg(test)]

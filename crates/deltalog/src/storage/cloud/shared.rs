@@ -5,13 +5,15 @@ use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use url::Url;
+
 use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
-use super::options::environment;
+use super::options::{Options, environment};
 
 /// What two stores must have in common to be one: scheme and bucket, options, and the variables of the environment.
 /// It is kept in memory only, because it contains secrets.
-type Key = (String, Vec<(String, String)>, Vec<(String, String)>);
+type Key = (String, Options, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
 
@@ -28,12 +30,13 @@ pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
 
 /// Returns the store that is in use for this place with these options, or else the one that `make` returns.
 pub(super) fn find_or_insert<E>(
-    (scheme, authority, options): (&str, &str, Vec<(String, String)>),
+    url: &Url,
+    options: Options,
     make: impl FnOnce() -> Result<Remote, E>,
 ) -> Result<Remote, E> {
     let known: Result<_, Infallible> = KNOWN.get_or_make(|| Ok(Mutex::default()), drop);
     let Ok(known) = known;
-    let key = (format!("{scheme}://{authority}"), options, environment());
+    let key = (format!("{}://{}", url.scheme(), url.authority()), options, environment());
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = known.get(&key).and_then(WeakRemote::upgrade) {
         return Ok(store);
