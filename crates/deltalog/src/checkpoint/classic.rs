@@ -6,6 +6,7 @@ use arrow::datatypes::Schema;
 
 use super::action_file::ActionFile;
 use super::check_not_replaced;
+use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
 use super::table_actions::{rows, v1_actions, v1_fields};
 use crate::environment::Environment;
@@ -25,7 +26,7 @@ pub(super) fn write(
     let path = LogFileName::ClassicCheckpoint(snapshot.version()).path();
     let schema = Arc::new(Schema::new([v1_fields(), actions.fields().to_vec()].concat()));
     let table = rows(&v1_actions(snapshot, environment.now_ms())?, &schema)?;
-    let mut file = ActionFile::new(snapshot.storage().replace_file(&path)?, path, schema)?;
+    let mut file = ActionFile::new(snapshot.storage().replace_file(&path)?, path.clone(), schema)?;
     file.write_group(&table)?;
     let mut adds = 0;
     for rows in actions.all(snapshot)? {
@@ -35,6 +36,7 @@ pub(super) fn write(
     }
     check_not_replaced(snapshot)?;
     let written = file.finish()?;
+    take_back_if_dropped(snapshot, &[path])?;
     Ok(LastCheckpoint {
         version: snapshot.version(),
         size: i64::try_from(written.rows).unwrap_or(i64::MAX),

@@ -10,6 +10,7 @@
 //! | `table_actions` | all other actions |
 //! | `action_file` | a Parquet file of actions |
 //! | `hint` | `_last_checkpoint` |
+//! | `dropped` | takes a checkpoint back whose table was dropped meanwhile |
 //!
 //! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
 //!   classic ones by the V1 spec, which all readers know.
@@ -26,6 +27,7 @@
 mod action_file;
 mod adds;
 mod classic;
+mod dropped;
 mod file_actions;
 mod hint;
 mod parts;

@@ -14,6 +14,7 @@ use arrow::compute::filter;
 use arrow::datatypes::{Int32Type, Schema};
 
 use super::action_file::{ActionFile, ActionRows};
+use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
 use super::has_v2_feature;
 use super::table_actions::{rows, v1_actions, v1_fields};
@@ -42,12 +43,13 @@ pub(super) fn write(
     }
     let schema = Arc::new(Schema::new([v1_fields(), actions.fields().to_vec()].concat()));
     let table = rows(&v1_actions(snapshot, environment.now_ms())?, &schema)?;
-    let open = |part: u32| {
-        let name = LogFileName::CheckpointPart { version: snapshot.version(), part, parts: parts.get() };
-        let path = name.path();
-        ActionFile::new(snapshot.storage().replace_file(&path)?, path, Arc::clone(&schema))
+    let path =
+        |part| LogFileName::CheckpointPart { version: snapshot.version(), part, parts: parts.get() }.path();
+    let paths: Vec<String> = (1..=parts.get()).map(path).collect();
+    let open = |path: &String| {
+        ActionFile::new(snapshot.storage().replace_file(path)?, path.clone(), Arc::clone(&schema))
     };
-    let mut files = (1..=parts.get()).map(open).collect::<Result<Vec<_>>>()?;
+    let mut files = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
     let keys = Keys {
         parts,
         with_vectors: snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors),
@@ -75,6 +77,7 @@ pub(super) fn write(
         size += written.rows;
         bytes += written.bytes;
     }
+    take_back_if_dropped(snapshot, &paths)?;
     Ok(LastCheckpoint {
         version: snapshot.version(),
         size: i64::try_from(size).unwrap_or(i64::MAX),

@@ -244,10 +244,10 @@ impl<'a> SidecarWriter<'a> {
         Ok(&self.sidecars)
     }
 
-    /// Keeps the sidecars from now on: a head that refers to them may exist.
-    pub(super) fn keep(mut self) -> Sidecars {
-        self.paths.clear();
-        std::mem::take(&mut self.sidecars)
+    /// Keeps the sidecars from now on: a head that refers to them may exist. Returns all of the checkpoint, and the paths
+    /// of those that were written.
+    pub(super) fn keep(mut self) -> (Sidecars, Vec<String>) {
+        (std::mem::take(&mut self.sidecars), std::mem::take(&mut self.paths))
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::CheckpointLimits;
 use super::action_file::{ActionFile, ActionRows};
+use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
 use super::sidecars::{Reuse, SidecarWriter, Sidecars};
 use super::table_actions::{rows, v2_actions, v2_fields};
@@ -98,6 +99,7 @@ impl Head<'_> {
             file.write_actions(rows)?;
         }
         let written = file.finish()?;
+        take_back_if_dropped(self.snapshot, &[name.path()])?;
         self.hint(
             &name,
             written.bytes,
@@ -125,15 +127,19 @@ impl Head<'_> {
                 text.push('\n');
             }
             let bytes = text.len() as u64;
-            let mut sidecars = writer.keep();
+            let (mut sidecars, mut written) = writer.keep();
             self.snapshot.storage().put(&name.path(), text.into())?;
+            written.insert(0, name.path());
+            take_back_if_dropped(self.snapshot, &written)?;
             sidecars.rows += self.actions.len() as u64 + sidecars.actions.len() as u64;
             return self.hint(&name, bytes, &sidecars);
         }
         let name = self.name(CheckpointFormat::Parquet);
         let file = self.open(&name, Schema::new(v2_fields()), &all)?;
-        let mut sidecars = writer.keep();
+        let (mut sidecars, mut paths) = writer.keep();
         let written = file.finish()?;
+        paths.insert(0, name.path());
+        take_back_if_dropped(self.snapshot, &paths)?;
         sidecars.rows += written.rows;
         self.hint(&name, written.bytes, &sidecars)
     }

@@ -342,6 +342,30 @@ impl LogSegment {
         Ok(self.is_still_in(source.storage, &listing)?.then_some(newest))
     }
 
+    /// Returns the error that says that the table was dropped, and perhaps another one created in its place, since this
+    /// version was found; `None` if it is still there. Only commits tell: a checkpoint may have been written since.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn dropped_since(&self, storage: &Storage) -> Result<Option<Error>> {
+        // A version may be there without its commit.
+        let Some(own) = &self.commit else { return Ok(None) };
+        if let Some(found) = storage.head(&LogFileName::Commit(self.version).path())? {
+            return Ok((!own.is_same_object(&found)).then(|| self.replaced(storage)));
+        }
+        let files = storage.list_directory_after(LOG_DIRECTORY, "")?;
+        let commits = files.iter().filter_map(|file| match LogFileName::parse(&file.name) {
+            Some(LogFileName::Commit(version)) => Some(version),
+            _ => None,
+        });
+        Ok(match commits.max() {
+            // The log was cleaned up.
+            Some(newest) if newest > self.version => None,
+            Some(_) => Some(self.replaced(storage)),
+            None => Some(not_a_table(storage)),
+        })
+    }
+
     /// Returns whether the log of `listing`, which starts at this version, still has the version unchanged.
     /// Returns `false` if the version was cleaned up.
     ///
@@ -428,7 +452,8 @@ impl LogSegment {
             Ok(listing) => {
                 let Some(newest) = listing.newest_version() else {
                     return Error::corrupt_log("the log has neither commits nor a complete checkpoint")
-                        .in_table(storage.url());
+                        .in_table(storage.url())
+                        .with_hint("restore them; if the table was dropped, delete what is left of its log");
                 };
                 let Some(wanted) = wanted else {
                     return error("the newest version cannot be read".to_owned()).at_version(newest);

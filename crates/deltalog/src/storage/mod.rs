@@ -225,6 +225,11 @@ impl Storage {
         }
     }
 
+    /// Returns whether a file can only be created in a directory that exists.
+    pub(crate) fn has_directories(&self) -> bool {
+        matches!(self.backend, Backend::Local)
+    }
+
     /// Returns whether reading means waiting for a network.
     pub(crate) fn waits(&self) -> bool {
         matches!(&self.backend, Backend::Remote(store) if store.waits())
@@ -452,7 +457,8 @@ impl Storage {
 
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
-    /// # Errors `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the
+    /// # Errors
+    /// `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the
     /// file could not be written at all; `Unsupported` for a store that would replace files. Every failure after
     /// which the file may exist is [`PutOutcome::Unknown`].
     #[doc(hidden)]

@@ -13,6 +13,7 @@ use deltalog_testkit::store::{Answer, Call, Director, Entry, Fault, Objects, Op,
 use url::Url;
 
 use crate::common::{append, environment, first_lines, replace_table, table, write_commit};
+use crate::written_checkpoints::{v2_metadata, v2_protocol};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -154,6 +155,51 @@ fn no_checksum_goes_into_the_log_of_another_table() {
         assert!(background.wait(LONG));
         assert_eq!(storage.get(&LogFileName::Checksum(4).path()).unwrap(), None);
     }
+}
+
+/// A checkpoint would make the dropped table one again, or the one that took its place unreadable.
+#[test]
+fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
+    let classic = first_lines(&with_interval(4));
+    let v2 = vec![v2_protocol(), v2_metadata(&[("delta.checkpointInterval", "4")])];
+    for (is_replaced, first) in [(false, &classic), (true, &classic), (false, &v2), (true, &v2)] {
+        let (storage, begun, go) = gated();
+        write_commit(&storage, 0, first);
+        append_times(&storage, 3, &environment());
+        let background = Background::new();
+        append_times(&storage, 1, &environment().with_background(&background));
+        begun.recv_timeout(LONG).unwrap();
+        for file in storage.list_after("", "").unwrap() {
+            storage.delete(&file.name).unwrap();
+        }
+        let expected = if is_replaced {
+            write_commit(&storage, 0, &first_lines(&with_interval(100)));
+            append_times(&storage, 1, &environment());
+            storage.list_after("", "").unwrap()
+        } else {
+            Vec::new()
+        };
+        drop(go);
+        assert!(background.wait(LONG));
+        assert_eq!(storage.list_after("", "").unwrap(), expected);
+    }
+}
+
+/// A clean-up behind the checkpoint's commit is no drop.
+#[test]
+fn a_checkpoint_whose_commit_was_cleaned_up_stays() {
+    let (storage, begun, go) = gated();
+    write_commit(&storage, 0, &first_lines(&with_interval(4)));
+    append_times(&storage, 3, &environment());
+    let background = Background::new();
+    append_times(&storage, 1, &environment().with_background(&background));
+    begun.recv_timeout(LONG).unwrap();
+    append_times(&storage, 2, &environment());
+    storage.delete(&LogFileName::Commit(4).path()).unwrap();
+    drop(go);
+    assert!(background.wait(LONG));
+    assert_eq!(checkpoint_of(&storage), Some(4));
+    assert_eq!(Snapshot::open(&storage, None).unwrap().totals().unwrap().files, 6);
 }
 
 /// Writes a checksum that says that the table has more files than it has.

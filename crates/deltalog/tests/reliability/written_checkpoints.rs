@@ -54,7 +54,7 @@ fn limits(inline_rows: u64, json_actions: usize, sidecar_rows: u64) -> Checkpoin
     limits
 }
 
-fn v2_protocol() -> String {
+pub(crate) fn v2_protocol() -> String {
     let features = ["v2Checkpoint"];
     json!({"protocol": {
         "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
@@ -63,7 +63,7 @@ fn v2_protocol() -> String {
 }
 
 /// Returns a `metaData` line of a table whose policy is `v2`, with these further properties.
-fn v2_metadata(properties: &[(&str, &str)]) -> String {
+pub(crate) fn v2_metadata(properties: &[(&str, &str)]) -> String {
     let all = [("delta.checkpointPolicy", "v2")].iter().chain(properties);
     metadata_line(&all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
 }
