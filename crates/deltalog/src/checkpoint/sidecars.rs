@@ -244,8 +244,8 @@ impl<'a> SidecarWriter<'a> {
         Ok(&self.sidecars)
     }
 
-    /// Keeps the sidecars from now on: a head that refers to them may exist. Returns all of the checkpoint, and the paths
-    /// of those that were written.
+    /// Keeps the sidecars from now on: a head that refers to them may exist. Returns all of the checkpoint, and the
+    /// paths of those that were written.
     pub(super) fn keep(mut self) -> (Sidecars, Vec<String>) {
         (std::mem::take(&mut self.sidecars), std::mem::take(&mut self.paths))
     }
