@@ -112,10 +112,12 @@ test-planted: .venv/.deps ## plant known defects into a copy of the crate; the t
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python $(bin)/python scripts/planted_bugs.py
 
 SEEDS ?= 100000
+SERVER_SEEDS ?= 2000
 
 .PHONY: simulate
-simulate: ## play 100,000 runs of simulated processes on a store that fails
-	DELTALOG_SEEDS=$(SEEDS) cargo test --release --locked -p deltalog --test simulation the_promises -- --nocapture
+simulate: ## play 100,000 runs of simulated processes on a store that fails, and 2,000 on a server that fails
+	DELTALOG_SEEDS=$(SEEDS) DELTALOG_SERVER_SEEDS=$(SERVER_SEEDS) cargo test --release --locked -p deltalog \
+		--features s3 --test simulation the_promises -- --nocapture
 
 HISTORIES ?= 100-199
 

@@ -20,13 +20,8 @@ fn place(size: usize) -> Place {
     server.create_bucket("tables");
     let content: Vec<u8> = (0..size).map(|at| (at * 7 % 251) as u8).collect();
     server.put_object("tables", "t/f", content.clone());
-    let (endpoint, keys) = (server.endpoint(), server.settings());
-    let options = [
-        ("aws_endpoint", endpoint.as_str()),
-        ("aws_access_key_id", &keys.access_key),
-        ("aws_secret_access_key", &keys.secret_key),
-        ("allow_http", "true"),
-    ];
+    let options = server.options();
+    let options = options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Place { storage: Storage::open("s3://tables/t", options).unwrap(), server, content }
 }
 

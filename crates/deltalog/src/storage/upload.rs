@@ -142,13 +142,8 @@ mod tests {
 
         let server = S3Server::start();
         server.create_bucket("tables");
-        let (endpoint, keys) = (server.endpoint(), server.settings());
-        let options = [
-            ("aws_endpoint", endpoint.as_str()),
-            ("aws_access_key_id", &keys.access_key),
-            ("aws_secret_access_key", &keys.secret_key),
-            ("allow_http", "true"),
-        ];
+        let options = server.options();
+        let options = options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let storage = Storage::open("s3://tables/t", options).unwrap();
         let write = |path: &str| {
             let mut file = storage.create_file(path)?;

@@ -6,6 +6,7 @@ use deltalog::{PrimitiveType, StructField, StructType};
 use deltalog_testkit::judge::IDENTITY;
 use deltalog_testkit::random::Random;
 
+use crate::place::Place;
 use crate::verbs::{KEEPER, READER, Role, WRITER};
 
 /// A part in a run.
@@ -20,6 +21,7 @@ pub struct Part {
 
 /// The parts of a run, and what its table is.
 pub struct Cast {
+    pub place: Place,
     pub parts: Vec<Part>,
     /// Whether the table exists before the others begin. Otherwise the writers create it.
     pub is_founded: bool,
@@ -34,7 +36,7 @@ pub struct Cast {
 
 impl Cast {
     /// Draws the parts of a run.
-    pub fn draw(random: &mut Random) -> Self {
+    pub fn draw(random: &mut Random, place: Place) -> Self {
         let mut parts = Vec::new();
         let mut add = |name: &str, role: Role, count: u64, random: &mut Random| {
             for number in 1..=count {
@@ -47,8 +49,10 @@ impl Cast {
         add("reader", READER, readers, random);
         add("keeper", KEEPER, keepers, random);
         let (is_founded, has_rows) = (random.chance(700), random.chance(300));
-        let (counts, pause_days) = (has_rows && random.chance(250), if random.chance(150) { 2 } else { 0 });
+        let (counts, pauses) = (has_rows && random.chance(250), random.chance(150) && place.has_days());
+        let pause_days = if pauses { 2 } else { 0 };
         Self {
+            place,
             parts,
             is_founded,
             properties: properties(random, pause_days > 0),

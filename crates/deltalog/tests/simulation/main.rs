@@ -14,11 +14,14 @@
 )]
 
 mod behind;
+mod bucket;
 mod cast;
+mod place;
 mod play;
 mod repeat;
 mod rows;
 mod seeds;
+mod server;
 mod session;
 mod tally;
 mod verbs;

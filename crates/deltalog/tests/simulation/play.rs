@@ -8,8 +8,9 @@ use deltalog_testkit::simulation::{Actor, Process, Profile, Simulation, Trace};
 
 use crate::behind::{Behind, wait};
 use crate::cast::{Cast, Part, draw_verb};
+use crate::place::{Place, ROOT};
 use crate::rows::rows_of;
-use crate::session::{MOST_SKEW_MS, ROOT, Session, data_files};
+use crate::session::{MOST_SKEW_MS, Session, data_files};
 use crate::verbs::{append, open, open_all};
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -29,24 +30,39 @@ pub struct Verdict {
     pub cleaned: u64,
 }
 
-/// Plays the run of `seed`.
+/// Plays the run of `seed` in the simulation.
 pub fn play(seed: u64) -> Verdict {
     let mut random = Random::new(seed);
     let mut profile = Profile::draw(&mut random);
-    let cast = &Cast::draw(&mut random);
+    let cast = Cast::draw(&mut random, Place::Simulated);
     if cast.pause_days > 0 {
         // A reader may see neither a new checkpoint nor the commits that were deleted because of it. Nobody promises
         // more to stores whose listings lag behind.
         profile.lag_ms = 0;
     }
+    play_with(random, profile, &cast)
+}
+
+/// Plays the run of `seed` with the table in `place`, in the time of the machine.
+pub fn play_at(place: Place, seed: u64) -> Verdict {
+    let mut random = Random::new(seed);
+    let profile = Profile::real(*random.pick(&[0, 20, 60, 150]));
+    let cast = Cast::draw(&mut random, place);
+    play_with(random, profile, &cast)
+}
+
+fn play_with(mut random: Random, profile: Profile, cast: &Cast) -> Verdict {
+    let calm = Profile { faults: 0, bursts: 0, crashes: 0, lag_ms: 0, ..profile.clone() };
     let (history, mut simulation) = (&History::default(), Simulation::default());
     if cast.is_founded {
         let found = move |process: &Process| append(&mut Session::new(process, history, cast));
-        simulation.run(random.fork(), Profile::calm(), vec![Actor::new("founder", found)]);
+        simulation.run(random.fork(), calm.clone(), vec![Actor::new("founder", found)]);
     }
     let queues: Vec<Behind> = cast.parts.iter().map(|_| Behind::default()).collect();
     let actors = cast.parts.iter().zip(&queues).map(|(part, queue)| actor(part, queue, history, cast));
+    cast.place.fail(profile.faults, random.number());
     simulation.run(random.fork(), profile.clone(), actors.collect());
+    cast.place.heal();
     // With a store that does not fail, everything can be read and written again.
     let audit = move |process: &Process| {
         let mut session = Session::new(process, history, cast);
@@ -54,7 +70,8 @@ pub fn play(seed: u64) -> Verdict {
         open(&mut session);
         open_all(&mut session);
     };
-    simulation.run(random.fork(), Profile::calm(), vec![Actor::new("auditor", audit)]);
+    simulation.run(random.fork(), calm, vec![Actor::new("auditor", audit)]);
+    cast.place.collect(&mut simulation);
     let mut verdict = judge(simulation, history.operations(), cast, profile.lag_ms == 0);
     verdict.behind = queues.iter().map(Behind::done).sum();
     verdict

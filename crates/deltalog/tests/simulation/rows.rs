@@ -8,7 +8,7 @@ use deltalog_testkit::judge::class_of;
 use deltalog_testkit::store::Objects;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::session::ROOT;
+use crate::place::ROOT;
 
 /// Returns rows with their classes.
 pub fn batch(rows: &[i64]) -> RecordBatch {

@@ -17,7 +17,7 @@ const PROGRESS: u64 = 2_000;
 const ENOUGH: u64 = 500;
 
 /// Returns the number in the environment variable `name`.
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
 }
 

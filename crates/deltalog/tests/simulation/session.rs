@@ -5,7 +5,6 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
@@ -15,15 +14,12 @@ use deltalog::{
 use deltalog_testkit::judge::{CLASSES, Found, History, Intent, Outcome, View, Write};
 use deltalog_testkit::simulation::Process;
 use deltalog_testkit::store::Objects;
-use url::Url;
 use uuid::Uuid;
 
 use crate::behind::wake;
 use crate::cast::Cast;
+use crate::place::ROOT;
 use crate::rows::batch;
-
-/// The directory of the table in the store.
-pub const ROOT: &str = "t";
 
 /// How far the clock of a process may be off.
 pub const MOST_SKEW_MS: u64 = 60_000;
@@ -57,8 +53,6 @@ pub struct Files {
 
 impl<'a> Session<'a> {
     pub fn new(process: &'a Process, history: &'a History, cast: &'a Cast) -> Self {
-        stay_alone();
-        let url = Url::parse(&format!("memory:///{ROOT}")).unwrap();
         let [clock, ids, pauses, luck] = [(); 4].map(|()| process.clone());
         let skew_ms = process.below(2 * MOST_SKEW_MS) as i64 - MOST_SKEW_MS as i64;
         let environment =
@@ -67,7 +61,7 @@ impl<'a> Session<'a> {
                 .with_random(move || luck.random());
         Self {
             process,
-            storage: Storage::with_immediate_store(url, process.store()).unwrap(),
+            storage: cast.place.open(process),
             environment,
             handle: None,
             commits: Vec::new(),

@@ -32,15 +32,7 @@ impl Place {
     pub fn s3_server() -> Self {
         let bucket = new_bucket();
         S3_SERVER.create_bucket(&bucket);
-        let (endpoint, settings) = (S3_SERVER.endpoint(), S3_SERVER.settings());
-        let options = [
-            ("aws_endpoint", endpoint),
-            ("aws_access_key_id", settings.access_key),
-            ("aws_secret_access_key", settings.secret_key),
-            ("aws_region", "us-east-1".to_owned()),
-            ("aws_allow_http", "true".to_owned()),
-        ];
-        Self::remote(format!("s3://{bucket}"), options.map(|(name, value)| (name.to_owned(), value)).into())
+        Self::remote(format!("s3://{bucket}"), S3_SERVER.options())
     }
 
     pub fn versitygw() -> Self {

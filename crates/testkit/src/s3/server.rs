@@ -49,6 +49,19 @@ impl S3Server {
         self.running.endpoint()
     }
 
+    /// Returns the options of deltalog with which a table on this server is opened.
+    pub fn options(&self) -> Vec<(String, String)> {
+        let Settings { access_key, secret_key, region, .. } = self.settings();
+        let options = [
+            ("aws_endpoint", self.endpoint()),
+            ("aws_access_key_id", access_key),
+            ("aws_secret_access_key", secret_key),
+            ("aws_region", region.unwrap_or_else(|| "us-east-1".to_owned())),
+            ("aws_allow_http", "true".to_owned()),
+        ];
+        options.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+
     /// Returns the settings.
     pub fn settings(&self) -> Settings {
         self.shared.settings()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 
-use super::profile::MOST_LATE_MS;
+use super::profile::{LONGEST_PAUSE, MOST_LATE_MS};
 use super::trace::What;
 use super::world::{BEGINNING_MS, Shared, World};
 use crate::store::{Answer, Call, Crash, Director, Entry, Fault, Op, Store};
@@ -68,6 +68,10 @@ impl Process {
     /// Lets others run for `duration`.
     pub fn sleep(&self, duration: Duration) {
         let world = self.shared.world();
+        if world.profile.is_real {
+            drop(world);
+            return std::thread::sleep(duration.min(LONGEST_PAUSE));
+        }
         let until = world.now_us + i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2);
         let id = self.acting(&world);
         let world = self.shared.pass(world, id, Some(until));
@@ -119,9 +123,14 @@ impl Process {
         (0..world.members.len()).find(is_calling).unwrap_or(self.id)
     }
 
-    /// Returns how many requests have failed in this place.
+    /// Returns how many requests have failed in this place. In the time of the machine this is not known: with a store
+    /// that fails, it is more after each [`Process::tick`].
     pub fn faults(&self) -> u64 {
-        self.shared.world().members[self.id].faults
+        let world = self.shared.world();
+        match world.profile.is_real && world.profile.faults > 0 {
+            true => world.ticks(),
+            false => world.members[self.id].faults,
+        }
     }
 
     /// Adds a line to the trace.

@@ -1,5 +1,7 @@
 //! What goes wrong in a run, and how often.
 
+use std::time::Duration;
+
 use crate::random::Random;
 use crate::store::{Fault, Op};
 
@@ -20,12 +22,24 @@ pub struct Profile {
     /// For how long listings may leave out a new file, in milliseconds. With 0 they may leave out only files that
     /// are created while they run, as those of a local directory may.
     pub lag_ms: i64,
+    /// Whether processes run at the same time, in the time of the machine, and use another store. Then nothing of the
+    /// above happens, a pause ends after [`LONGEST_PAUSE`], and runs of one seed differ.
+    pub is_real: bool,
 }
+
+/// The longest pause of a process that runs in the time of the machine.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Profile {
     /// Returns a profile in which nothing goes wrong.
     pub fn calm() -> Self {
-        Self { faults: 0, bursts: 0, crashes: 0, switches: 500, lag_ms: 0 }
+        Self { faults: 0, bursts: 0, crashes: 0, switches: 500, lag_ms: 0, is_real: false }
+    }
+
+    /// Returns a profile with which processes run in the time of the machine. `faults` of 1,000 requests to their store
+    /// fail.
+    pub fn real(faults: u64) -> Self {
+        Self { faults, is_real: true, ..Self::calm() }
     }
 
     /// Draws a profile.
@@ -36,6 +50,7 @@ impl Profile {
             crashes: *random.pick(&[0, 0, 4, 12]),
             switches: *random.pick(&[100, 300, 600, 1000]),
             lag_ms: *random.pick(&[0, 0, 0, 5_000]),
+            is_real: false,
         }
     }
 

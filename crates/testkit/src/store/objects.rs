@@ -65,6 +65,12 @@ impl Objects {
         self.objects.get(path)
     }
 
+    /// Adds an object as it was found in another store.
+    pub fn put(&mut self, path: &str, bytes: Bytes, now_ms: i64) {
+        // Without a condition nothing is refused.
+        let _ = self.change(path, Effect::Put(bytes), now_ms);
+    }
+
     /// Changes when an object was written, if there is one.
     pub fn set_modified_ms(&mut self, path: &str, modified_ms: i64) {
         if let Some(object) = self.objects.get_mut(path) {
