@@ -1,5 +1,5 @@
-//! Seeds over a server that fails: whole requests are lost on their way or on the way back, refused, slow or cut off, and
-//! the client asks again by its own rules.
+//! Seeds over a server that fails: whole requests are lost on their way or on the way back, refused, slow or cut off,
+//! and the client asks again by its own rules.
 //!
 //! Processes run at the same time here, so that a seed says what they do and what fails, and not in which order.
 
