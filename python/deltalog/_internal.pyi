@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, final
 
-from deltalog.arguments import ChangeRange, TableOptions
+from deltalog.arguments import ChangeRange, StoreOptions, TableOptions
 from deltalog.commit import CommitArguments, WriteArguments
+from deltalog.credentials import CredentialProvider
 from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
 
@@ -161,7 +162,7 @@ class Snapshot:
         uri: str,
         version: int | None = None,
         timestamp_ms: int | None = None,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: StoreOptions | Mapping[str, str] | None = None,
         staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
         allowed_roots: Sequence[str] | None = None,
         table_id: str | None = None,
@@ -337,7 +338,7 @@ def write_stream(
     uri: str,
     stream: Any,
     arguments: WriteArguments,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
     base: Snapshot | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
@@ -346,7 +347,7 @@ def begin_write(
     uri: str,
     schema_json: str | None,
     arguments: WriteArguments,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
     base: Snapshot | None = None,
 ) -> DistributedWrite | AlreadyApplied | None:
     """Checks a write before any file is written; see `deltalog.begin_write`."""
@@ -378,7 +379,7 @@ def create_table(
     mode: str,
     options: TableOptions,
     commit: CommitArguments,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
     stream: Any | None = None,
     cluster_by: Sequence[str] | None = None,
     constraints: Mapping[str, str] | None = None,
@@ -419,10 +420,10 @@ class Commit:
     def actions(self) -> ArrowStream:
         """Returns its actions, one row each."""
 
-def check_store(uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> None:
     """Checks that the store of `uri` refuses to create what exists, see `deltalog.storage.check`."""
 
-def table_exists(uri: str, storage_options: Mapping[str, str] | None = None) -> bool:
+def table_exists(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> bool:
     """Returns whether there is a table, readable or not."""
 
 def forget_snapshots() -> None:
@@ -477,7 +478,12 @@ class StatementTask:
             UnsupportedFeatureError: the table has a feature, a rule or a change data feed that tasks cannot write.
             InvalidArgumentError: the table is append-only.
         """
-    def run(self, data: Any, storage_options: Mapping[str, str] | None = None) -> StatementFragment:
+    def run(
+        self,
+        data: Any,
+        storage_options: Mapping[str, str] | None = None,
+        credential_provider: CredentialProvider | None = None,
+    ) -> StatementFragment:
         """Carries out one task, without a commit. `data` has the rows with marker columns:
 
         `__deltalog_operation` (bits: 1 the row at the position goes, 2 the columns of the table are written, 4 the row
@@ -534,7 +540,12 @@ class WriteTask:
         Raises:
             InvalidArgumentError: there is no such number.
         """
-    def write(self, data: Any, storage_options: Mapping[str, str] | None = None) -> Fragment:
+    def write(
+        self,
+        data: Any,
+        storage_options: Mapping[str, str] | None = None,
+        credential_provider: CredentialProvider | None = None,
+    ) -> Fragment:
         """Writes `data` as files of the table, and returns the fragment that names them.
 
         The table's log is not read, and nothing is committed. Columns are matched by name, values are converted or
@@ -542,7 +553,7 @@ class WriteTask:
 
         Args:
             data: anything with `__arrow_c_stream__`; memory stays bounded.
-            storage_options: options of the store, because a task does not carry credentials.
+            storage_options, credential_provider: options and credentials of the store, because a task carries neither.
 
         Raises:
             SchemaMismatchError: the data do not fit the table.
@@ -741,7 +752,7 @@ class SparkWrite:
         schema_json: str,
         mode: str,
         options: TableOptions,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: StoreOptions | Mapping[str, str] | None = None,
         base: Snapshot | None = None,
         partition_overwrite: str = "static",
         app_transaction: tuple[str, int] | None = None,

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple, TypeAlias
 
+from deltalog.credentials import EXPECTED, CredentialProvider, is_provider
 from deltalog.errors import InvalidArgumentError
 
 __all__ = [
     "ChangeRange",
     "StagedCommit",
+    "StoreOptions",
     "TableOptions",
     "columns_argument",
     "iso_time",
@@ -20,6 +22,7 @@ __all__ = [
     "roots_argument",
     "size_argument",
     "staged_argument",
+    "store_argument",
     "stream_argument",
     "table_options",
     "timestamp_argument",
@@ -40,6 +43,13 @@ class ChangeRange(NamedTuple):
     end_version: int | None = None
     start_timestamp_ms: int | None = None
     end_timestamp_ms: int | None = None
+
+
+class StoreOptions(NamedTuple):
+    """What opens a store."""
+
+    options: dict[str, str]
+    credential_provider: CredentialProvider | None = None
 
 
 class TableOptions(NamedTuple):
@@ -125,6 +135,28 @@ def options_argument(options: Mapping[str, str] | None, what: str) -> dict[str, 
         if not (isinstance(key, str) and isinstance(value, str)):
             raise InvalidArgumentError(f"{what} is text to text, not {key!r}: {value!r}")
     return pairs
+
+
+def store_argument(
+    location: str, storage_options: Mapping[str, str] | None, credential_provider: CredentialProvider | None
+) -> StoreOptions:
+    """Options of a store, and what hands out its credentials. A session of boto3 also says in which region it works."""
+    options = options_argument(storage_options, "a storage option")
+    if credential_provider is None:
+        return StoreOptions(options)
+    if not is_provider(credential_provider):
+        raise InvalidArgumentError(
+            "a credential provider is a function or an object of boto3, azure-identity or google-auth, not of the "
+            f"type {type(credential_provider).__name__}; {EXPECTED}"
+        )
+    region = getattr(credential_provider, "region_name", None)
+    is_s3 = location.partition("://")[0].lower() in ("s3", "s3a", "s3n")
+    if is_s3 and isinstance(region, str) and not _REGIONS & {name.lower() for name in options}:
+        options["aws_region"] = region
+    return StoreOptions(options, credential_provider)
+
+
+_REGIONS = {"aws_region", "region", "aws_default_region", "default_region"}
 
 
 def table_options(

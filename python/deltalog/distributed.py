@@ -17,6 +17,7 @@ from deltalog import _internal
 from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment, WriteTask
 from deltalog.arguments import size_argument, table_options
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
+from deltalog.credentials import CredentialProvider
 from deltalog.schema import Schema
 from deltalog.table import DeltaTable, target_argument
 
@@ -39,6 +40,7 @@ def begin_write(
     predicate: str | None = None,
     schema_mode: Literal["merge", "overwrite"] | None = None,
     target_file_size: int | None = None,
+    credential_provider: CredentialProvider | None = None,
 ) -> DistributedWrite | AlreadyApplied | None:
     """Begins a write whose files come from several processes, and which is committed as one version.
 
@@ -61,7 +63,8 @@ def begin_write(
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
             default it is that of the table.
         mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
-            partition_overwrite, predicate, schema_mode, target_file_size: as for `write_deltalake`.
+            partition_overwrite, predicate, schema_mode, target_file_size, credential_provider: as for
+            `write_deltalake`.
 
     Returns:
         The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded this
@@ -81,7 +84,7 @@ def begin_write(
         schema_mode,
         size_argument(target_file_size),
     )
-    uri, options, base = target_argument(table_or_uri, storage_options)
+    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
     wanted = schema if schema is None or isinstance(schema, Schema) else Schema.from_arrow(schema)
     json = None if wanted is None else wanted.to_json()
     return _internal.begin_write(uri, json, arguments, storage_options=options, base=base)

@@ -4,12 +4,18 @@ import os
 from collections.abc import Mapping
 
 from deltalog import _internal
-from deltalog.arguments import location_argument, options_argument
+from deltalog.arguments import location_argument, store_argument
+from deltalog.credentials import CredentialProvider
 
-__all__ = ["check"]
+__all__ = ["CredentialProvider", "check"]
 
 
-def check(table_uri: "str | os.PathLike[str]", storage_options: Mapping[str, str] | None = None) -> None:
+def check(
+    table_uri: "str | os.PathLike[str]",
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    credential_provider: CredentialProvider | None = None,
+) -> None:
     """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
 
     Every commit relies on that: a store that replaces what it is asked to create loses commits, and nobody notices.
@@ -18,11 +24,12 @@ def check(table_uri: "str | os.PathLike[str]", storage_options: Mapping[str, str
 
     Args:
         table_uri: where a table is, or is to be.
-        storage_options: options of the store, see `DeltaTable`.
+        storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
 
     Raises:
         UnsupportedFeatureError: the store replaces files. Tables in it would lose commits.
         AccessDeniedError: reading, writing or deleting is not permitted.
         UnavailableError: the store failed or gave no answer.
     """
-    _internal.check_store(location_argument(table_uri), options_argument(storage_options, "a storage option"))
+    location = location_argument(table_uri)
+    _internal.check_store(location, store_argument(location, storage_options, credential_provider))

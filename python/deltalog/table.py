@@ -10,18 +10,21 @@ from deltalog import _internal
 from deltalog.alter import TableAlterer
 from deltalog.arguments import (
     StagedCommit,
+    StoreOptions,
     columns_argument,
     location_argument,
     options_argument,
     roots_argument,
     span_argument,
     staged_argument,
+    store_argument,
     stream_argument,
     table_options,
     timestamp_argument,
     version_argument,
 )
 from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
@@ -57,8 +60,8 @@ class Protocol:
 class DeltaTable(TableRows, TableLog, TableStatements):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
-    Threads may share a table. It can be pickled: location, version and allowed roots are, storage options are
-    not, so that no secret leaves the process.
+    Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider
+    are, storage options are not, so that no secret leaves the process.
 
     Args:
         table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
@@ -67,6 +70,14 @@ class DeltaTable(TableRows, TableLog, TableStatements):
             text. A time before the first commit or after the last is refused.
         storage_options: options of the store, by the names that `deltalake` has; local files have none. They override
             the environment. See "Object stores" in the README.
+        credential_provider: hands out credentials for the store, instead of options or the environment: a session of
+            boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
+            returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
+            "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a datetime, text in
+            ISO 8601, or seconds since the epoch). It is asked again some minutes before they expire, on another
+            thread, and never twice at the same time. Without an end, it is asked once. Tables that are open at the same
+            time with the same object and options share what it returns. With a pickled table goes a function, if it can
+            be pickled, but no object of these packages.
         staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
             the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
             file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
@@ -96,25 +107,32 @@ class DeltaTable(TableRows, TableLog, TableStatements):
         staged_commits: Iterable[StagedCommit] | None = None,
         allowed_roots: "Iterable[str | os.PathLike[str]] | None" = None,
         max_age: float | timedelta | None = None,
+        credential_provider: CredentialProvider | None = None,
     ) -> None:
+        location = location_argument(table_uri)
         self._snapshot = _internal.Snapshot.open(
-            location_argument(table_uri),
+            location,
             version_argument(version),
             timestamp_argument(timestamp),
-            options_argument(storage_options, "a storage option"),
+            store_argument(location, storage_options, credential_provider),
             staged_argument(staged_commits),
             roots_argument(allowed_roots),
             max_age=span_argument(max_age, "max_age"),
         )
         self._has_catalog = staged_commits is not None
+        self._credential_provider = credential_provider
 
     @staticmethod
     def is_deltatable(
-        table_uri: "str | os.PathLike[str]", storage_options: Mapping[str, str] | None = None
+        table_uri: "str | os.PathLike[str]",
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        credential_provider: CredentialProvider | None = None,
     ) -> bool:
         """Returns whether there is a Delta table, readable or not. A store that does not answer raises."""
+        location = location_argument(table_uri)
         return _internal.table_exists(
-            location_argument(table_uri), options_argument(storage_options, "a storage option")
+            location, store_argument(location, storage_options, credential_provider)
         )
 
     @classmethod
@@ -133,6 +151,7 @@ class DeltaTable(TableRows, TableLog, TableStatements):
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         commit_properties: CommitProperties | None = None,
+        credential_provider: CredentialProvider | None = None,
     ) -> "DeltaTable":
         """Creates a table, or replaces it, in one commit, and opens it.
 
@@ -163,7 +182,7 @@ class DeltaTable(TableRows, TableLog, TableStatements):
             name: name of the new table.
             description: description of the new table.
             configuration: properties of the new table.
-            storage_options: options of the store, see `DeltaTable`.
+            storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
 
         Raises:
@@ -176,7 +195,7 @@ class DeltaTable(TableRows, TableLog, TableStatements):
         """
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.from_arrow(schema)
-        uri, options, base = target_argument(table_uri, storage_options)
+        uri, options, base = target_argument(table_uri, storage_options, credential_provider)
         _internal.create_table(
             uri,
             None if schema is None else schema.to_json(),
@@ -190,13 +209,24 @@ class DeltaTable(TableRows, TableLog, TableStatements):
             base,
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
-            return cls._at(base.refresh(), has_catalog=table_uri._has_catalog)
-        return cls(uri, storage_options=options)
+            return cls._at(
+                base.refresh(),
+                has_catalog=table_uri._has_catalog,
+                credential_provider=table_uri._credential_provider,
+            )
+        return cls(uri, storage_options=options.options, credential_provider=credential_provider)
 
     @classmethod
-    def _at(cls, snapshot: _internal.Snapshot, *, has_catalog: bool) -> "DeltaTable":
+    def _at(
+        cls,
+        snapshot: _internal.Snapshot,
+        *,
+        has_catalog: bool,
+        credential_provider: CredentialProvider | None = None,
+    ) -> "DeltaTable":
         table = cls.__new__(cls)
         table._snapshot, table._has_catalog = snapshot, has_catalog
+        table._credential_provider = credential_provider
         return table
 
     def metadata(self) -> Metadata:
@@ -239,30 +269,48 @@ class DeltaTable(TableRows, TableLog, TableStatements):
                 "a table that was opened with staged commits cannot be pickled; "
                 "open it in the other process with what the catalog lists then"
             )
-        snapshot = self._snapshot
-        return _reopen, (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
+        snapshot, provider = self._snapshot, self._credential_provider
+        if provider is not None and is_foreign(provider):
+            raise UnsupportedFeatureError(
+                f"a table with credentials of the type {type(provider).__name__} cannot be pickled, because they may "
+                "hold secrets; pass a function that makes them as credential_provider"
+            )
+        return _reopen, (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id, provider)
 
     def __repr__(self) -> str:
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
 
 
-def _reopen(table_uri: str, version: int, allowed_roots: list[str], table_id: str) -> DeltaTable:
+def _reopen(
+    table_uri: str,
+    version: int,
+    allowed_roots: list[str],
+    table_id: str,
+    credential_provider: CredentialProvider | None = None,
+) -> DeltaTable:
     """Opens a table that was pickled."""
     snapshot = _internal.Snapshot.open(
-        table_uri, version=version, allowed_roots=allowed_roots, table_id=table_id
+        table_uri,
+        version=version,
+        storage_options=store_argument(table_uri, None, credential_provider),
+        allowed_roots=allowed_roots,
+        table_id=table_id,
     )
-    return DeltaTable._at(snapshot, has_catalog=False)
+    return DeltaTable._at(snapshot, has_catalog=False, credential_provider=credential_provider)
 
 
 def target_argument(
-    table_or_uri: "str | os.PathLike[str] | DeltaTable", storage_options: Mapping[str, str] | None
-) -> tuple[str, dict[str, str], _internal.Snapshot | None]:
-    """Returns where to write, the options of its store, and the version that a table is at."""
-    options = options_argument(storage_options, "a storage option")
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    storage_options: Mapping[str, str] | None,
+    credential_provider: CredentialProvider | None,
+) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
+    """Returns where to write, what opens its store, and the version that a table is at."""
     if not isinstance(table_or_uri, DeltaTable):
-        return location_argument(table_or_uri), options, None
-    if options:
-        raise InvalidArgumentError(
-            "storage_options cannot be passed with a table, which has its own; pass them where the table is opened"
-        )
-    return table_or_uri.table_uri, options, table_or_uri._snapshot
+        location = location_argument(table_or_uri)
+        return location, store_argument(location, storage_options, credential_provider), None
+    for name, passed in (("storage_options", storage_options), ("credential_provider", credential_provider)):
+        if passed:
+            raise InvalidArgumentError(
+                f"{name} cannot be passed with a table, which has its own; pass them where the table is opened"
+            )
+    return table_or_uri.table_uri, StoreOptions({}), table_or_uri._snapshot

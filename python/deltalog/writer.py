@@ -8,6 +8,7 @@ from deltalog import _internal
 from deltalog._internal import AlreadyApplied
 from deltalog.arguments import size_argument, stream_argument, table_options
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
+from deltalog.credentials import CredentialProvider
 from deltalog.table import DeltaTable, target_argument
 
 __all__ = ["write_deltalake"]
@@ -29,6 +30,7 @@ def write_deltalake(
     predicate: str | None = None,
     schema_mode: Literal["merge", "overwrite"] | None = None,
     target_file_size: int | None = None,
+    credential_provider: CredentialProvider | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -59,7 +61,8 @@ def write_deltalake(
             and rows are one commit.
         target_file_size: the size in bytes at which a file is closed and the next one is begun; by default that of the
             table (`delta.targetFileSize`), or 128 MiB.
-        storage_options: options of the store, see `DeltaTable`. A table brings its own.
+        storage_options, credential_provider: options and credentials of the store, see `DeltaTable`. A table brings its
+            own.
         commit_properties: what to record with the commit beside its data.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
@@ -91,5 +94,5 @@ def write_deltalake(
         schema_mode,
         size_argument(target_file_size),
     )
-    uri, options, base = target_argument(table_or_uri, storage_options)
+    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
     return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)

@@ -20,7 +20,7 @@ from .test_processes import in_place
 SECRETS = {"aws_secret_access_key": "canary+secret/key", "aws_session_token": "canary/session=token"}
 
 PROGRAM = """
-import json, logging, os, pickle, subprocess, sys, traceback
+import json, logging, os, pickle, subprocess, sys, time, traceback
 logging.basicConfig(level=1, stream=sys.stdout, format="%(name)s %(message)s")
 import pyarrow as pa
 import deltalog
@@ -37,9 +37,10 @@ def attempt(work):
         print(repr(failure), vars(failure))
         traceback.print_exc(file=sys.stdout)
 
-def use(uri, options):
-    attempt(lambda: write_deltalake(uri, data, mode="append", storage_options=options))
-    table = DeltaTable(uri, storage_options=options)
+def use(uri, options, provider=None):
+    opened = dict(storage_options=options, credential_provider=provider)
+    attempt(lambda: write_deltalake(uri, data, mode="append", **opened))
+    table = DeltaTable(uri, **opened)
     print(table, repr(table), pickle.dumps(table), table.history(), table.metadata())
     attempt(lambda: pa.table(table.to_arrow()))
     attempt(lambda: table.delete("id = 1"))
@@ -56,6 +57,51 @@ for wrong in (
 secret = options["aws_secret_access_key"].replace("/", "%2F")
 for uri in (f"s3://key:{secret}@tables/t", f"s3://tables/t?secret={secret}", f"s3://tables/t#{secret}"):
     attempt(lambda: use(uri, options))
+# The same secrets from providers of all kinds.
+names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+place = {name: value for name, value in options.items() if name not in names}
+mapping = {name: options[name] for name in names}
+
+def right():
+    return mapping
+
+class Credentials:
+    access_key, secret_key, token = mapping.values()
+    def get_frozen_credentials(self):
+        return self
+
+class Session:
+    region_name = None
+    def get_credentials(self):
+        return Credentials()
+
+asked = []
+def fails_later():
+    asked.append(1)
+    if len(asked) > 1:
+        raise ValueError("not " + mapping["aws_secret_access_key"])
+    return mapping, time.time() + 0.5
+
+for provider in (
+    right,
+    Session(),
+    Credentials(),
+    lambda: {**mapping, "aws_secret_access_key": mapping["aws_secret_access_key"] + "x"},
+    lambda: {**mapping, "aws_secret_access_key": mapping["aws_secret_access_key"] + chr(10)},
+    lambda: {**mapping, "expires_at": mapping["aws_secret_access_key"]},
+    lambda: {**mapping, "expires_at": 1},
+    lambda: {"secret": mapping["aws_secret_access_key"]},
+    lambda: {"token": mapping["aws_session_token"]},
+    lambda: {"sas_token": mapping["aws_session_token"]},
+    lambda: mapping["aws_session_token"],
+    lambda: [mapping],
+    mapping,
+):
+    attempt(lambda: use("s3://tables/t", place, provider))
+attempt(lambda: print(DeltaTable("s3://tables/t", storage_options=place, credential_provider=right).count(), "rows"))
+kept = DeltaTable("s3://tables/t", storage_options=place, credential_provider=fails_later)
+time.sleep(0.6)
+attempt(kept.update_incremental)
 # What a child process would see.
 print(subprocess.run(["env"], capture_output=True, text=True).stdout)
 """
@@ -81,6 +127,13 @@ def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server) -> None:
     # It has worked, has failed, and has logged requests.
     assert "num_rows" in seen or "pyarrow.Table" in seen, seen
     assert "SignatureDoesNotMatch" in seen
+    for words in (
+        " rows\n",
+        "returned a mapping that has no credentials",
+        "ValueError: not …",
+        "cannot be pickled",
+    ):
+        assert words in seen, words
     s3.faults()
     stored = "".join(s3.get("tables", key).decode("latin-1") for key in s3.keys("tables"))
     for secret in SECRETS.values():

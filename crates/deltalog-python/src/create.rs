@@ -1,6 +1,6 @@
 //! Creating and replacing tables, with or without rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use deltalog::engine::protocol::StructType;
 use deltalog::{ColumnPath, CreationMode, Error, Result};
@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, Answer, CommitArguments};
 use crate::snapshot::Snapshot;
+use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
@@ -30,7 +31,7 @@ pub(crate) fn create_table(
     mode: &str,
     options: TableOptions,
     commit: CommitArguments,
-    storage_options: Option<HashMap<String, String>>,
+    storage_options: Option<StoreOptions>,
     stream: Option<&Bound<'_, PyAny>>,
     cluster_by: Option<Vec<String>>,
     constraints: Option<BTreeMap<String, String>>,

@@ -1,6 +1,5 @@
 //! `DistributedWrite`, `WriteTask` and `Fragment`: a write whose files come from several processes.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use deltalog::engine::transaction::Operation;
@@ -10,7 +9,8 @@ use pyo3::prelude::*;
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::error::{IntoPython, to_python};
-use crate::snapshot::{Snapshot, open_storage};
+use crate::snapshot::Snapshot;
+use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::upkeep;
 use crate::write_arguments::WriteArguments;
@@ -57,16 +57,18 @@ impl WriteTask {
     /// Writes `data` as files of the table and returns the fragment that names them.
     ///
     /// The log is not read, and nothing is committed. If it fails, the files are deleted.
-    #[pyo3(signature = (data, storage_options = None))]
+    #[pyo3(signature = (data, storage_options = None, credential_provider = None))]
     fn write(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
-        storage_options: Option<HashMap<String, String>>,
+        storage_options: Option<&Bound<'_, PyAny>>,
+        credential_provider: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Fragment> {
+        let options = StoreOptions::checked(self.0.table_url(), storage_options, credential_provider, py)?;
         let reader = reader_of(data)?;
         call(py, || {
-            let storage = open_storage(self.0.table_url(), storage_options)?;
+            let storage = options.open(self.0.table_url())?;
             let writer = self.0.writer(&storage, &Environment::system())?;
             self.0.fragment(written(writer, reader)?).map(Fragment)
         })
@@ -304,7 +306,7 @@ pub(crate) fn begin_write(
     uri: &str,
     schema_json: Option<&str>,
     arguments: WriteArguments,
-    storage_options: Option<HashMap<String, String>>,
+    storage_options: Option<StoreOptions>,
     base: Option<Bound<'_, Snapshot>>,
 ) -> PyResult<Option<Begun>> {
     let base = base.map(|base| base.get().0.clone());

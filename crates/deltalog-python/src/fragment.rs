@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
-use crate::snapshot::open_storage;
+use crate::store_options::open_storage;
 use crate::stream::ArrowStream;
 
 #[derive(Serialize, Deserialize)]

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 
 use crate::call::call;
 use crate::error::IntoPython;
-use crate::snapshot::{Snapshot, open_storage};
+use crate::snapshot::Snapshot;
+use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
 use crate::upkeep;
 
@@ -19,7 +20,7 @@ use crate::upkeep;
 pub(crate) fn table_exists(
     py: Python<'_>,
     uri: &str,
-    storage_options: Option<std::collections::HashMap<String, String>>,
+    storage_options: Option<StoreOptions>,
 ) -> PyResult<bool> {
     call(py, || Table::exists(&open_storage(uri, storage_options)?))
 }
@@ -27,11 +28,7 @@ pub(crate) fn table_exists(
 /// Checks that the store of `uri` refuses to create what exists.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]
-pub(crate) fn check_store(
-    py: Python<'_>,
-    uri: &str,
-    storage_options: Option<std::collections::HashMap<String, String>>,
-) -> PyResult<()> {
+pub(crate) fn check_store(py: Python<'_>, uri: &str, storage_options: Option<StoreOptions>) -> PyResult<()> {
     call(py, || open_storage(uri, storage_options)?.check())
 }
 

@@ -53,6 +53,7 @@ mod spark_statement;
 mod spark_write;
 mod statement_tasks;
 mod statements;
+mod store_options;
 mod stream;
 mod table_options;
 mod upkeep;

@@ -10,11 +10,12 @@
 //! - The lock is held for look-ups only, never during I/O. A forked child starts with an empty registry. If the
 //!   lock was held when the parent was forked, the child works without a registry.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use deltalog::{Result, Snapshot, Storage, Table};
+
+use crate::store_options::StoreOptions;
 use pyo3::prelude::*;
 
 use crate::upkeep;
@@ -34,20 +35,20 @@ static REGISTRY: Mutex<Registry<Key, Table>> = Mutex::new(Registry { process: 0,
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     url: String,
-    options: Vec<(String, String)>,
+    /// The options, and the address of the provider of credentials.
+    options: (Vec<(String, String)>, Option<usize>),
     roots: Vec<String>,
 }
 
 impl Key {
-    pub(crate) fn new(storage: &Storage, options: &HashMap<String, String>, roots: &[String]) -> Self {
-        let mut options: Vec<_> = options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        options.sort_unstable();
+    pub(crate) fn new(storage: &Storage, options: &StoreOptions, roots: &[String]) -> Self {
         // The meaning of a relative path changes with the working directory of the process.
         let absolute = |root: &String| match std::path::absolute(root) {
             Ok(path) if !root.contains("://") => path.to_string_lossy().into_owned(),
             _ => root.clone(),
         };
-        Self { url: storage.root().to_string(), options, roots: roots.iter().map(absolute).collect() }
+        let (url, options) = (storage.root().to_string(), options.identity());
+        Self { url, options, roots: roots.iter().map(absolute).collect() }
     }
 }
 

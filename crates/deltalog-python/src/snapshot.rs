@@ -1,6 +1,6 @@
 //! The Python class `Snapshot`: a version of a table.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
@@ -12,8 +12,7 @@ use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
 use deltalog::engine::transaction::find_commit;
 use deltalog::{
-    Environment, Snapshot as CoreSnapshot, SnapshotBuilder, Storage, clean_up_log, compact_log,
-    write_checkpoint,
+    Environment, Snapshot as CoreSnapshot, SnapshotBuilder, clean_up_log, compact_log, write_checkpoint,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,13 +25,8 @@ use crate::handle::Commits;
 use crate::registry::{Key, recent};
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
+use crate::store_options::StoreOptions;
 use crate::stream::ArrowStream;
-
-/// Opens the store of `uri` with the options of the user.
-pub(crate) fn open_storage(uri: &str, options: Option<HashMap<String, String>>) -> deltalog::Result<Storage> {
-    let options = options.unwrap_or_default();
-    Storage::open(uri, options.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-}
 
 /// Parses the predicate of a user. Timestamps without a zone are in UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
@@ -135,7 +129,7 @@ impl Snapshot {
         uri: &str,
         version: Option<u64>,
         timestamp_ms: Option<i64>,
-        storage_options: Option<HashMap<String, String>>,
+        storage_options: Option<StoreOptions>,
         staged_commits: Option<Vec<Staged>>,
         allowed_roots: Option<Vec<String>>,
         table_id: Option<&str>,
@@ -143,7 +137,7 @@ impl Snapshot {
     ) -> PyResult<Self> {
         call(py, || {
             let options = storage_options.unwrap_or_default();
-            let storage = open_storage(uri, Some(options.clone()))?;
+            let storage = options.open(uri)?;
             let is_newest =
                 version.is_none() && timestamp_ms.is_none() && staged_commits.is_none() && table_id.is_none();
             let key =

@@ -1,7 +1,7 @@
 //! `SparkWrite`: a write that Spark carries out. It is checked before Spark writes and committed afterwards,
 //! possibly in another process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,8 @@ use crate::commit_arguments::{AlreadyApplied, Answer, progress_of};
 use crate::create::parse_mode;
 use crate::distributed::{WriteTask, fragments_of};
 use crate::error::IntoPython;
-use crate::snapshot::{Snapshot as PySnapshot, open_storage};
+use crate::snapshot::Snapshot as PySnapshot;
+use crate::store_options::{StoreOptions, open_storage};
 use crate::table_options::TableOptions;
 use crate::upkeep;
 use crate::write_target::WriteTarget;
@@ -342,7 +343,7 @@ impl SparkWrite {
         schema_json: &str,
         mode: &str,
         options: TableOptions,
-        storage_options: Option<HashMap<String, String>>,
+        storage_options: Option<StoreOptions>,
         base: Option<Bound<'_, PySnapshot>>,
         partition_overwrite: &str,
         app_transaction: Option<(String, i64)>,

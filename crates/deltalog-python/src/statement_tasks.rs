@@ -1,6 +1,6 @@
 //! `StatementTask` and `StatementFragment`: a DELETE, UPDATE or MERGE that tasks in several processes carry out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
@@ -15,10 +15,11 @@ use pyo3::types::PyBytes;
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::{AlreadyApplied, progress_of};
 use crate::error::IntoPython;
-use crate::snapshot::{Snapshot, open_storage};
+use crate::snapshot::Snapshot;
 use crate::spark_statement::StatementText;
 use crate::spark_write::operation;
 use crate::statements::Done;
+use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::reader_of;
 use crate::upkeep;
 use crate::write_batches::written;
@@ -102,19 +103,21 @@ impl StatementTask {
     }
 
     /// Carries out one task: `data` are rows with marker columns.
-    #[pyo3(signature = (data, storage_options = None))]
+    #[pyo3(signature = (data, storage_options = None, credential_provider = None))]
     fn run(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
-        storage_options: Option<HashMap<String, String>>,
+        storage_options: Option<&Bound<'_, PyAny>>,
+        credential_provider: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<StatementFragment> {
+        let options = StoreOptions::checked(self.0.table_url(), storage_options, credential_provider, py)?;
         let mut reader = reader_of(data)?;
         call(py, || {
             let marked = Arc::new(Mutex::new(MarkedRows::default()));
             let writer = match MarkedRows::written_schema(&reader.schema()) {
                 Some(schema) => {
-                    let storage = open_storage(self.0.table_url(), storage_options)?;
+                    let storage = options.open(self.0.table_url())?;
                     let writer = self.0.writer(&storage, &Environment::system())?;
                     let rows = RowsToWrite { reader, marked: Arc::clone(&marked), schema };
                     Some(written(writer, Box::new(rows))?)

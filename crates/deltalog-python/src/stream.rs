@@ -16,6 +16,7 @@ use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use crate::call::call;
 use crate::error::{IntoPython, is_ours, to_python};
+use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
@@ -100,7 +101,8 @@ impl ArrowStream {
         let batches = taken.ok_or_else(|| {
             PyValueError::new_err("this stream was already read; request another one from the table")
         })?;
-        let rows = batches.map(|batch| match batch {
+        let mut batches = batches;
+        let rows = std::iter::from_fn(move || released(|| batches.next())).map(|batch| match batch {
             Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
             Err(error) => Err(to_arrow_error(&error)),
         });

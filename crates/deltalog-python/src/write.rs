@@ -1,13 +1,12 @@
 //! Writing and committing Arrow data without an engine.
 
-use std::collections::HashMap;
-
 use deltalog::engine::protocol::StructType;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::snapshot::Snapshot;
+use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::upkeep;
 use crate::write_arguments::WriteArguments;
@@ -23,7 +22,7 @@ pub(crate) fn write_stream(
     uri: &str,
     stream: &Bound<'_, PyAny>,
     arguments: WriteArguments,
-    storage_options: Option<HashMap<String, String>>,
+    storage_options: Option<StoreOptions>,
     base: Option<Bound<'_, Snapshot>>,
 ) -> PyResult<Option<Answer>> {
     let reader = reader_of(stream)?;

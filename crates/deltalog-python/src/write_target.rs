@@ -1,14 +1,12 @@
 //! Where a write goes, and the version of the table that its data were computed from.
 
-use std::collections::HashMap;
-
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::{
     CreationMode, Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, TableDefinition,
     WriteRequest,
 };
 
-use crate::snapshot::open_storage;
+use crate::store_options::{StoreOptions, open_storage};
 
 /// The table that a write goes to, and the snapshot of it that the writer has read, if there is one.
 pub(crate) struct WriteTarget {
@@ -24,7 +22,7 @@ impl WriteTarget {
     /// `InvalidArgument` if `base` is a snapshot of another table, and those of opening the store.
     pub(crate) fn new(
         uri: &str,
-        storage_options: Option<HashMap<String, String>>,
+        storage_options: Option<StoreOptions>,
         base: Option<Snapshot>,
     ) -> Result<Self> {
         let storage = open_storage(uri, storage_options)?;

@@ -134,7 +134,7 @@ pub use protocol::{
 pub use replacement::ReplaceWhere;
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
-pub use storage::Storage;
+pub use storage::{CredentialProvider, Credentials, Storage};
 pub use table::Table;
 pub use transaction::{
     AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,

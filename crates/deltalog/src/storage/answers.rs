@@ -87,6 +87,22 @@ impl From<object_store::Error> for Failure {
     }
 }
 
+/// Why there are no credentials for a request, which was not sent.
+#[cfg_attr(
+    not(feature = "_cloud"),
+    expect(dead_code, reason = "stores of callers have their own credentials")
+)]
+#[derive(Debug)]
+pub(super) struct ProviderFailure(pub(super) Error);
+
+impl fmt::Display for ProviderFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for ProviderFailure {}
+
 /// What a failure means to the user.
 struct Verdict {
     kind: ErrorKind,
@@ -145,8 +161,29 @@ impl Failure {
         self.refusal().is_some_and(|refusal| refusal.status == 416)
     }
 
+    /// Returns whether a provider of credentials failed, so that the request was not sent.
+    pub(super) fn is_unsent(&self) -> bool {
+        source_of::<ProviderFailure>(&self.error).is_some()
+    }
+
     /// Returns the error of the crate, without the place of the file.
     pub(super) fn into_error(self) -> Error {
+        let Self { error, note } = self;
+        // The source of the provider's own error is kept, if nothing is around it.
+        let error = match error {
+            object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
+                Ok(failure) => return failure.0,
+                Err(source) => object_store::Error::Generic { store, source },
+            },
+            error => error,
+        };
+        if let Some(ProviderFailure(error)) = source_of(&error) {
+            return error.again();
+        }
+        Self { error, note }.into_error_of_store()
+    }
+
+    fn into_error_of_store(self) -> Error {
         let Verdict { kind, message, hint } = self.verdict();
         let error = Error::new(kind, message);
         let error = match hint {
@@ -304,10 +341,15 @@ fn names_existing(code: &str) -> bool {
 
 /// Returns the kind of the I/O error that caused `error`, for kinds that the enum of the store lacks.
 fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
+    source_of::<std::io::Error>(error).map(std::io::Error::kind)
+}
+
+/// Returns the first of the errors that caused `error` that has the type `E`.
+fn source_of<E: std::error::Error + 'static>(error: &object_store::Error) -> Option<&E> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = source {
-        if let Some(io) = current.downcast_ref::<std::io::Error>() {
-            return Some(io.kind());
+        if let Some(found) = current.downcast_ref() {
+            return Some(found);
         }
         source = current.source();
     }

@@ -16,6 +16,7 @@ mod check;
 mod chunks;
 #[cfg(feature = "_cloud")]
 mod cloud;
+mod credentials;
 mod driver;
 mod hadoop;
 mod list;
@@ -52,6 +53,7 @@ use crate::protocol::LogPath;
 
 use answers::Failure;
 pub(crate) use chunks::column_ranges;
+pub use credentials::{CredentialProvider, Credentials};
 pub use location::parse_location;
 use ranges::RemoteFile;
 pub use read::FileReader;
@@ -146,27 +148,56 @@ impl Storage {
     /// # Errors
     /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.
     pub fn open<'a>(uri: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        Self::open_any(uri, options, None)
+    }
+
+    /// Does the same with credentials that `provider` hands out, instead of those of the options or the environment.
+    ///
+    /// # Errors
+    /// The same as [`Storage::open`]. Those of the provider are errors of the first request.
+    pub fn open_with_credentials<'a>(
+        uri: &str,
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+        provider: Arc<dyn CredentialProvider>,
+    ) -> Result<Self> {
+        Self::open_any(uri, options, Some(provider))
+    }
+
+    fn open_any<'a>(
+        uri: &str,
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+        provider: Option<Arc<dyn CredentialProvider>>,
+    ) -> Result<Self> {
         let url = parse_location(uri)?;
         if url.scheme() == "file" {
-            return match options.into_iter().next() {
-                None => Self::build(url, Backend::Local),
-                Some((name, _)) => Err(Error::invalid_argument(format!(
-                    "the storage option '{name}' is unknown for local files"
-                ))
-                .in_table(url.as_str())),
+            let refused = |what: String| {
+                Err(Error::invalid_argument(format!("{what} for local files")).in_table(url.as_str()))
+            };
+            return match (options.into_iter().next(), provider) {
+                (None, None) => Self::build(url, Backend::Local),
+                (Some((name, _)), _) => refused(format!("the storage option '{name}' is unknown")),
+                (None, Some(_)) => refused("there are no credentials".to_owned()),
             };
         }
-        Self::open_remote(&url, options).map_err(|error| error.in_table(location::redacted(&url)))
+        Self::open_remote(&url, options, provider).map_err(|error| error.in_table(location::redacted(&url)))
     }
 
     #[cfg(feature = "_cloud")]
-    fn open_remote<'a>(url: &Url, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
-        let (url, store) = cloud::open(url, options)?;
+    fn open_remote<'a>(
+        url: &Url,
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+        provider: Option<Arc<dyn CredentialProvider>>,
+    ) -> Result<Self> {
+        let (url, store) = cloud::open(url, options, provider)?;
         Self::build(url, Backend::Remote(store))
     }
 
     #[cfg(not(feature = "_cloud"))]
-    fn open_remote<'a>(url: &Url, _: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+    fn open_remote<'a>(
+        url: &Url,
+        _: impl IntoIterator<Item = (&'a str, &'a str)>,
+        _: Option<Arc<dyn CredentialProvider>>,
+    ) -> Result<Self> {
         Err(Error::unsupported(format!("the store '{}' is not supported by this build", url.scheme()))
             .with_hint("use a local path, or turn on the crate's feature 's3', 'gcs' or 'azure'"))
     }
@@ -487,6 +518,7 @@ impl Storage {
         match store.create(located, bytes) {
             Ok(()) => Ok(PutOutcome::Created),
             Err(failure) if failure.is_existing() => Ok(PutOutcome::AlreadyExists),
+            Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
             // Nor does one of a store, if the caller's own client has repeated a put whose first response was lost.
             Err(failure) => Ok(PutOutcome::Unknown(self.error(path, failure))),
         }

@@ -36,6 +36,7 @@ macro_rules! on_every_store {
 }
 
 mod contract;
+mod credentials;
 mod golden;
 mod killed;
 #[path = "../kills/mod.rs"]

@@ -2,14 +2,19 @@
 //! `az://container/path` with the account in the options or the environment.
 
 use object_store::ClientConfigKey::AllowHttp;
-use object_store::azure::{AzureConfigKey as Key, MicrosoftAzure, MicrosoftAzureBuilder};
+use object_store::azure::{
+    AzureAccessKey, AzureConfigKey as Key, AzureCredential, MicrosoftAzure, MicrosoftAzureBuilder, split_sas,
+};
 use url::Url;
 
 use super::options::Options;
+use super::provider::{printable, wrong_kind};
 use super::{
-    Traits, bucket, builder, canonical, check_endpoint, check_texts, is_true, named_twice, place, recipe,
+    Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts, is_true,
+    named_twice, place, recipe,
 };
 use crate::error::{Error, Result};
+use crate::storage::credentials::Secret;
 use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
@@ -46,19 +51,55 @@ const EMULATOR: &str = "devstoreaccount1";
 /// The end of the names of the hosts of public accounts.
 const PUBLIC: &str = "dfs.core.windows.net";
 
-builder!(MicrosoftAzureBuilder, MicrosoftAzure);
+/// The names of options for credentials, which a provider excludes.
+const SECRETS: [&str; 8] = [
+    "azure_credential_type",
+    "azure_federated_token_file",
+    "azure_skip_signature",
+    "azure_storage_account_key",
+    "azure_storage_client_secret",
+    "azure_storage_sas_key",
+    "azure_storage_token",
+    "azure_use_azure_cli",
+];
 
-pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
+builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential);
+
+fn credential(secret: Secret) -> Result<AzureCredential> {
+    // The errors of the store quote what they cannot read.
+    Ok(match secret {
+        Secret::AccountKey(key) => AzureCredential::AccessKey(
+            AzureAccessKey::try_new(&key)
+                .map_err(|_| Error::invalid_argument("the key of an account is not in base64"))?,
+        ),
+        Secret::SharedAccessSignature(query) => AzureCredential::SASToken(
+            split_sas(&printable(query)?)
+                .map_err(|_| Error::invalid_argument("the shared access signature is not a query"))?,
+        ),
+        Secret::BearerToken(token) => AzureCredential::BearerToken(printable(token)?),
+        Secret::AccessKey { .. } => {
+            return Err(wrong_kind("a token, a shared access signature or the key of an account"));
+        }
+    })
+}
+
+pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     options.set_time_limits("azure_");
     let mut builder = MicrosoftAzureBuilder::from_env();
-    for (key, value) in options.keys("Azure", &NAMES)? {
+    let keys = options.keys("Azure", &NAMES)?;
+    check_provider(&provider, &keys, &SECRETS)?;
+    for (key, value) in keys {
         if let Key::ContainerName = key {
             return Err(named_twice("container"));
         }
         builder = builder.with_config(key, value);
     }
     let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
+    if is_emulator && provider.is_some() {
+        return Err(Error::invalid_argument("the emulator of Azure takes no credential provider")
+            .with_hint("set the option 'azure_storage_endpoint' instead of 'azure_storage_use_emulator'"));
+    }
     let url = canonical(url)?;
     let url = match url.username() {
         "" => with_account(&url, &builder, is_emulator)?,
@@ -85,7 +126,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
         check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     }
     check_texts(&[Key::Token, Key::SasKey], |key| builder.get_config_value(key))?;
-    let recipe = recipe(&url, builder, retries, traits);
+    let recipe = recipe(&url, builder, retries, traits, provider);
     Ok((url, recipe))
 }
 

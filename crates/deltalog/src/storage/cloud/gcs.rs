@@ -1,12 +1,19 @@
 //! Google Cloud Storage: `gs://bucket/path`.
 
 use object_store::ClientConfigKey::AllowHttp;
-use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
+use object_store::gcp::{
+    GcpCredential, GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleConfigKey as Key,
+};
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, builder, canonical, check_endpoint, check_texts, named_twice, recipe};
+use super::provider::{printable, wrong_kind};
+use super::{
+    Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts, named_twice,
+    recipe,
+};
 use crate::error::Result;
+use crate::storage::credentials::Secret;
 use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
@@ -19,13 +26,31 @@ const NAMES: [&str; 6] = [
     "google_skip_signature",
 ];
 
-builder!(GoogleCloudStorageBuilder, GoogleCloudStorage);
+/// The names of options for credentials, which a provider excludes.
+const SECRETS: [&str; 5] = [
+    "google_application_credentials",
+    "google_bearer_token",
+    "google_service_account",
+    "google_service_account_key",
+    "google_skip_signature",
+];
 
-pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
+builder!(GoogleCloudStorageBuilder, GoogleCloudStorage, credential);
+
+fn credential(secret: Secret) -> Result<GcpCredential> {
+    match secret {
+        Secret::BearerToken(token) => Ok(GcpCredential { bearer: printable(token)? }),
+        _ => Err(wrong_kind("an OAuth token")),
+    }
+}
+
+pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     options.set_time_limits("google_");
     let mut builder = GoogleCloudStorageBuilder::from_env();
-    for (key, value) in options.keys("Google Cloud Storage", &NAMES)? {
+    let keys = options.keys("Google Cloud Storage", &NAMES)?;
+    check_provider(&provider, &keys, &SECRETS)?;
+    for (key, value) in keys {
         if let Key::Bucket = key {
             return Err(named_twice("bucket"));
         }
@@ -37,7 +62,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let traits = Traits { reads_ends: true, unproven: endpoint };
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
-    let recipe = recipe(&url, builder, retries, traits);
+    let recipe = recipe(&url, builder, retries, traits, provider);
     Ok((url, recipe))
 }
 

@@ -12,6 +12,7 @@ mod azure;
 mod gcs;
 mod http;
 mod options;
+mod provider;
 #[cfg(feature = "s3")]
 mod s3;
 mod shared;
@@ -24,12 +25,16 @@ use url::Url;
 
 use self::http::Connector;
 use self::options::Options;
+use super::credentials::CredentialProvider;
 use super::remote::{Client, Recipe, Remote};
 use crate::error::{Error, Result};
 use crate::protocol::path;
 
 /// The length of values that errors do not show.
 const SHORTEST_SECRET: usize = 8;
+
+/// A provider of credentials, if there is one.
+type Provider = Option<Arc<dyn CredentialProvider>>;
 
 /// Returns the canonical URL of the place `url`, and its store.
 ///
@@ -38,6 +43,7 @@ const SHORTEST_SECRET: usize = 8;
 pub(super) fn open<'a>(
     url: &Url,
     options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    provider: Provider,
 ) -> Result<(Url, Remote)> {
     let options = Options::new(options)?;
     let has_user = !url.username().is_empty() && !path::has_container(url.scheme());
@@ -50,18 +56,19 @@ pub(super) fn open<'a>(
             .with_hint("write %3F for '?' and %23 for '#'; pass tokens as storage options"));
     }
     let asked = options.clone();
+    let asked_provider = provider.clone();
     let (url, recipe) = match path::canonical_scheme(url.scheme()).as_str() {
         #[cfg(feature = "s3")]
-        "s3" => s3::open(url, options)?,
+        "s3" => s3::open(url, options, provider)?,
         #[cfg(feature = "gcs")]
-        "gs" => gcs::open(url, options)?,
+        "gs" => gcs::open(url, options, provider)?,
         #[cfg(feature = "azure")]
-        "abfss" | "az" | "azure" => azure::open(url, options)?,
+        "abfss" | "az" | "azure" => azure::open(url, options, provider)?,
         scheme => return Err(unsupported(scheme)),
     };
     // What is wrong with the settings is found now, not with the first request.
     let make = || Remote::made(recipe).map_err(|error| invalid(&error, &asked.values()));
-    let store = shared::find_or_insert(&url, asked.clone(), make)?;
+    let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), make)?;
     Ok((url, store))
 }
 
@@ -158,6 +165,9 @@ struct Traits {
 trait Builder: Clone + Send + Sync + 'static {
     type Store: ObjectStore + PaginatedListStore;
 
+    /// Takes the credentials of a provider instead of those of options and environment.
+    fn with_provider(self, provider: Arc<dyn CredentialProvider>) -> Self;
+
     /// Builds a client; if it is not the first one, with the credentials of `first`.
     fn build(
         self,
@@ -167,11 +177,16 @@ trait Builder: Clone + Send + Sync + 'static {
     ) -> object_store::Result<Self::Store>;
 }
 
-/// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait.
+/// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait. `$convert`
+/// makes the store's credentials of those of a provider.
 macro_rules! builder {
-    ($builder:ty, $store:ty) => {
+    ($builder:ty, $store:ty, $convert:expr) => {
         impl super::Builder for $builder {
             type Store = $store;
+
+            fn with_provider(self, provider: std::sync::Arc<dyn super::CredentialProvider>) -> Self {
+                self.with_credentials(std::sync::Arc::new(super::provider::Renewed::new(provider, $convert)))
+            }
 
             fn build(
                 self,
@@ -192,14 +207,25 @@ use builder;
 
 /// Returns the recipe for the clients of `url` that `builder` makes. The second one, which sends every request once,
 /// has the connections and the credentials of the first.
-fn recipe(url: &Url, builder: impl Builder, retries: RetryConfig, traits: Traits) -> Recipe {
+fn recipe(
+    url: &Url,
+    builder: impl Builder,
+    retries: RetryConfig,
+    traits: Traits,
+    provider: Provider,
+) -> Recipe {
     let bucket = |endpoint| format!("{endpoint} {}", url.authority());
     let unproven = traits.unproven.map(bucket);
     Recipe::new(move || {
         let connector = Connector::default();
+        // What has been asked of a provider belongs to a process, too.
+        let builder = match &provider {
+            Some(provider) => builder.clone().with_provider(Arc::clone(provider)),
+            None => builder.clone(),
+        };
         let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
         let never = RetryConfig { max_retries: 0, ..retries.clone() };
-        let once = builder.clone().build(connector, never, Some(&store))?;
+        let once = builder.build(connector, never, Some(&store))?;
         let store = Arc::new(store);
         Ok(Client {
             pages: Some(Arc::clone(&store) as _),
@@ -209,6 +235,18 @@ fn recipe(url: &Url, builder: impl Builder, retries: RetryConfig, traits: Traits
             is_proven: unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
         })
     })
+}
+
+/// Refuses an option that names credentials beside a provider of them.
+fn check_provider<K: AsRef<str>>(provider: &Provider, keys: &[(K, String)], secrets: &[&str]) -> Result<()> {
+    let key = keys.iter().map(|(key, _)| key.as_ref()).find(|key| secrets.contains(key));
+    match key.filter(|_| provider.is_some()) {
+        Some(key) => Err(Error::invalid_argument(format!(
+            "the storage option '{key}' and a credential provider cannot be passed together"
+        ))
+        .with_hint("leave one of them out")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the error for an option that names a bucket or container.

@@ -1,12 +1,17 @@
 //! Amazon S3, and stores with its interface: `s3://bucket/path`.
 
 use object_store::ClientConfigKey::AllowHttp;
-use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key, AwsCredential};
 use url::Url;
 
 use super::options::Options;
-use super::{Traits, bucket, builder, canonical, check_endpoint, check_texts, named_twice, recipe};
+use super::provider::{printable, wrong_kind};
+use super::{
+    Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts, named_twice,
+    recipe,
+};
 use crate::error::{Error, Result};
+use crate::storage::credentials::Secret;
 use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
@@ -41,13 +46,33 @@ const NAMES: [&str; 28] = [
     "aws_virtual_hosted_style_request",
 ];
 
-builder!(AmazonS3Builder, AmazonS3);
+/// The names of options for credentials, which a provider excludes.
+const SECRETS: [&str; 6] = [
+    "aws_access_key_id",
+    "aws_role_arn",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "aws_skip_signature",
+    "aws_web_identity_token_file",
+];
 
-pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
+builder!(AmazonS3Builder, AmazonS3, credential);
+
+fn credential(secret: Secret) -> Result<AwsCredential> {
+    let Secret::AccessKey { id, secret, session_token } = secret else {
+        return Err(wrong_kind("an access key"));
+    };
+    let token = session_token.map(printable).transpose()?;
+    Ok(AwsCredential { key_id: printable(id)?, secret_key: printable(secret)?, token })
+}
+
+pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     options.set_time_limits("aws_");
     let mut builder = AmazonS3Builder::from_env();
-    for (key, value) in options.keys("S3", &NAMES)? {
+    let keys = options.keys("S3", &NAMES)?;
+    check_provider(&provider, &keys, &SECRETS)?;
+    for (key, value) in keys {
         match key {
             Key::Bucket => {
                 return Err(named_twice("bucket"));
@@ -71,7 +96,7 @@ pub(super) fn open(url: &Url, mut options: Options) -> Result<(Url, Recipe)> {
     let traits = Traits { reads_ends: true, unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)) };
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
-    let recipe = recipe(&url, builder, retries, traits);
+    let recipe = recipe(&url, builder, retries, traits, provider);
     Ok((url, recipe))
 }
 

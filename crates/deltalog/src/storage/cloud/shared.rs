@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use url::Url;
 
+use super::super::credentials::CredentialProvider;
 use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 
-/// What two stores must have in common to be one: scheme and bucket, options, and the variables of the environment.
-/// It is kept in memory only, because it contains secrets.
-type Key = (String, Options, Vec<(String, String)>);
+/// What two stores must have in common to be one: scheme and bucket, options, the provider of credentials (by its
+/// address), and the variables of the environment. It is kept in memory only, because it contains secrets.
+///
+/// The address is that of no other provider: a store that is in use keeps its provider.
+type Key = (String, Options, Option<usize>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
 
@@ -32,11 +35,13 @@ pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
 pub(super) fn find_or_insert<E>(
     url: &Url,
     options: Options,
+    provider: Option<&Arc<dyn CredentialProvider>>,
     make: impl FnOnce() -> Result<Remote, E>,
 ) -> Result<Remote, E> {
     let known: Result<_, Infallible> = KNOWN.get_or_make(|| Ok(Mutex::default()), drop);
     let Ok(known) = known;
-    let key = (format!("{}://{}", url.scheme(), url.authority()), options, environment());
+    let provider = provider.map(|provider| Arc::as_ptr(provider).cast::<()>().addr());
+    let key = (format!("{}://{}", url.scheme(), url.authority()), options, provider, environment());
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = known.get(&key).and_then(WeakRemote::upgrade) {
         return Ok(store);

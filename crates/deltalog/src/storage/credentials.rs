@@ -1,0 +1,113 @@
+//! Credentials that a program hands over with a table, instead of naming them in options or in the environment.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use crate::error::Result;
+
+/// Hands out credentials for a store. It is asked before the first request, and again before they expire.
+///
+/// - It is never asked twice at the same time for one store, and may take its time: other requests go on with the
+///   credentials that they have.
+/// - Tables that are open at the same time with the same provider and the same options share what it has returned.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::{Duration, SystemTime};
+///
+/// use deltalog::{Credentials, Storage};
+///
+/// # #[cfg(feature = "s3")] {
+/// let provider = || {
+///     let in_an_hour = SystemTime::now() + Duration::from_secs(3600);
+///     Ok(Credentials::access_key("id", "secret", Some("session")).expiring_at(in_an_hour))
+/// };
+/// let storage = Storage::open_with_credentials("s3://bucket/table", [], Arc::new(provider))?;
+/// # }
+/// # Ok::<(), deltalog::Error>(())
+/// ```
+pub trait CredentialProvider: Send + Sync + 'static {
+    /// Returns credentials that are valid now. The calling thread may block.
+    ///
+    /// # Errors
+    /// Any. It becomes the error of the request that needs the credentials, so it must not contain a secret.
+    fn credentials(&self) -> Result<Credentials>;
+
+    /// Returns a name for errors, without secrets.
+    fn name(&self) -> String {
+        std::any::type_name::<Self>().to_owned()
+    }
+}
+
+impl<F: Fn() -> Result<Credentials> + Send + Sync + 'static> CredentialProvider for F {
+    fn credentials(&self) -> Result<Credentials> {
+        self()
+    }
+}
+
+/// Credentials for a store, and how long they are good for. Without either of the two times, they are good for ever.
+#[derive(Clone)]
+pub struct Credentials {
+    pub(super) secret: Secret,
+    pub(super) expires_at: Option<SystemTime>,
+    pub(super) ask_again_after: Option<Duration>,
+}
+
+#[derive(Clone)]
+#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "no store takes it"))]
+pub(super) enum Secret {
+    AccessKey { id: String, secret: String, session_token: Option<String> },
+    AccountKey(String),
+    SharedAccessSignature(String),
+    BearerToken(String),
+}
+
+impl Credentials {
+    fn new(secret: Secret) -> Self {
+        Self { secret, expires_at: None, ask_again_after: None }
+    }
+
+    /// Returns an access key for S3. Temporary ones have a session token.
+    pub fn access_key(
+        id: impl Into<String>,
+        secret: impl Into<String>,
+        session_token: Option<impl Into<String>>,
+    ) -> Self {
+        let session_token = session_token.map(Into::into);
+        Self::new(Secret::AccessKey { id: id.into(), secret: secret.into(), session_token })
+    }
+
+    /// Returns the key of a storage account of Azure, in base64.
+    pub fn account_key(key: impl Into<String>) -> Self {
+        Self::new(Secret::AccountKey(key.into()))
+    }
+
+    /// Returns a shared access signature of Azure: the query of a URL.
+    pub fn shared_access_signature(query: impl Into<String>) -> Self {
+        Self::new(Secret::SharedAccessSignature(query.into()))
+    }
+
+    /// Returns an OAuth token for Google Cloud Storage or Azure.
+    pub fn bearer_token(token: impl Into<String>) -> Self {
+        Self::new(Secret::BearerToken(token.into()))
+    }
+
+    /// Sets when they expire. The provider is asked again some minutes before, or at half of a shorter time.
+    #[must_use]
+    pub fn expiring_at(self, time: SystemTime) -> Self {
+        Self { expires_at: Some(time), ..self }
+    }
+
+    /// Sets after which time the provider is asked again at the latest, if it is not known when they expire.
+    #[must_use]
+    pub fn asked_again_after(self, time: Duration) -> Self {
+        Self { ask_again_after: Some(time), ..self }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}

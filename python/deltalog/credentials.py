@@ -1,0 +1,206 @@
+"""Credentials that a program hands over with `credential_provider=`, and how they are asked for.
+
+| what is passed | how it is asked |
+| --- | --- |
+| a function | It is called without arguments. It returns one of the next four, or a mapping, perhaps with its end. |
+| a session of boto3 | `get_credentials()` |
+| credentials of botocore | `get_frozen_credentials()`, every minute: they renew themselves |
+| a credential of azure-identity | `get_token("https://storage.azure.com/.default")` |
+| credentials of google-auth | `refresh()`, when they are not `valid` |
+
+None of these packages is needed for the others. The names in a mapping are those that the packages, the command line
+tools of the clouds, Polars and obstore have, in any case, with or without underscores:
+
+- for S3 `access_key_id` (or `access_key`), `secret_access_key` (or `secret_key`) and `session_token` (or `token`);
+- for Azure `account_key`, `sas_token` or `token`;
+- for Google Cloud Storage `token`;
+- `expires_at` (or `expiration`, `expiry`, `expires_on`): a datetime (without a zone: UTC), text in ISO 8601, or seconds
+  since the epoch.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timezone
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+__all__ = ["CredentialProvider"]
+
+CredentialProvider: TypeAlias = Callable[[], Any] | Any
+"""A function that returns credentials, or an object of boto3, botocore, azure-identity or google-auth."""
+
+EXPECTED = (
+    "a provider returns a mapping such as {'access_key_id': …, 'secret_access_key': …, 'session_token': …, "
+    "'expires_at': …} or {'token': …, 'expires_at': …}, or credentials of botocore, azure-identity or google-auth"
+)
+
+_AZURE_SCOPE = "https://storage.azure.com/.default"
+_GOOGLE_SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
+
+# Credentials that renew themselves do so ten minutes before their end, or earlier.
+_ASK_AGAIN_AFTER = 60.0
+
+# The names in a mapping, without case, underscores and the beginnings `aws`, `azure`, `storage` and `google`.
+_IDS = ("accesskeyid", "accesskey")
+_SECRETS = ("secretaccesskey", "secretkey")
+_ACCOUNT_KEYS = ("accountkey", "accesskey")
+_SIGNATURES = ("sastoken", "saskey")
+_TOKENS = ("sessiontoken", "token", "securitytoken")
+_BEARERS = ("bearertoken", "accesstoken", "token")
+_ENDS = ("expiresat", "expiration", "expiry", "expirytime", "expireson")
+_PREFIXES = ("aws", "azure", "storage", "google")
+
+
+class NotCredentialsError(Exception):
+    """What a provider has returned; the message completes "returned"."""
+
+
+class Answer(NamedTuple):
+    """Credentials of a provider, as the binary takes them. It is never shown."""
+
+    kind: str
+    """`access_key`, `account_key`, `sas` or `token`."""
+    secrets: tuple[str, ...]
+    expires_at: float | None = None
+    """Seconds since the epoch."""
+    ask_again_after: float | None = None
+    """Seconds."""
+
+    def __repr__(self) -> str:
+        return f"Answer({self.kind!r}, …)"
+
+
+def is_provider(provider: object) -> bool:
+    """Returns whether an object can be asked for credentials."""
+    return is_foreign(provider) or (callable(provider) and not inspect.iscoroutinefunction(provider))
+
+
+def is_foreign(provider: object) -> bool:
+    """Returns whether it is an object of one of the known packages, which may hold secrets, and not a function."""
+    return (
+        any(hasattr(provider, name) for name in ("get_frozen_credentials", "get_credentials", "get_token"))
+        or _is_googles(provider)
+        or hasattr(provider, "access_key")
+    )
+
+
+def ask(provider: Any) -> Answer:
+    """Asks a provider for credentials.
+
+    Raises:
+        NotCredentialsError: it returned something else.
+        Exception: what the provider raises.
+    """
+    if callable(provider) and not is_foreign(provider):
+        return _read(provider())
+    return _read(provider)
+
+
+def _read(source: Any) -> Answer:
+    if isinstance(source, Mapping):
+        return _of_mapping(source, None)
+    if hasattr(source, "get_frozen_credentials"):
+        frozen = source.get_frozen_credentials()
+        key = _access_key(frozen.access_key, frozen.secret_key, frozen.token)
+        return key._replace(ask_again_after=_ASK_AGAIN_AFTER)
+    if hasattr(source, "get_credentials"):
+        found = source.get_credentials()
+        if found is None:
+            raise NotCredentialsError("no credentials: the session finds none")
+        return _read(found)
+    if hasattr(source, "access_key") and hasattr(source, "secret_key"):
+        return _access_key(source.access_key, source.secret_key, getattr(source, "token", None))
+    if hasattr(source, "get_token"):
+        return _read(_not_awaited(source.get_token(_AZURE_SCOPE)))
+    if _is_googles(source):
+        return _of_google(source)
+    if hasattr(source, "token") and hasattr(source, "expires_on"):
+        return Answer("token", (_text(source.token, "token"),), _end(source.expires_on))
+    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[0], Mapping):
+        return _of_mapping(source[0], _end(source[1]))
+    _not_awaited(source)
+    raise NotCredentialsError(f"an object of the type {type(source).__name__}")
+
+
+def _is_googles(source: object) -> bool:
+    return all(hasattr(source, name) for name in ("refresh", "token", "expiry", "valid"))
+
+
+def _of_google(source: Any) -> Answer:
+    # Keys of service accounts are for no service at first.
+    if getattr(source, "requires_scopes", False):
+        source = source.with_scopes([_GOOGLE_SCOPE])
+    if not source.valid:
+        source.refresh(_google_request())
+    return Answer("token", (_text(source.token, "token"),), _end(source.expiry))
+
+
+def _google_request() -> Any:
+    # The package can do without `requests`.
+    try:
+        return import_module("google.auth.transport.requests").Request()
+    except ImportError:
+        pool = import_module("urllib3").PoolManager()
+        return import_module("google.auth.transport.urllib3").Request(pool)
+
+
+def _of_mapping(source: Mapping[Any, Any], end: float | None) -> Answer:
+    values = {_plain(name): value for name, value in source.items() if value is not None}
+
+    def first(names: Iterable[str]) -> Any:
+        return next((values[name] for name in names if name in values), None)
+
+    if end is None:
+        end = _end(first(_ENDS))
+    if (secret := first(_SECRETS)) is not None:
+        return _access_key(first(_IDS), secret, first(_TOKENS))._replace(expires_at=end)
+    for kind, known in (("account_key", _ACCOUNT_KEYS), ("sas", _SIGNATURES), ("token", _BEARERS)):
+        if (secret := first(known)) is not None:
+            return Answer(kind, (_text(secret, known[-1]),), end)
+    names = ", ".join(sorted(repr(name) for name in source if isinstance(name, str) and len(name) <= 40))
+    raise NotCredentialsError(f"a mapping that has no credentials, with the names {names or 'of no text'}")
+
+
+def _plain(name: object) -> str:
+    plain = str(name).lower().replace("_", "")
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    return plain
+
+
+def _access_key(key: object, secret: object, token: object) -> Answer:
+    secrets = [_text(key, "access key"), _text(secret, "secret key")]
+    if token is not None:
+        secrets.append(_text(token, "session token"))
+    return Answer("access_key", tuple(secrets))
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise NotCredentialsError(f"a {what} of the type {type(value).__name__}, which is not text")
+    return value
+
+
+def _end(value: object) -> float | None:
+    """Returns when credentials expire, in seconds since the epoch."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            # Python 3.10 does not know Z.
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            raise NotCredentialsError("an end of the credentials that is no time in ISO 8601") from None
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e12:
+        return float(value)
+    raise NotCredentialsError(f"an end of the credentials of the type {type(value).__name__}")
+
+
+def _not_awaited(value: Any) -> Any:
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise NotCredentialsError("something to await; pass a provider that is not asynchronous")
+    return value
