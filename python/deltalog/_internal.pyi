@@ -45,6 +45,7 @@ __all__ = [
     "__version__",
     "alter_table",
     "begin_write",
+    "canonical_uri",
     "check_store",
     "create_table",
     "delete_rows",
@@ -423,6 +424,9 @@ class Commit:
 def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> None:
     """Checks that the store of `uri` refuses to create what exists, see `deltalog.storage.check`."""
 
+def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
+    """Returns the one URL of a place, whatever its spelling. Nothing is requested of its store."""
+
 def table_exists(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> bool:
     """Returns whether there is a table, readable or not."""
 
@@ -450,8 +454,8 @@ def evaluate(stream: Any, sql: str, time_zone: str) -> ArrowStream:
     The expression is computed as in constraints of tables. An error in the first batch is raised at once.
     """
 
-def read_fragment(fragment: bytes) -> ArrowStream:
-    """Returns the rows of one piece of a scan, for Spark's workers.
+def read_fragment(fragment: bytes, storage_options: Mapping[str, str] | None = None) -> ArrowStream:
+    """Returns the rows of one piece of a scan, for Spark's workers. It does not carry credentials.
 
     The columns are those of the table, in its order.
     """
@@ -791,6 +795,7 @@ class SparkWrite:
         schema_json: str,
         mode: str,
         options: TableOptions,
+        storage_options: Mapping[str, str] | None = None,
         cluster_by: Sequence[str] | None = None,
         base: Snapshot | None = None,
         app_transaction: tuple[str, int] | None = None,

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
-use crate::store_options::open_storage;
+use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
 
 #[derive(Serialize, Deserialize)]
@@ -173,13 +173,18 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
     texts.is_valid(at).then(|| texts.value(at).to_owned())
 }
 
-/// Reads the rows of a fragment.
+/// Reads the rows of a fragment. It has no credentials, so that those of a store come as options.
 #[pyfunction]
-pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowStream> {
+#[pyo3(signature = (fragment, storage_options = None))]
+pub(crate) fn read_fragment(
+    py: Python<'_>,
+    fragment: &[u8],
+    storage_options: Option<StoreOptions>,
+) -> PyResult<ArrowStream> {
     let (schema, rows) = call(py, || {
         let fragment: Fragment = serde_json::from_slice(fragment)
             .map_err(|error| Error::invalid_argument("the scan fragment is malformed").with_source(error))?;
-        let storage = open_storage(&fragment.uri, None)?;
+        let storage = open_storage(&fragment.uri, storage_options)?;
         let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
         let own = PathResolver::new(storage.root())?;
         let resolver = fragment

@@ -25,6 +25,17 @@ pub(crate) fn table_exists(
     call(py, || Table::exists(&open_storage(uri, storage_options)?))
 }
 
+/// Returns the one URL of the place, whatever the spelling of `uri`. Nothing is requested of the store.
+#[pyfunction]
+#[pyo3(signature = (uri, storage_options = None))]
+pub(crate) fn canonical_uri(
+    py: Python<'_>,
+    uri: &str,
+    storage_options: Option<StoreOptions>,
+) -> PyResult<String> {
+    call(py, || Ok(open_storage(uri, storage_options)?.url()))
+}
+
 /// Checks that the store of `uri` refuses to create what exists.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]

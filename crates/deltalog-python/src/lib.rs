@@ -87,6 +87,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Commits>()?;
     module.add_class::<handle::Commit>()?;
     module.add_function(wrap_pyfunction!(handle::check_store, module)?)?;
+    module.add_function(wrap_pyfunction!(handle::canonical_uri, module)?)?;
     module.add_function(wrap_pyfunction!(handle::table_exists, module)?)?;
     module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;

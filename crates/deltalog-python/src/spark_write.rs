@@ -369,7 +369,9 @@ impl SparkWrite {
 
     /// Checks a write that creates or replaces a table by its definition; see `DeltaTable.create`.
     #[staticmethod]
-    #[pyo3(signature = (uri, schema_json, mode, options, cluster_by = None, base = None, app_transaction = None))]
+    #[pyo3(signature = (
+        uri, schema_json, mode, options, storage_options = None, cluster_by = None, base = None, app_transaction = None
+    ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn define(
         py: Python<'_>,
@@ -377,6 +379,7 @@ impl SparkWrite {
         schema_json: &str,
         mode: &str,
         options: TableOptions,
+        storage_options: Option<StoreOptions>,
         cluster_by: Option<Vec<String>>,
         base: Option<Bound<'_, PySnapshot>>,
         app_transaction: Option<(String, i64)>,
@@ -384,7 +387,7 @@ impl SparkWrite {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
             let environment = upkeep::environment();
-            let target = WriteTarget::new(uri, None, base)?;
+            let target = WriteTarget::new(uri, storage_options, base)?;
             let options = options.of_spark();
             let token = Token {
                 options: options.clone(),

@@ -1,16 +1,86 @@
-"""Conversion between paths in Spark and locations in the core."""
+"""Conversion between paths in Spark and locations in the core.
 
+The core reads and commits the log with clients of its own. Data files are read and written by the tasks of Spark, through
+Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from which
+`Locations.java` makes the path for Hadoop.
+"""
+
+import json
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.errors import IllegalArgumentException
 
-from deltalog._internal import InvalidArgumentError, UnsupportedFeatureError
+from deltalog._internal import InvalidArgumentError, UnsupportedFeatureError, canonical_uri
+from deltalog.spark import hadoop_settings
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.options import Options
 
 _LOCAL = "file:"
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/")
+# The canonical name of each scheme of a store. The core has the same (`protocol::path`).
+_STORES = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "abfss": "abfss",
+    "abfs": "abfss",
+    "wasb": "abfss",
+    "wasbs": "abfss",
+    "az": "abfss",
+    "azure": "abfss",
+}
+_CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector"}
+
+
+class Location:
+    """Where a table is, and how its store is reached."""
+
+    def __init__(
+        self,
+        uri: str,
+        storage_options: Mapping[str, str] | None = None,
+        obstacle: str | None = None,
+    ) -> None:
+        self.uri = uri
+        """The URL, in the canonical spelling for a store."""
+        self.storage_options = storage_options
+        self._obstacle = obstacle
+
+    def __repr__(self) -> str:
+        return f"Location({self.uri!r})"  # The options have secrets.
+
+    def ensure_in_reach(self) -> None:
+        """Raises `UnsupportedFeatureError` if the tasks of Spark cannot read and write the table's files."""
+        if self._obstacle is not None:
+            raise UnsupportedFeatureError(f"{self._obstacle} (table {self.uri})")
+
+
+def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
+    """Returns the location that the options name, which also say how its store is reached.
+
+    Hadoop's settings are those of the session, and those among the options. The names of storage options come before
+    them.
+
+    Raises `InvalidArgumentError` if the text is not a path, and `UnsupportedFeatureError` if it is in another store.
+    """
+    found = _Found.of(jvm, session, options.path)
+    if found.is_local:
+        return Location(found.url)
+    scheme, authority = _store_of(found.url, options.storage)
+    of_session = hadoop_settings.storage_options(scheme, authority, found.settings)
+    asked = hadoop_settings.storage_options(scheme, authority, {**found.settings, **options.hadoop})
+    asked.update(options.storage)
+    return Location(canonical_uri(found.url, asked), asked, found.obstacle(scheme, of_session, asked))
+
+
+def location_at(jvm: Jvm, session: Any, path: str) -> Location:
+    """Returns the location of a Hadoop path, which is reached as the session says."""
+    return location_of(jvm, session, Options({"path": path}))
 
 
 def uri_of(jvm: Jvm, session: Any, path: str) -> str:
@@ -18,25 +88,78 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
     The path is not escaped (`/my table`, `file:/my table`). A relative path is resolved against the file system's
     working directory.
-
-    Raises `InvalidArgumentError` if the text is not a path, and `UnsupportedFeatureError` if it is in another store.
     """
-    from py4j.protocol import Py4JJavaError  # Spark's Connect client does not have it.
+    return _Found.of(jvm, session, path).url
 
-    ensure_local(path)
-    try:
-        qualified: str = jvm.static("Locations", "url", session, path)
-    except IllegalArgumentException as error:
-        raise InvalidArgumentError(f"{path!r} is not the path of a table: {error}") from error
-    except Py4JJavaError as error:
+
+class _Found(NamedTuple):
+    """What the JVM says about a path."""
+
+    url: str
+    scheme: str | None
+    """The scheme by which Hadoop reaches the store; None if it has no class for it."""
+    settings: dict[str, str]
+    hadoop_version: str
+
+    @classmethod
+    def of(cls, jvm: Jvm, session: Any, path: str) -> "_Found":
+        from py4j.protocol import Py4JJavaError  # Spark's Connect client does not have it.
+
+        ensure_known(path)
+        try:
+            found = cls(**json.loads(jvm.static("Locations", "describe", session, path)))
+        except IllegalArgumentException as error:
+            shown = "the location" if _URL.match(path) else repr(path)
+            raise InvalidArgumentError(f"{shown} is not the path of a table: {error}") from error
+        except Py4JJavaError as error:
+            raise UnsupportedFeatureError(
+                f"Hadoop has no file system for the path {path!r}, which has no scheme: fs.defaultFS names another "
+                "store; write file:///path, or the whole URL"
+            ) from error
+        if found.is_local:
+            scheme, separator, rest = found.url.partition(":/")
+            if separator and not rest.startswith("/"):
+                return found._replace(url=f"{scheme}:///{rest}")
+        else:
+            ensure_known(found.url)
+        return found
+
+    @property
+    def is_local(self) -> bool:
+        return self.url.startswith(_LOCAL)
+
+    def obstacle(self, scheme: str, of_session: Mapping[str, str], asked: Mapping[str, str]) -> str | None:
+        """Returns why the tasks of Spark cannot reach the files; None if they can."""
+        if self.scheme is None:
+            connector = _CONNECTORS[scheme]
+            version = self.hadoop_version if connector != "gcs-connector" else "the version for Hadoop 3"
+            organisation = "com.google.cloud.bigdataoss" if connector == "gcs-connector" else "org.apache.hadoop"
+            return (
+                f"Hadoop has no file system for the store '{scheme}', through which Spark reads and writes data files: "
+                f"start the session with spark.jars.packages={organisation}:{connector}:{version}"
+            )
+        differing = sorted(
+            name
+            for name in {*of_session, *asked}
+            if name.startswith(("aws_", "azure_", "google_")) and of_session.get(name) != asked.get(name)
+        )
+        if differing:
+            return (
+                f"the options say how the store is reached ({', '.join(differing)}), and the tasks of Spark reach it as "
+                "the session does: set Hadoop's settings instead, for one bucket as in fs.s3a.bucket.<bucket>.access.key"
+            )
+        return None
+
+
+def ensure_known(path: str) -> None:
+    """Raises `UnsupportedFeatureError` for a URL in an unknown store, without showing its secrets."""
+    if not _URL.match(path):
+        return
+    scheme = path.partition(":")[0].lower()
+    if scheme != "file" and scheme not in _STORES:
         raise UnsupportedFeatureError(
-            f"Hadoop has no file system for the path {path!r}, which has no scheme: fs.defaultFS names another store, "
-            "which is not supported yet; write file:///path"
-        ) from error
-    scheme, separator, rest = qualified.partition(":/")
-    if separator and not rest.startswith("/"):
-        return f"{scheme}:///{rest}"
-    return qualified
+            f"the store '{scheme}' is not supported yet; use a local path, or s3a://, gs:// or abfss://"
+        )
 
 
 def ensure_local(path: str) -> None:
@@ -44,22 +167,38 @@ def ensure_local(path: str) -> None:
     if _URL.match(path) and not path.lower().startswith(_LOCAL):
         scheme = path.partition(":")[0]
         raise UnsupportedFeatureError(
-            f"the store '{scheme}' is not supported in Spark yet; use a local path or a file:// URL, or read the table "
+            f"the store '{scheme}' is not supported under Spark Connect yet; use a classic session, or read the table "
             "without Spark: deltalog.DeltaTable opens s3://, gs:// and abfss://"
         )
 
 
-def unescaped(location: str) -> str:
-    """Returns a path or URL in a form that can be compared: without escapes and without an empty authority.
+def _store_of(url: str, options: Mapping[str, str]) -> tuple[str, str]:
+    """Returns the canonical scheme and authority of a URL."""
+    spelled, _, rest = url.partition("://")
+    scheme, authority = _STORES[spelled.lower()], rest.partition("/")[0]
+    if scheme == "abfss":
+        if "@" not in authority:  # az://container/path
+            account = options.get("azure_storage_account_name", "")
+            return scheme, f"{authority}@{account}.dfs.core.windows.net"
+        authority = authority.replace(".blob.", ".dfs.", 1)
+    return scheme, authority
 
-    Hadoop, Java and Rust spell both in different ways.
+
+def unescaped(location: str) -> str:
+    """Returns a path or URL in a form that can be compared: without escapes, without an empty authority, and with one
+    name for each store.
+
+    Hadoop, Java and Rust spell them in different ways.
     """
     scheme, separator, rest = location.partition(":/")
     if not separator:
         return unquote(location)
+    store = _STORES.get(scheme.lower())
+    if store is not None:
+        return f"{store}:/{unquote(rest)}"
     return f"{scheme}:/{unquote(rest.lstrip('/') if rest.startswith('//') else rest)}"
 
 
-def path_of(jvm: Jvm, uri: str) -> str:
+def path_of(jvm: Jvm, session: Any, uri: str) -> str:
     """Returns the Hadoop path, which is not escaped, of a URL."""
-    return str(jvm.static("Locations", "path", uri))
+    return str(jvm.static("Locations", "path", session, uri))

@@ -37,6 +37,22 @@ _STATEMENT = "deltalog.statement"
 _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
+# The names of options of stores, which are those of `storage_options` in Python.
+_STORE_PREFIXES = ("aws_", "azure_", "google_", "backoff_config.")
+_STORE_NAMES = (
+    "allow_http",
+    "allow_invalid_certificates",
+    "connect_timeout",
+    "max_retries",
+    "proxy_ca_certificate",
+    "proxy_excludes",
+    "proxy_url",
+    "read_timeout",
+    "retry_timeout",
+    "timeout",
+    "user_agent",
+)
+_HADOOP_PREFIXES = ("fs.", "google.cloud.")
 
 
 class Options:
@@ -58,6 +74,20 @@ class Options:
                 "deltalog needs the path of a table: load(path), save(path) or a table name"
             )
         return path
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """The options that say how a store is reached, by the names of Python's `storage_options`."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if name.startswith(_STORE_PREFIXES) or name in _STORE_NAMES
+        }
+
+    @property
+    def hadoop(self) -> dict[str, str]:
+        """Hadoop's settings for file systems."""
+        return {name: value for name, value in self.values.items() if name.startswith(_HADOOP_PREFIXES)}
 
     @property
     def sources(self) -> list[str] | None:

@@ -16,7 +16,7 @@ from deltalog.spark.exceptions import as_pyspark_error, raises_pyspark_errors
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
-from deltalog.spark.sql.names import is_connect, path_of_name, uri_in
+from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.write.record import USER_METADATA
 
 __all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
@@ -276,7 +276,9 @@ class DeltaTable(metaclass=_Methods):
         A Connect client may have no access to the table's files, so there the server executes the command.
         """
         if not is_connect(self._spark):
-            return commands.answer(Snapshot.open(uri_in(self._spark, self._path)), command, arguments)
+            location = location_in(self._spark, self._path)
+            newest = Snapshot.open(location.uri, storage_options=location.storage_options)
+            return commands.answer(newest, command, arguments)
         options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
         [row] = self._spark.read.format("deltalog").options(**options).load(self._path).collect()
         return commands.value_of(row[commands.ANSWER])

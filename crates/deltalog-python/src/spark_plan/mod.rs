@@ -136,8 +136,9 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
 fn hadoop_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();
     let path = deltalog::engine::protocol::path::decode(root.path())?.into_owned();
-    Ok(match root.host_str() {
-        Some(host) => format!("{}://{host}{path}", root.scheme()),
-        None => format!("{}:{path}", root.scheme()),
+    // The authority is the bucket; in Azure, the container and the account.
+    Ok(match root.authority() {
+        "" => format!("{}:{path}", root.scheme()),
+        authority => format!("{}://{authority}{path}", root.scheme()),
     })
 }

@@ -5,7 +5,7 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import location_at
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import (
     changes_relation,
@@ -45,8 +45,9 @@ class TableCalls(Role):
 
         Raises an error if the location cannot be read.
         """
+        location = location_at(self._jvm, session, path)
         try:
-            Snapshot.open(uri_of(self._jvm, session, path))
+            Snapshot.open(location.uri, storage_options=location.storage_options)
         except NotATableError:
             return False
         return True

@@ -9,7 +9,7 @@ from deltalog.spark import schema
 from deltalog.spark.dml.description import Description
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.read.planner import StatementPlanner, kept
 from deltalog.spark.read.relation import statement_relation
 from deltalog.spark.write.base import base_among
@@ -27,7 +27,9 @@ class Target:
             )
         self._found = jvm.static("StatementTarget", "of", plan)
         self.options = description.options
-        self.uri = uri_of(jvm, session, self.options.path)
+        location = location_of(jvm, session, self.options)
+        location.ensure_in_reach()
+        self.uri = location.uri
         roots = [uri_of(jvm, session, root) for root in self.options.allowed_roots]
         # What Spark has resolved; the oldest version if the statement reads the table more than once.
         base = base_among(description.sources, self.uri, roots)

@@ -10,10 +10,11 @@ from deltalog._internal import Snapshot, SparkChanges
 from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import Location, location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
+from deltalog.spark.read.table_version import remember
 from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
 
@@ -24,19 +25,33 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
         raise InvalidArgumentError(
             "rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
         )
-    uri = uri_of(jvm, session, options.path)
+    location = _location(jvm, session, options)
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
-        uri, version=version, timestamp_ms=timestamp_ms, allowed_roots=_roots(jvm, session, options)
+        location.uri,
+        version=version,
+        timestamp_ms=timestamp_ms,
+        storage_options=location.storage_options,
+        allowed_roots=_roots(jvm, session, options),
     )
 
 
 def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
     """Opens the changes in the versions that the options specify."""
     options.check_read()
-    newest = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=_roots(jvm, session, options))
+    location = _location(jvm, session, options)
+    roots = _roots(jvm, session, options)
+    newest = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
     start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
     return newest.spark_changes(ChangeRange(start[0], end[0], start[1], end[1]))
+
+
+def _location(jvm: Jvm, session: Any, options: Options) -> Location:
+    """Returns the location of a table whose files Spark will read."""
+    location = location_of(jvm, session, options)
+    location.ensure_in_reach()
+    remember(location)
+    return location
 
 
 def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:

@@ -13,7 +13,7 @@ from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write.record import change_metadata
 
@@ -37,7 +37,10 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
         raise UnsupportedFeatureError(f"ALTER TABLE ({kind}) is not supported yet by deltalog")
     change = planned(group)
     roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
-    snapshot = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=roots)
+    location = location_of(jvm, session, options)
+    snapshot = Snapshot.open(
+        location.uri, storage_options=location.storage_options, allowed_roots=roots
+    )
     alter_table(snapshot, change, commit_arguments(None, change_metadata(jvm, session)))
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import ensure_local, uri_of
+from deltalog.spark.location import Location, ensure_local, location_at
 
 # The second one is the provider in catalogs of the JVM connector.
 PROVIDERS = ("deltalog", "delta")
@@ -18,9 +18,9 @@ def is_connect(spark: Any) -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-def uri_in(spark: SparkSession, path: str) -> str:
-    """Returns the URL of a path in a classic session."""
-    return uri_of(Jvm(spark.sparkContext._gateway), spark._jsparkSession, path)
+def location_in(spark: SparkSession, path: str) -> Location:
+    """Returns the location of a path in a classic session."""
+    return location_at(Jvm(spark.sparkContext._gateway), spark._jsparkSession, path)
 
 
 def connect_uri(path: str) -> str:

@@ -12,7 +12,7 @@ from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import path_of, unescaped, uri_of
+from deltalog.spark.location import Location, location_of, path_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition, defaults_of
@@ -55,7 +55,7 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
     entry = _Entry(jvm, session, definition)
     options = Options(definition.options)
     options.check_mode("errorifexists")
-    existing = _existing(entry.uri) if definition.mode == "create" else None
+    existing = _existing(entry.location) if definition.mode == "create" else None
     if existing is not None:
         if definition.database is None:
             raise InvalidArgumentError(f"the table {definition.name} already exists")
@@ -70,7 +70,7 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
     settings = Settings.of(jvm, session)
     definition = definition.with_defaults(defaults_of(settings))
     record = Record.of_session(Options({}), settings)
-    pending = _begun(entry.uri, definition.schema_json, definition, record)
+    pending = _begun(entry.location, definition.schema_json, definition, record)
     if pending is None:
         return
     outcome = pending.commit(
@@ -87,8 +87,8 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
     entry = _Entry(jvm, session, definition)
     options = Options({**definition.options, **options.values})
     options.check_write()
-    request = WriteRequest.of(jvm, session, entry.uri, options, data)
-    if definition.mode != "overwrite" or _existing(entry.uri) is None:
+    request = WriteRequest.of(jvm, session, entry.location, options, data)
+    if definition.mode != "overwrite" or _existing(entry.location) is None:
         definition = definition.with_defaults(defaults_of(request.settings))
     begin = _begin_overwrite if definition.mode == "overwrite" else _begin_definition
     pending = begin(definition, request)
@@ -115,25 +115,26 @@ def _begin_definition(definition: Definition, request: WriteRequest) -> SparkWri
     request.options.check_mode("overwrite" if replaces else "errorifexists")
     base = overwrite_base(request) if replaces else None
     columns = schema.of_data(definition.schema_json)
-    pending = _begun(request.uri, columns, definition, request.record, base)
+    pending = _begun(request.location, columns, definition, request.record, base)
     if pending is None:
         request.record.finish(request.session)
     return pending
 
 
 def _begun(
-    uri: str, schema_json: str, definition: Definition, record: Record, base: Snapshot | None = None
+    location: Location, schema_json: str, definition: Definition, record: Record, base: Snapshot | None = None
 ) -> SparkWrite | None:
     begun = SparkWrite.define(
-        uri,
+        location.uri,
         schema_json,
         _MODES[definition.mode],
         _table_options(definition),
+        location.storage_options,
         definition.clustering,
         base,
         record.app_transaction,
     )
-    return started(begun, uri)
+    return started(begun, location.uri)
 
 
 class _Entry:
@@ -141,6 +142,7 @@ class _Entry:
 
     def __init__(self, jvm: Jvm, session: Any, definition: Definition) -> None:
         self._jvm = jvm
+        self._session = session
         self._definition = definition
         self._catalog = session.sessionState().catalog()
         self.exists = False
@@ -159,7 +161,8 @@ class _Entry:
             elif location is None:
                 default = self._catalog.defaultTablePath(self._identifier)
                 location = jvm.java("org.apache.hadoop.fs.Path")(default).toString()
-        self.uri = uri_of(jvm, session, str(location))
+        self.location = location_of(jvm, session, Options({**definition.options, "path": str(location)}))
+        self.uri = self.location.uri
 
     def _check_location(self, session: Any, location: str) -> None:
         """Raises an error if the statement names another location than the entry, which keeps its own."""
@@ -181,13 +184,13 @@ class _Entry:
         if options is not None and "allowedroots" in options.values:
             kept = {**kept, "allowedRoots": options.values["allowedroots"]}
         with self._registering(version):
-            _register(self._jvm, self._catalog, self._identifier, self._definition, self.uri, kept)
+            _register(self._jvm, self._session, self._identifier, self._definition, self.uri, kept)
 
     def _registering(self, version: int | None) -> AbstractContextManager[None]:
         """Makes the error of a failure to create the entry state that `version` was committed."""
         name = self._identifier
         step = f"registering the table {name.unquotedString()} in the session catalog"
-        location = path_of(self._jvm, self.uri).replace("\\", "\\\\").replace("'", "\\'")
+        location = path_of(self._jvm, self._session, self.uri).replace("\\", "\\\\").replace("'", "\\'")
         hint = f"register it with CREATE TABLE {name.quotedString()} USING deltalog LOCATION '{location}'"
         return after_commit(self.uri, version, step, hint)
 
@@ -203,9 +206,9 @@ def refuse_format(jvm: Jvm, session: Any, identifier: Any) -> None:
         )
 
 
-def _existing(uri: str) -> Snapshot | None:
+def _existing(location: Location) -> Snapshot | None:
     try:
-        return Snapshot.open(uri)
+        return Snapshot.open(location.uri, storage_options=location.storage_options)
     except NotATableError:
         return None
 
@@ -230,10 +233,10 @@ def _check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
 
 
 def _register(
-    jvm: Jvm, catalog: Any, identifier: Any, definition: Definition, uri: str, options: dict[str, str]
+    jvm: Jvm, session: Any, identifier: Any, definition: Definition, uri: str, options: dict[str, str]
 ) -> None:
     """Creates the catalog entry, which has neither columns nor properties, because they are in the log."""
-    location = jvm.java("org.apache.hadoop.fs.Path")(path_of(jvm, uri)).toUri()
+    location = jvm.java("org.apache.hadoop.fs.Path")(path_of(jvm, session, uri)).toUri()
     entry = jvm.static(
         "CatalogEntries",
         "create",
@@ -243,7 +246,7 @@ def _register(
         definition.provider,
         jvm.scala_map(options),
     )
-    catalog.createTable(entry, False, False)
+    session.sessionState().catalog().createTable(entry, False, False)
 
 
 def _parameters(definition: Definition) -> dict[str, str]:

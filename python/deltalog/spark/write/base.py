@@ -14,7 +14,7 @@ commits between the two would be lost.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from deltalog._internal import Snapshot, SparkWrite, TableReplacedError
 from deltalog.spark.errors import (
@@ -29,12 +29,16 @@ from deltalog.spark.read.planner import parts_of
 from deltalog.spark.write.request import WriteRequest
 
 
-def requested_base(options: Options, uri: str, allowed_roots: list[str]) -> Snapshot | None:
+def requested_base(
+    options: Options, uri: str, allowed_roots: list[str], storage_options: Mapping[str, str] | None = None
+) -> Snapshot | None:
     """Returns the version of the table `uri` that the option requests; None for the newest."""
     version = options.base_version
     if not isinstance(version, int):
         return None
-    return Snapshot.open(uri, version=version, allowed_roots=allowed_roots)
+    return Snapshot.open(
+        uri, version=version, storage_options=storage_options, allowed_roots=allowed_roots
+    )
 
 
 def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> None:
@@ -54,7 +58,7 @@ def overwrite_base(request: WriteRequest) -> Snapshot | None:
     """
     options = request.options
     if options.base_version is not None:
-        return requested_base(options, request.uri, request.roots)
+        return requested_base(options, request.uri, request.roots, request.location.storage_options)
     sources = request.sources if options.sources is None else options.sources
     return base_among(sources, request.uri, request.roots)
 

@@ -17,7 +17,7 @@ from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.sql.definition import defaults_of, with_defaults
 from deltalog.spark.write.base import overwrite_base
@@ -30,17 +30,19 @@ from deltalog.spark.write.rows import FileRows, file_rows
 from deltalog.spark.write.settings import Settings
 
 
-def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int | None:
+def save(
+    jvm: Jvm, session: Any, data: Any, options: Options, mode: str, location: Location
+) -> int | None:
     """Executes `df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`.
 
     Returns the committed version; None if there was nothing to do.
     """
     options.check_write()
     partition_by = options.partition_by()
-    request = WriteRequest.of(jvm, session, uri_of(jvm, session, options.path), options, data)
+    request = WriteRequest.of(jvm, session, location, options, data)
     configuration = options.table_configuration()
     defaults = defaults_of(request.settings)
-    if defaults and not table_exists(request.uri):
+    if defaults and not table_exists(request.uri, location.storage_options):
         configuration = with_defaults(configuration, defaults)
     pending = begin(request, mode, TableOptions(partition_by, configuration))
     if pending is None:
@@ -57,7 +59,8 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
         raise InvalidArgumentError("an older version of a table cannot be written")
     if options.wants_changes:
         raise InvalidArgumentError("a change data feed cannot be written")
-    request = WriteRequest.of(jvm, session, uri_of(jvm, session, options.path), options, data)
+    location = location_of(jvm, session, options)
+    request = WriteRequest.of(jvm, session, location, options, data)
     mode = "Overwrite" if overwrite else "Append"
     pending = begin(request, mode, TableOptions())
     if pending is not None:
@@ -69,17 +72,18 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
 
 def truncate(jvm: Jvm, session: Any, options: Options) -> None:
     """Executes `TRUNCATE TABLE`, which removes all rows."""
-    uri = uri_of(jvm, session, options.path)
+    location = location_of(jvm, session, options)
     settings = Settings.of(jvm, session)
     record = Record.of_session(options, settings)
     begun = SparkWrite.begin(
-        uri,
-        Snapshot.open(uri).schema_json,
+        location.uri,
+        Snapshot.open(location.uri, storage_options=location.storage_options).schema_json,
         "overwrite",
         TableOptions(),
+        location.storage_options,
         app_transaction=record.app_transaction,
     )
-    pending = started(begun, uri)
+    pending = started(begun, location.uri)
     if pending is not None:
         pending.commit("TRUNCATE", {}, engine_info(settings), user_metadata=record.user_metadata)
     record.finish(session)
@@ -101,6 +105,7 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
         schema.of_data(request.schema_json),
         save_mode,
         table,
+        request.location.storage_options,
         base=overwrite_base(request) if save_mode == "overwrite" else None,
         partition_overwrite=replaced.mode or "static",
         app_transaction=record.app_transaction,

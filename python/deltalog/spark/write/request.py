@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from deltalog.spark import schema
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import Location, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write.record import Record
 from deltalog.spark.write.settings import Settings
@@ -16,7 +16,7 @@ class WriteRequest(NamedTuple):
 
     jvm: Jvm
     session: Any
-    uri: str
+    location: Location
     options: Options
     rows: Any
     """A DataFrame of the JVM."""
@@ -30,14 +30,15 @@ class WriteRequest(NamedTuple):
     record: Record
 
     @classmethod
-    def of(cls, jvm: Jvm, session: Any, uri: str, options: Options, rows: Any) -> "WriteRequest":
+    def of(cls, jvm: Jvm, session: Any, location: Location, options: Options, rows: Any) -> "WriteRequest":
         """Returns the request, for which the JVM is asked once."""
+        location.ensure_in_reach()
         parts = json.loads(jvm.static("WriteDescription", "json", session, rows))
         settings = Settings.of_parts(parts["settings"])
         return cls(
             jvm,
             session,
-            uri,
+            location,
             options,
             rows,
             settings,
@@ -46,6 +47,10 @@ class WriteRequest(NamedTuple):
             parts["sources"],
             Record.of_session(options, settings),
         )
+
+    @property
+    def uri(self) -> str:
+        return self.location.uri
 
     @property
     def names(self) -> list[str]:

@@ -3,32 +3,66 @@ package io.deltalog.spark;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.util.VersionInfo;
 import org.apache.spark.sql.SparkSession;
 
-/** Paths of Hadoop, which are not escaped, and URLs. */
+/** Paths of Hadoop, which are not escaped, and URLs. The core has one name for each store, and Hadoop has several. */
 public class Locations {
+  private static final String[] S3 = {"s3", "s3a"};
+  private static final String[] S3_SETTINGS = {"fs.s3a."};
+  private static final String[] GS = {"gs"};
+  private static final String[] GS_SETTINGS = {"fs.gs.", "google.cloud."};
+  private static final String[] AZURE = {"abfss"};
+  private static final String[] AZURE_SETTINGS = {"fs.azure."};
+
   private Locations() {}
 
   /**
-   * Returns the URL of a path. A relative path is resolved against the file system's working directory.
+   * Returns a JSON object about a path: its URL, and if it is in a store, the scheme by which Hadoop reaches the store,
+   * or null if it has no class for it, and Hadoop's settings for stores of this kind.
    *
-   * Throws an IllegalArgumentException if the text is not a path, and an IllegalStateException if Hadoop has no file
-   * system for it.
+   * A path without a scheme is in Hadoop's default file system. A relative path is resolved against its working
+   * directory. Throws an IllegalArgumentException if the text is not a path, and an IllegalStateException if Hadoop has
+   * no file system for it.
    */
-  public static String url(SparkSession session, String text) {
+  public static String describe(SparkSession session, String text) {
     Path path = new Path(text);
-    FileSystem files;
+    Configuration settings = settings(session);
+    if (path.toUri().getScheme() == null) {
+      URI store = FileSystem.getDefaultUri(settings);
+      if (store.getScheme().equals("file")) {
+        path = qualified(path, settings);
+      } else if (path.isAbsolute()) {
+        path = new Path(store.getScheme(), store.getAuthority(), path.toUri().getPath());
+      } else {
+        throw new IllegalStateException("a relative path needs a working directory");
+      }
+    } else if (path.toUri().getScheme().equalsIgnoreCase("file")) {
+      path = qualified(path, settings);
+    }
+    Map described = new HashMap();
+    described.put("url", path.toUri().toString());
+    String scheme = path.toUri().getScheme();
+    described.put("scheme", scheme.equalsIgnoreCase("file") ? scheme : hadoop(scheme, settings));
+    described.put("settings", chosen(settings, settingsOf(scheme)));
+    described.put("hadoop_version", VersionInfo.getVersion());
+    return Json.text(described);
+  }
+
+  private static Path qualified(Path path, Configuration settings) {
     try {
-      files = path.getFileSystem(
-          ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf());
+      return path.getFileSystem(settings).makeQualified(path);
     } catch (IOException e) {
       throw new IllegalStateException(e.getMessage(), e);
     } catch (IllegalArgumentException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }
-    return files.makeQualified(path).toUri().toString();
   }
 
   /** Returns the path of a URL. */
@@ -38,5 +72,73 @@ public class Locations {
     } catch (URISyntaxException e) {
       throw new IllegalArgumentException(e);
     }
+  }
+
+  /** Returns the path, by the name that the session's Hadoop knows, of a URL with the core's name of the store. */
+  public static String path(SparkSession session, String url) {
+    String path = path(url);
+    int colon = path.indexOf(':');
+    String scheme = path.substring(0, colon);
+    if (scheme.equals("file")) {
+      return path;
+    }
+    String known = hadoop(scheme, settings(session));
+    return known == null ? path : known + path.substring(colon);
+  }
+
+  private static Configuration settings(SparkSession session) {
+    return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf();
+  }
+
+  /** Returns the scheme by which Hadoop reaches a store; null if it has no class for it. */
+  private static String hadoop(String scheme, Configuration settings) {
+    String[] names = names(scheme);
+    for (int i = 0; i < names.length; i++) {
+      try {
+        FileSystem.getFileSystemClass(names[i], settings);
+        return names[i];
+      } catch (IOException e) {
+        // There is no class with this name.
+      } catch (RuntimeException e) {
+        // The settings name a class that is not there, as Hadoop's own settings do.
+      }
+    }
+    return null;
+  }
+
+  private static String[] names(String scheme) {
+    String lower = scheme.toLowerCase(java.util.Locale.ROOT);
+    if (lower.equals("s3") || lower.equals("s3a") || lower.equals("s3n")) {
+      return S3;
+    }
+    if (lower.equals("gs") || lower.equals("gcs")) {
+      return GS;
+    }
+    return lower.startsWith("abfs") || lower.startsWith("wasb") || lower.startsWith("az") ? AZURE : new String[0];
+  }
+
+  private static String[] settingsOf(String scheme) {
+    String[] names = names(scheme);
+    return names == S3 ? S3_SETTINGS : names == GS ? GS_SETTINGS : names == AZURE ? AZURE_SETTINGS : new String[0];
+  }
+
+  private static Map chosen(Configuration settings, String[] prefixes) {
+    Map chosen = new HashMap();
+    if (prefixes.length == 0) {
+      return chosen;
+    }
+    Iterator all = settings.iterator();
+    while (all.hasNext()) {
+      String name = (String) ((Map.Entry) all.next()).getKey();
+      for (int i = 0; i < prefixes.length; i++) {
+        if (name.startsWith(prefixes[i])) {
+          String value = settings.get(name);
+          if (value != null) {
+            chosen.put(name, value);
+          }
+        }
+      }
+    }
+    return chosen;
   }
 }

@@ -24,7 +24,7 @@ public class TableState {
     Map parts = Json.object(json);
     RelationDescription described = new RelationDescription((Map) parts.get("relation"));
     Map properties = new HashMap((Map) parts.get("properties"));
-    properties.put(TableCatalog.PROP_LOCATION, described.path());
+    properties.put(TableCatalog.PROP_LOCATION, described.path(session));
     List clustering = new ArrayList();
     List paths = (List) parts.get("clustering");
     for (int i = 0; i < paths.size(); i++) {

@@ -61,7 +61,7 @@ public class DeltalogFileIndex implements FileIndex {
     String filters = FilterText.of(partitionFilters, dataFilters);
     Object packed = Bridge.planners().plan(planner, filters, SQLConf.get().sessionLocalTimeZone());
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(bytes(packed), partitionSchema, exact);
+    return new PackedListing(bytes(packed), partitionSchema, exact, new PackedRoot(path));
   }
 
   /**

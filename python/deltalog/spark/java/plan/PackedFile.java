@@ -14,18 +14,20 @@ public final class PackedFile extends FileStatus {
   private final transient ByteBuffer bytes;
   private final transient int at;
   private final transient PackedRoot root;
+  private final transient boolean isOutside;
 
-  /** The bytes at the position are an i32 length and the path: relative to the root, or complete if root is null. */
-  public PackedFile(long size, long modified, ByteBuffer bytes, int at, PackedRoot root) {
+  /** The bytes at the position are an i32 length and the path: relative to the root, or complete. */
+  public PackedFile(long size, long modified, ByteBuffer bytes, int at, PackedRoot root, boolean isOutside) {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;
     this.at = at;
     this.root = root;
+    this.isOutside = isOutside;
   }
 
   public Path getPath() {
     byte[] path = new byte[bytes.getInt(at)];
     bytes.get(at + 4, path);
-    return root == null ? new Path(new String(path, StandardCharsets.UTF_8)) : root.child(path);
+    return isOutside ? new Path(root.outside(new String(path, StandardCharsets.UTF_8))) : root.child(path);
   }
 }

@@ -82,7 +82,7 @@ public final class PackedFiles extends AbstractSeq {
       int length = bytes.getInt();
       bytes.position(at + 4 + length);
       int which = bytes.get();
-      PackedFile file = new PackedFile(size, modified, bytes, at, (which & 16) != 0 ? null : root);
+      PackedFile file = new PackedFile(size, modified, bytes, at, root, (which & 16) != 0);
       return new FileStatusWithMetadata(file, facts(which));
     }
 
@@ -119,7 +119,7 @@ public final class PackedFiles extends AbstractSeq {
       }
       String path = PackedValues.text(bytes);
       long offset = bytes.getLong();
-      return new VectorPlace(place == 1 ? root.text(path) : path, offset, bytes.getInt(), cardinality);
+      return new VectorPlace(place == 1 ? root.text(path) : root.outside(path), offset, bytes.getInt(), cardinality);
     }
   }
 }

@@ -25,11 +25,12 @@ public class PackedListing {
   private int count = 0;
   private long size = 0;
 
-  public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
+  /** The root is that of the index, by which Hadoop reaches the table; the packed one is the core's. */
+  public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter, PackedRoot root) {
     PackedValues packed = PackedValues.ofThisVersion(bytes);
     this.total = bytes.getLong();
     this.hasVectors = bytes.get() != 0;
-    PackedRoot root = new PackedRoot(packed.text());
+    packed.text();
     for (int left = packed.count(); left > 0; left--) {
       InternalRow partition = packed.row(partitionSchema);
       int files = packed.count();

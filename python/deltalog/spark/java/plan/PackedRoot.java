@@ -17,16 +17,23 @@ public final class PackedRoot {
 
   private final String path;
   private final String encoded;
+  private final String scheme;
 
   /** Creates the root; path is a Hadoop path, which is not URI-encoded. */
   public PackedRoot(String path) {
     this.path = path;
     this.encoded = new Path(path).toUri().toString();
+    this.scheme = path.substring(0, path.indexOf(':'));
   }
 
   /** Returns the Hadoop path, as text, of a decoded path below the root. */
   public String text(String relative) {
     return path + "/" + relative;
+  }
+
+  /** Returns a whole path, which is in the same store as the root, by the root's name of the store. */
+  public String outside(String path) {
+    return scheme + path.substring(path.indexOf(':'));
   }
 
   /**

@@ -24,13 +24,13 @@ public class RelationDescription {
   public DeltalogRelation relation(SparkSession session, scala.collection.immutable.Map options) {
     StructType partitionSchema = schema(parts, "partitionSchema");
     DeltalogFileIndex index = new DeltalogFileIndex(
-        path(), text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"));
+        path(session), text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"));
     return new DeltalogRelation(index, partitionSchema, schema(parts, "schema"), format(), options, session);
   }
 
   /** Returns the path of the table. */
-  public String path() {
-    return Locations.path(text(parts, "uri"));
+  public String path(SparkSession session) {
+    return Locations.path(session, text(parts, "uri"));
   }
 
   private FileFormat format() {

@@ -51,7 +51,7 @@ public class FileJob extends AbstractFunction0 {
    */
   public FileJob(Dataset data, String url, String partitionColumns, String options, MarkedRows marked) {
     this.query = data.queryExecution();
-    this.root = Locations.path(url);
+    this.root = Locations.path(query.sparkSession(), url);
     this.partitionColumns = (String[]) Json.value(partitionColumns, String[].class);
     this.options = TableOptions.scala(Json.object(options));
     this.marked = marked == null ? MarkedRows.NONE : marked;

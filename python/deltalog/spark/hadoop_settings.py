@@ -1,0 +1,176 @@
+"""Hadoop's settings for object stores as options of our own storage, so that a session is configured once.
+
+The names are those of the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
+(`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`).
+What they do not say is left to the environment and to what the machine has, as for all other users of the core. So is
+what a class of credentials says that is not known here.
+"""
+
+import ipaddress
+import os
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from deltalog._internal import UnsupportedFeatureError
+
+
+# The last parts of the names of classes that take `fs.s3a.access.key` and so on.
+_TEMPORARY_KEYS = "TemporaryAWSCredentialsProvider"
+_KEYS = "SimpleAWSCredentialsProvider"
+_ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
+_ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
+_AMAZON = ".amazonaws.com"
+_ENCRYPTIONS = {"AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
+
+
+def storage_options(scheme: str, authority: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options of a store.
+
+    Args:
+        scheme: `s3`, `gs` or `abfss`.
+        authority: the bucket; in Azure `container@account.dfs.core.windows.net`.
+        settings: Hadoop's settings by name.
+
+    Raises:
+        UnsupportedFeatureError: files are encrypted in a way that only Hadoop knows.
+    """
+    known = {"s3": _s3, "gs": _gcs, "abfss": _azure}[scheme]
+    return known(authority, settings)
+
+
+def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
+    of_bucket = f"fs.s3a.bucket.{bucket}."
+
+    def setting(name: str) -> str:
+        return (settings.get(of_bucket + name) or settings.get(f"fs.s3a.{name}") or "").strip()
+
+    options = {**_s3_credentials(setting("aws.credentials.provider"), setting), **_s3_encryption(setting)}
+    endpoint = setting("endpoint")
+    region = setting("endpoint.region")
+    if region == "sdk":  # What the environment says.
+        region = ""
+    if endpoint and "://" not in endpoint:
+        endpoint = f"{'http' if setting('connection.ssl.enabled') == 'false' else 'https'}://{endpoint}"
+    host = urlsplit(endpoint).hostname or ""
+    if host.endswith(_AMAZON):
+        region = region or _region_of(host)
+        # The region says it all. An endpoint within a private network is kept.
+        if host == "s3" + _AMAZON or host == f"s3.{region}{_AMAZON}":
+            endpoint = ""
+    if endpoint:
+        if endpoint.startswith("http://"):
+            options["aws_allow_http"] = "true"
+        if not host.endswith(_AMAZON) and setting("path.style.access") != "true" and _may_be_in_host(bucket, host):
+            parts = urlsplit(endpoint)
+            endpoint = parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
+            options["aws_virtual_hosted_style_request"] = "true"
+        options["aws_endpoint_url"] = endpoint
+    if region:
+        options["aws_region"] = region
+    if setting("requester.pays.enabled") == "true":
+        options["aws_request_payer"] = "true"
+    return options
+
+
+def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, str]:
+    """Returns the keys that the first class of the list which has some would take."""
+    access, secret, token = setting("access.key"), setting("secret.key"), setting("session.token")
+    keys = {"aws_access_key_id": access, "aws_secret_access_key": secret}
+    for provider in (providers or f"{_TEMPORARY_KEYS},{_KEYS}").split(","):
+        name = provider.strip().rpartition(".")[2]
+        if name == _TEMPORARY_KEYS and access and secret and token:
+            return {**keys, "aws_session_token": token}
+        if name == _KEYS and access and secret:
+            return keys
+        if name in _ANONYMOUS:
+            return {"aws_skip_signature": "true"}
+        if name == _ENVIRONMENT and "AWS_ACCESS_KEY_ID" not in os.environ:
+            continue
+        if name not in (_TEMPORARY_KEYS, _KEYS):
+            break
+    return {}
+
+
+def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
+    """Returns how new files are encrypted. Those of the log are encrypted as the data is."""
+    algorithm = setting("encryption.algorithm") or setting("server-side-encryption-algorithm")
+    if not algorithm:
+        return {}
+    if algorithm not in _ENCRYPTIONS:
+        raise UnsupportedFeatureError(
+            f"fs.s3a.encryption.algorithm is {algorithm}, which deltalog does not support: use AES256, SSE-KMS or DSSE-KMS"
+        )
+    options = {"aws_server_side_encryption": _ENCRYPTIONS[algorithm]}
+    key = setting("encryption.key") or setting("server-side-encryption.key")
+    return {**options, "aws_sse_kms_key_id": key} if key and algorithm != "AES256" else options
+
+
+def _region_of(host: str) -> str:
+    """Returns the region in the name of a host of Amazon's, such as `s3.eu-west-1.amazonaws.com`; empty if none."""
+    parts = host.removesuffix(_AMAZON).split(".")
+    return parts[-1] if parts[0] == "s3" and len(parts) > 1 else ""
+
+
+def _may_be_in_host(bucket: str, host: str) -> bool:
+    """Returns whether S3A would put the bucket into the name of the host."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in bucket and "_" not in bucket and bucket == bucket.lower()
+    return False
+
+
+def _gcs(_bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
+    kind = settings.get("fs.gs.auth.type", "").strip().upper()
+    options = {}
+    key_file = settings.get("fs.gs.auth.service.account.json.keyfile") or settings.get(
+        "google.cloud.auth.service.account.json.keyfile"
+    )
+    if kind == "UNAUTHENTICATED":
+        options["google_skip_signature"] = "true"
+    elif key_file and kind in ("", "SERVICE_ACCOUNT_JSON_KEYFILE"):
+        options["google_service_account"] = key_file
+    root = settings.get("fs.gs.storage.root.url", "").rstrip("/")
+    if root and root != "https://storage.googleapis.com":
+        options["google_base_url"] = root
+    return options
+
+
+def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
+    container, _, host = authority.partition("@")
+    hosts = (host, host.replace(".dfs.", ".blob.", 1))
+
+    def setting(name: str) -> str:
+        """Returns a setting of the account, else that of all accounts."""
+        named = (f"fs.azure.{name}.{account}" for account in hosts)
+        return next(filter(None, map(settings.get, named)), "") or settings.get(f"fs.azure.{name}", "")
+
+    kind = setting("account.auth.type") or "SharedKey"
+    if kind == "SharedKey":
+        key = setting("account.key")
+        if key:
+            return {"azure_storage_account_key": key}
+        # The connector of the scheme wasb, which knows nothing of kinds.
+        token = next(filter(None, (settings.get(f"fs.azure.sas.{container}.{host}") for host in hosts)), "")
+        return {"azure_storage_sas_token": token} if token else {}
+    if kind == "SAS":
+        token = setting("sas.fixed.token")
+        return {"azure_storage_sas_token": token} if token else {}
+    if kind != "OAuth":
+        return {}
+    client, secret = setting("account.oauth2.client.id"), setting("account.oauth2.client.secret")
+    match setting("account.oauth.provider.type").rpartition(".")[2]:
+        case "ClientCredsTokenProvider":
+            endpoint = urlsplit(setting("account.oauth2.client.endpoint"))
+            tenant = endpoint.path.strip("/").partition("/")[0]
+            options = {
+                "azure_storage_client_id": client,
+                "azure_storage_client_secret": secret,
+                "azure_storage_tenant_id": tenant,
+            }
+            if endpoint.netloc:
+                options["azure_storage_authority_host"] = f"{endpoint.scheme}://{endpoint.netloc}"
+            return {name: value for name, value in options.items() if value}
+        case "MsiTokenProvider" if client:
+            return {"azure_storage_client_id": client}
+    return {}
