@@ -56,6 +56,11 @@ $(wheel): $(wheel_sources) | .venv/.deps
 	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
 	touch $@
 
+# Hadoop's connector for S3, of the version of the newest Spark.
+.cache/hadoop-aws/.complete: scripts/hadoop_aws.py scripts/jvm_connector.py | .venv/.deps
+	$(bin)/python -m scripts.hadoop_aws .cache/hadoop-aws
+	touch $@
+
 # Object-store servers of other projects, which the Rust tests start.
 .cache/servers/.complete: scripts/store_servers.py
 	scripts/prerequisites.sh servers
@@ -148,7 +153,7 @@ test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(s3_s
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
 
 .PHONY: test-spark
-test-spark: .venv/.wheel $(s3_server) ## test the Spark layer on the newest Spark
+test-spark: .venv/.wheel .cache/hadoop-aws/.complete $(s3_server) ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
 # How many of these tests run at the same time: each keeps about one core busy. The longest begin.
@@ -156,7 +161,7 @@ WHEEL_JOBS ?= 2
 wheel_tests := test-spark-$(lastword $(SPARKS)) test-python $(filter-out %-$(lastword $(SPARKS)),$(SPARKS:%=test-spark-%))
 
 .PHONY: test-wheel
-test-wheel: .venv/.wheel spark-environments .cache/jars/.complete ## test-python, and the Spark layer on the newest patch of every minor
+test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-aws/.complete ## test-python, and the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
 .PHONY: spark-environments
@@ -166,7 +171,7 @@ spark-environments: $(SPARKS:%=.venvs/%/.wheel)
 SPARK_TESTS = $(if $(filter $*,$(lastword $(SPARKS))),,-m $(if $(filter $*,$(firstword $(SPARKS))),'not newest',every_spark))
 
 .PHONY: $(SPARKS:%=test-spark-%)
-$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel $(s3_server)
+$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.complete $(s3_server)
 	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 VERSION = "4.4.0"
@@ -64,12 +65,14 @@ def spark_jars() -> Path:
     return Path(pyspark.__file__).parent / "jars"
 
 
-def fetch(target: Path) -> list[Path]:
-    """Fetches into a directory beside `target` and renames it, so that `target` is never half full."""
+def fetch(target: Path, script: str, module: str, expected: Sequence[str]) -> list[Path]:
+    """Fetches what the Ivy file `module` names into a directory beside `target` and renames it, so that `target` is
+    never half full. A jar of `expected` that does not come is an error of `script`.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".ivy-") as scratch:
-        module = Path(scratch, "ivy.xml")
-        module.write_text(ivy_module())
+        file = Path(scratch, "ivy.xml")
+        file.write_text(module)
         jars = Path(scratch, "jars")
         command = [
             java(),
@@ -80,15 +83,13 @@ def fetch(target: Path) -> list[Path]:
         ]
         settings = os.environ.get("DELTALOG_IVY_SETTINGS")
         command += ["-settings", settings] if settings else []
-        command += ["-ivy", str(module), "-retrieve", f"{jars}/[artifact]-[revision].[ext]", "-types", "jar"]
+        command += ["-ivy", str(file), "-retrieve", f"{jars}/[artifact]-[revision].[ext]", "-types", "jar"]
         ran = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False
         )
-        missing = [name for name in ARTIFACTS if not (jars / f"{name}-{VERSION}.jar").is_file()]
+        missing = [name for name in expected if not (jars / f"{name}.jar").is_file()]
         if ran.returncode != 0 or missing:
-            raise SystemExit(
-                f"{ran.stdout}\njvm_connector: could not fetch {', '.join(missing) or 'the jars'} {VERSION}"
-            )
+            raise SystemExit(f"{ran.stdout}\n{script}: could not fetch {', '.join(missing) or 'the jars'}")
         if target.exists():
             shutil.rmtree(target)
         jars.rename(target)
@@ -98,7 +99,9 @@ def fetch(target: Path) -> list[Path]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fetch the jars of the JVM connector.")
     parser.add_argument("directory", type=Path, help="directory for the jars; replaced")
-    for jar in fetch(parser.parse_args().directory.resolve()):
+    directory = parser.parse_args().directory.resolve()
+    expected = [f"{name}-{VERSION}" for name in ARTIFACTS]
+    for jar in fetch(directory, "jvm_connector", ivy_module(), expected):
         print(jar)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -33,6 +34,14 @@ EVERY_SPARK = {
 }
 
 
+def hadoop_aws() -> list[Path]:
+    """Returns the jars of Hadoop's connector for S3, which are fetched for the newest Spark only."""
+    jars = sorted(Path(__file__).parents[2].glob(".cache/hadoop-aws/*.jar"))
+    versions = {jar.stem.removeprefix("hadoop-aws-") for jar in jars if jar.stem.startswith("hadoop-aws-")}
+    of_spark = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
+    return jars if versions == {jar.stem.removeprefix("hadoop-client-api-") for jar in of_spark} else []
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     missing = EVERY_SPARK - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
     if missing:
@@ -54,6 +63,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.session.timeZone": "America/New_York",
         EXCLUDED_RULES: ANSWERS_FROM_LOG,
+        "spark.jars": ",".join(map(str, hadoop_aws())),
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

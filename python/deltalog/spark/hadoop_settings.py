@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from deltalog._internal import UnsupportedFeatureError
 
-
 # The last parts of the names of classes that take `fs.s3a.access.key` and so on.
 _TEMPORARY_KEYS = "TemporaryAWSCredentialsProvider"
 _KEYS = "SimpleAWSCredentialsProvider"
@@ -60,7 +59,11 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
     if endpoint:
         if endpoint.startswith("http://"):
             options["aws_allow_http"] = "true"
-        if not host.endswith(_AMAZON) and setting("path.style.access") != "true" and _may_be_in_host(bucket, host):
+        if (
+            not host.endswith(_AMAZON)
+            and setting("path.style.access") != "true"
+            and _may_be_in_host(bucket, host)
+        ):
             parts = urlsplit(endpoint)
             endpoint = parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
             options["aws_virtual_hosted_style_request"] = "true"
@@ -98,7 +101,8 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
         return {}
     if algorithm not in _ENCRYPTIONS:
         raise UnsupportedFeatureError(
-            f"fs.s3a.encryption.algorithm is {algorithm}, which deltalog does not support: use AES256, SSE-KMS or DSSE-KMS"
+            f"fs.s3a.encryption.algorithm is {algorithm}, which deltalog does not support: use AES256, SSE-KMS or "
+            "DSSE-KMS"
         )
     options = {"aws_server_side_encryption": _ENCRYPTIONS[algorithm]}
     key = setting("encryption.key") or setting("server-side-encryption.key")

@@ -1,12 +1,14 @@
 """Conversion between paths in Spark and locations in the core.
 
-The core reads and commits the log with clients of its own. Data files are read and written by the tasks of Spark, through
-Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from which
-`Locations.java` makes the path for Hadoop.
+The core reads and commits the log with clients of its own. Data files are read and written by the tasks of Spark,
+through Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from
+which `Locations.java` makes the path for Hadoop.
 """
 
 import json
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -60,6 +62,14 @@ class Location:
             raise UnsupportedFeatureError(f"{self._obstacle} (table {self.uri})")
 
 
+_KEPT = 1024
+
+_lock = threading.Lock()
+# How the stores of tables were reached last. What refers to a version of a table is a text that Spark keeps and shows,
+# so it cannot have credentials.
+_reached: "OrderedDict[str, Location]" = OrderedDict()
+
+
 def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
     """Returns the location that the options name, which also say how its store is reached.
 
@@ -75,7 +85,23 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
     of_session = hadoop_settings.storage_options(scheme, authority, found.settings)
     asked = hadoop_settings.storage_options(scheme, authority, {**found.settings, **options.hadoop})
     asked.update(options.storage)
-    return Location(canonical_uri(found.url, asked), asked, found.obstacle(scheme, of_session, asked))
+    location = Location(canonical_uri(found.url, asked), asked, found.obstacle(scheme, of_session, asked))
+    _remember(location)
+    return location
+
+
+def _remember(location: Location) -> None:
+    with _lock:
+        _reached[location.uri] = location
+        _reached.move_to_end(location.uri)
+        while len(_reached) > _KEPT:
+            _reached.popitem(last=False)
+
+
+def known_location(uri: str) -> Location:
+    """Returns the location with this canonical URL, as it was reached last."""
+    with _lock:
+        return _reached.get(uri) or Location(uri)
 
 
 def location_at(jvm: Jvm, session: Any, path: str) -> Location:
@@ -133,7 +159,9 @@ class _Found(NamedTuple):
         if self.scheme is None:
             connector = _CONNECTORS[scheme]
             version = self.hadoop_version if connector != "gcs-connector" else "the version for Hadoop 3"
-            organisation = "com.google.cloud.bigdataoss" if connector == "gcs-connector" else "org.apache.hadoop"
+            organisation = (
+                "com.google.cloud.bigdataoss" if connector == "gcs-connector" else "org.apache.hadoop"
+            )
             return (
                 f"Hadoop has no file system for the store '{scheme}', through which Spark reads and writes data files: "
                 f"start the session with spark.jars.packages={organisation}:{connector}:{version}"
@@ -145,8 +173,8 @@ class _Found(NamedTuple):
         )
         if differing:
             return (
-                f"the options say how the store is reached ({', '.join(differing)}), and the tasks of Spark reach it as "
-                "the session does: set Hadoop's settings instead, for one bucket as in fs.s3a.bucket.<bucket>.access.key"
+                f"the options say how the store is reached ({', '.join(differing)}), and the tasks of Spark reach it "
+                "as the session does: set Hadoop's settings, for one bucket as in fs.s3a.bucket.<bucket>.access.key"
             )
         return None
 

@@ -328,7 +328,7 @@ impl PendingWrite {
         self.storage.sync(paths.iter().map(AsRef::as_ref)).map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => error.with_hint(
                 "make sure that the table's path is the same place for the driver and all executors, such as a \
-                 directory of a shared file system",
+                 directory of a shared file system, or a store at the same endpoint",
             ),
             _ => error,
         })?;

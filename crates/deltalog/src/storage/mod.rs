@@ -543,14 +543,21 @@ impl Storage {
     }
 
     /// Makes files that another program has written durable, including their directories. Stores other than
-    /// local file systems have already done so.
+    /// local file systems have already done so; there, one of the files is looked for, because the other program may
+    /// have written to a store of the same name that it reaches at another endpoint.
     ///
     /// # Errors
     /// `FileNotFound` or `Unavailable`, naming the file.
     #[doc(hidden)]
     pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         if let Backend::Remote(_) = self.backend {
-            return Ok(());
+            let Some(path) = paths.into_iter().next() else { return Ok(()) };
+            return match self.head(path)? {
+                Some(_) => Ok(()),
+                None => Err(Error::new(ErrorKind::FileNotFound, "the file does not exist")
+                    .at_path(path)
+                    .in_table(self.url())),
+            };
         }
         let local = |path: &str| self.local_file(path, &self.path(path)?);
         let paths = paths.into_iter().map(local).collect::<Result<Vec<_>>>()?;

@@ -7,7 +7,6 @@ from deltalog.spark.bridge.role import Role
 from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import snapshot_relation
-from deltalog.spark.read.table_version import remember
 from deltalog.spark.write import job
 from deltalog.spark.write.outcome import after_commit
 
@@ -20,7 +19,6 @@ class WriteCalls(Role):
         location = location_of(self._jvm, session, asked)
         version = job.save(self._jvm, session, rows, asked, mode, location)
         with after_commit(location.uri, version, "opening the table again", "read the table to continue"):
-            remember(location)
             newest = Snapshot.open(location.uri, storage_options=location.storage_options)
             return snapshot_relation(session, newest)
 

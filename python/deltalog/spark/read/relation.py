@@ -10,11 +10,10 @@ from deltalog._internal import Snapshot, SparkChanges
 from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import Location, location_of, uri_of
+from deltalog.spark.location import known_location, location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
-from deltalog.spark.read.table_version import remember
 from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
 
@@ -25,7 +24,7 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
         raise InvalidArgumentError(
             "rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
         )
-    location = _location(jvm, session, options)
+    location = location_of(jvm, session, options)
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
         location.uri,
@@ -39,19 +38,11 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
     """Opens the changes in the versions that the options specify."""
     options.check_read()
-    location = _location(jvm, session, options)
+    location = location_of(jvm, session, options)
     roots = _roots(jvm, session, options)
     newest = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
     start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
     return newest.spark_changes(ChangeRange(start[0], end[0], start[1], end[1]))
-
-
-def _location(jvm: Jvm, session: Any, options: Options) -> Location:
-    """Returns the location of a table whose files Spark will read."""
-    location = location_of(jvm, session, options)
-    location.ensure_in_reach()
-    remember(location)
-    return location
 
 
 def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
@@ -61,6 +52,7 @@ def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
 def changes_relation(session: Any, changes: SparkChanges) -> str:
     """Describes a relation of the changed rows, in the schema of the last version."""
     snapshot = changes.snapshot
+    known_location(snapshot.uri).ensure_in_reach()
     label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
     return json.dumps(
         {
@@ -123,6 +115,7 @@ def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: st
 
 
 def _rows(session: Any, snapshot: Snapshot) -> dict[str, Any]:
+    known_location(snapshot.uri).ensure_in_reach()
     return {
         "uri": snapshot.uri,
         "label": f"v{snapshot.version}",

@@ -1,30 +1,9 @@
 """References to versions of tables, for code that must not keep their snapshots, which may be large."""
 
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from deltalog._internal import Snapshot
-from deltalog.spark.location import Location
-
-_KEPT = 1024
-
-_lock = threading.Lock()
-# How the stores of tables were reached last, by the URLs of the tables. References to versions are texts that Spark
-# keeps and shows, so they cannot have credentials.
-_reached: "OrderedDict[str, Mapping[str, str]]" = OrderedDict()
-
-
-def remember(location: Location) -> None:
-    """Records how the store of a table is reached, for versions that are opened again."""
-    if location.storage_options is None:
-        return
-    with _lock:
-        _reached[location.uri] = location.storage_options
-        _reached.move_to_end(location.uri)
-        while len(_reached) > _KEPT:
-            _reached.popitem(last=False)
+from deltalog.spark.location import known_location
 
 
 class TableVersion(NamedTuple):
@@ -41,12 +20,10 @@ class TableVersion(NamedTuple):
 
     def open(self) -> Snapshot:
         """Opens the version again; raises `TableReplacedError` if another table is in its place."""
-        with _lock:
-            storage_options = _reached.get(self.uri)
         return Snapshot.open(
             self.uri,
             version=self.version,
-            storage_options=storage_options,
+            storage_options=known_location(self.uri).storage_options,
             allowed_roots=self.allowed_roots,
             table_id=self.table_id,
         )

@@ -38,9 +38,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     change = planned(group)
     roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
     location = location_of(jvm, session, options)
-    snapshot = Snapshot.open(
-        location.uri, storage_options=location.storage_options, allowed_roots=roots
-    )
+    snapshot = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
     alter_table(snapshot, change, commit_arguments(None, change_metadata(jvm, session)))
 
 

@@ -36,9 +36,7 @@ def requested_base(
     version = options.base_version
     if not isinstance(version, int):
         return None
-    return Snapshot.open(
-        uri, version=version, storage_options=storage_options, allowed_roots=allowed_roots
-    )
+    return Snapshot.open(uri, version=version, storage_options=storage_options, allowed_roots=allowed_roots)
 
 
 def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> None:

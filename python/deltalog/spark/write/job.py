@@ -30,9 +30,7 @@ from deltalog.spark.write.rows import FileRows, file_rows
 from deltalog.spark.write.settings import Settings
 
 
-def save(
-    jvm: Jvm, session: Any, data: Any, options: Options, mode: str, location: Location
-) -> int | None:
+def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, location: Location) -> int | None:
     """Executes `df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`.
 
     Returns the committed version; None if there was nothing to do.

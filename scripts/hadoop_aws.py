@@ -1,0 +1,63 @@
+"""Fetches Hadoop's connector for S3, through which Spark reads and writes data files, for the tests of object stores.
+
+    python -m scripts.hadoop_aws DIRECTORY
+
+PySpark has the other jars of Hadoop, but not this one. The connector asks for the whole SDK of Amazon in one jar of
+more than half a gigabyte. Only the modules that it uses are fetched, which are 12 MB together. It is done as in
+`jvm_connector.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scripts.jvm_connector import fetch, spark_jars
+
+# What the connector of Hadoop 3.5.0 was built with.
+SDK = "2.35.4"
+ACCELERATOR = "1.3.1"
+MODULES = ("s3", "sts", "s3-transfer-manager", "apache-client", "netty-nio-client")
+# Spark has these, some of them in newer versions.
+EXCLUDED = ("io.netty", "org.slf4j", "org.apache.httpcomponents", "commons-logging", "commons-codec")
+
+
+def hadoop_version() -> str:
+    """Returns the version of the Hadoop in PySpark."""
+    [jar] = spark_jars().glob("hadoop-client-api-*.jar")
+    return jar.stem.removeprefix("hadoop-client-api-")
+
+
+def ivy_module(hadoop: str) -> str:
+    modules = "\n".join(
+        f'    <dependency org="software.amazon.awssdk" name="{name}" rev="{SDK}" conf="default->default,runtime"/>'
+        for name in MODULES
+    )
+    excluded = "\n".join(f'    <exclude org="{organisation}"/>' for organisation in EXCLUDED)
+    return f"""<ivy-module version="2.0">
+  <info organisation="deltalog" module="hadoop-aws"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies defaultconfmapping="default->default">
+    <dependency org="org.apache.hadoop" name="hadoop-aws" rev="{hadoop}" transitive="false"/>
+    <dependency
+        org="software.amazon.s3.analyticsaccelerator" name="analyticsaccelerator-s3" rev="{ACCELERATOR}"
+        transitive="false"/>
+{modules}
+{excluded}
+  </dependencies>
+</ivy-module>
+""".replace("->", "-&gt;")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fetch Hadoop's connector for S3.")
+    parser.add_argument("directory", type=Path, help="directory for the jars; replaced")
+    directory = parser.parse_args().directory.resolve()
+    hadoop = hadoop_version()
+    expected = [f"hadoop-aws-{hadoop}", f"s3-{SDK}", f"analyticsaccelerator-s3-{ACCELERATOR}"]
+    for jar in fetch(directory, "hadoop_aws", ivy_module(hadoop), expected):
+        print(jar)
+
+
+if __name__ == "__main__":
+    main()
