@@ -69,7 +69,7 @@ class DeltaTable(TableRows, TableLog, TableStatements):
         timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
         storage_options: options of the store, by the names that `deltalake` has; local files have none. They override
-            the environment. See "Object stores" in the README.
+            the environment. For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,

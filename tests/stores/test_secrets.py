@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import quote
 
 from .s3_server import ROOT, S3Server, error, rule
@@ -19,7 +20,7 @@ from .test_processes import in_place
 
 SECRETS = {"aws_secret_access_key": "canary+secret/key", "aws_session_token": "canary/session=token"}
 
-PROGRAM = """
+PROGRAM = r"""
 import json, logging, os, pickle, subprocess, sys, time, traceback
 logging.basicConfig(level=1, stream=sys.stdout, format="%(name)s %(message)s")
 import pyarrow as pa
@@ -28,6 +29,7 @@ from deltalog import DeltaTable, write_deltalake
 
 deltalog_logger = logging.getLogger("deltalog")
 options = json.loads(sys.stdin.readline())
+work = sys.argv[1]
 data = pa.table({"id": [1, 2, 3]})
 
 def attempt(work):
@@ -102,12 +104,29 @@ attempt(lambda: print(DeltaTable("s3://tables/t", storage_options=place, credent
 kept = DeltaTable("s3://tables/t", storage_options=place, credential_provider=fails_later)
 time.sleep(0.6)
 attempt(kept.update_incremental)
+# The same secrets from profiles. The program of one prints them and fails, that of another prints half of them.
+profiles, answer = os.path.join(work, "profiles"), os.path.join(work, "answer")
+keys = "\n".join(f"{name} = {value}" for name, value in mapping.items())
+with open(answer, "w") as file:
+    json.dump({"Version": 1, "SecretAccessKey": mapping[names[1]], "SessionToken": mapping[names[2]]}, file)
+with open(profiles, "w") as file:
+    file.write(f"[right]\n{keys}\n[wrong]\n{keys}x\n[half]\ncredential_process = cat {answer}\n")
+    file.write(f"[failing]\ncredential_process = cat {answer}; exit 1\n")
+broken = os.path.join(work, "broken")
+with open(broken, "w") as file:
+    file.write(f"[right]\n{keys}\n{mapping[names[1]]}\n")
+for file, name in (
+    (profiles, "right"), (profiles, "wrong"), (profiles, "half"), (profiles, "failing"), (broken, "right"),
+):
+    os.environ["AWS_SHARED_CREDENTIALS_FILE"] = file
+    print("profile", name)
+    attempt(lambda: use("s3://tables/t", {**place, "aws_profile": name}))
 # What a child process would see.
 print(subprocess.run(["env"], capture_output=True, text=True).stdout)
 """
 
 
-def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server) -> None:
+def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server, tmp_path: Path) -> None:
     s3.set(secret_key=SECRETS["aws_secret_access_key"], session_token=SECRETS["aws_session_token"])
     options = {**s3.options(), **SECRETS}
     s3.faults(rule(error("SlowDown"), when={"every": 7}), rule("close_after", "put", when={"every": 5}))
@@ -115,7 +134,7 @@ def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server) -> None:
     if in_place():
         environment["PYTHONPATH"] = str(ROOT / "python")
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", PROGRAM, tmp_path],
         input=json.dumps(options) + "\n",
         capture_output=True,
         text=True,
@@ -132,6 +151,7 @@ def test_nothing_that_anybody_sees_has_a_secret(s3: S3Server) -> None:
         "returned a mapping that has no credentials",
         "ValueError: not …",
         "cannot be pickled",
+        "exit status: 1",
     ):
         assert words in seen, words
     s3.faults()

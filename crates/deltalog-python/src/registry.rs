@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use deltalog::{Result, Snapshot, Storage, Table};
 
-use crate::store_options::StoreOptions;
 use pyo3::prelude::*;
 
 use crate::upkeep;
@@ -35,20 +34,20 @@ static REGISTRY: Mutex<Registry<Key, Table>> = Mutex::new(Registry { process: 0,
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     url: String,
-    /// The options, and the address of the provider of credentials.
-    options: (Vec<(String, String)>, Option<usize>),
+    /// The store with its options, credentials and environment. An entry keeps it open.
+    store: usize,
     roots: Vec<String>,
 }
 
 impl Key {
-    pub(crate) fn new(storage: &Storage, options: &StoreOptions, roots: &[String]) -> Self {
+    pub(crate) fn new(storage: &Storage, roots: &[String]) -> Self {
         // The meaning of a relative path changes with the working directory of the process.
         let absolute = |root: &String| match std::path::absolute(root) {
             Ok(path) if !root.contains("://") => path.to_string_lossy().into_owned(),
             _ => root.clone(),
         };
-        let (url, options) = (storage.root().to_string(), options.identity());
-        Self { url, options, roots: roots.iter().map(absolute).collect() }
+        let roots = roots.iter().map(absolute).collect();
+        Self { url: storage.root().to_string(), store: storage.store_id(), roots }
     }
 }
 

@@ -140,8 +140,7 @@ impl Snapshot {
             let storage = options.open(uri)?;
             let is_newest =
                 version.is_none() && timestamp_ms.is_none() && staged_commits.is_none() && table_id.is_none();
-            let key =
-                is_newest.then(|| Key::new(&storage, &options, allowed_roots.as_deref().unwrap_or_default()));
+            let key = is_newest.then(|| Key::new(&storage, allowed_roots.as_deref().unwrap_or_default()));
             let mut builder = CoreSnapshot::builder(&storage);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);

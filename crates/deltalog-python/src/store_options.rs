@@ -72,14 +72,6 @@ impl StoreOptions {
             None => Storage::open(uri, options),
         }
     }
-
-    /// Returns what distinguishes these options from others, for as long as a store of theirs is open.
-    pub(crate) fn identity(&self) -> (Vec<(String, String)>, Option<usize>) {
-        let mut options: Vec<_> =
-            self.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        options.sort_unstable();
-        (options, self.provider.as_ref().map(|provider| Arc::as_ptr(provider).addr()))
-    }
 }
 
 /// Opens the store of `uri` with the options of the user.

@@ -266,6 +266,16 @@ impl Storage {
         matches!(&self.backend, Backend::Remote(store) if store.waits())
     }
 
+    /// Returns a number that differs from those of other stores that are open: of other accounts, with other options or
+    /// other credentials. Local files are one store.
+    #[doc(hidden)]
+    pub fn store_id(&self) -> usize {
+        match &self.backend {
+            Backend::Local => 0,
+            Backend::Remote(store) => store.id(),
+        }
+    }
+
     /// Returns the URL of the table's root, without user information, query and trailing slash.
     pub fn url(&self) -> String {
         location::redacted(&self.url)

@@ -117,6 +117,11 @@ impl Remote {
         WeakRemote(Arc::downgrade(&self.clients), self.driver)
     }
 
+    /// Returns a number that no other open store has.
+    pub(super) fn id(&self) -> usize {
+        Arc::as_ptr(&self.clients).addr()
+    }
+
     /// Returns whether answers take time.
     pub(super) fn waits(&self) -> bool {
         matches!(self.driver, Driver::Runtime)

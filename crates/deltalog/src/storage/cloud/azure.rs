@@ -10,8 +10,8 @@ use url::Url;
 use super::options::Options;
 use super::provider::{printable, wrong_kind};
 use super::{
-    Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts, is_true,
-    named_twice, place, recipe,
+    Builder as _, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts,
+    is_true, named_twice, place, recipe,
 };
 use crate::error::{Error, Result};
 use crate::storage::credentials::Secret;
@@ -126,7 +126,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
         check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     }
     check_texts(&[Key::Token, Key::SasKey], |key| builder.get_config_value(key))?;
-    let recipe = recipe(&url, builder, retries, traits, provider);
+    let recipe =
+        recipe(&url, builder, retries, traits, move |builder, _| Ok(builder.with_provider(&provider)));
     Ok((url, recipe))
 }
 

@@ -9,8 +9,8 @@ use url::Url;
 use super::options::Options;
 use super::provider::{printable, wrong_kind};
 use super::{
-    Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts, named_twice,
-    recipe,
+    Builder as _, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts,
+    named_twice, recipe,
 };
 use crate::error::Result;
 use crate::storage::credentials::Secret;
@@ -62,7 +62,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     let traits = Traits { reads_ends: true, unproven: endpoint };
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
-    let recipe = recipe(&url, builder, retries, traits, provider);
+    let recipe =
+        recipe(&url, builder, retries, traits, move |builder, _| Ok(builder.with_provider(&provider)));
     Ok((url, recipe))
 }
 

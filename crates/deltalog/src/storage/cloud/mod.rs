@@ -12,6 +12,8 @@ mod azure;
 mod gcs;
 mod http;
 mod options;
+#[cfg(feature = "s3")]
+mod profile;
 mod provider;
 #[cfg(feature = "s3")]
 mod s3;
@@ -66,9 +68,14 @@ pub(super) fn open<'a>(
         "abfss" | "az" | "azure" => azure::open(url, options, provider)?,
         scheme => return Err(unsupported(scheme)),
     };
+    // A file of credentials may have been replaced.
+    #[cfg(feature = "s3")]
+    let files = if url.scheme() == "s3" { profile::files() } else { Vec::new() };
+    #[cfg(not(feature = "s3"))]
+    let files = Vec::new();
     // What is wrong with the settings is found now, not with the first request.
     let make = || Remote::made(recipe).map_err(|error| invalid(&error, &asked.values()));
-    let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), make)?;
+    let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), files, make)?;
     Ok((url, store))
 }
 
@@ -165,8 +172,8 @@ struct Traits {
 trait Builder: Clone + Send + Sync + 'static {
     type Store: ObjectStore + PaginatedListStore;
 
-    /// Takes the credentials of a provider instead of those of options and environment.
-    fn with_provider(self, provider: Arc<dyn CredentialProvider>) -> Self;
+    /// Takes the credentials of a provider, if there is one, instead of those of options and environment.
+    fn with_provider(self, provider: &Provider) -> Self;
 
     /// Builds a client; if it is not the first one, with the credentials of `first`.
     fn build(
@@ -184,8 +191,15 @@ macro_rules! builder {
         impl super::Builder for $builder {
             type Store = $store;
 
-            fn with_provider(self, provider: std::sync::Arc<dyn super::CredentialProvider>) -> Self {
-                self.with_credentials(std::sync::Arc::new(super::provider::Renewed::new(provider, $convert)))
+            fn with_provider(self, provider: &super::Provider) -> Self {
+                use std::sync::Arc;
+                match provider {
+                    Some(provider) => {
+                        let renewed = super::provider::Renewed::new(Arc::clone(provider), $convert);
+                        self.with_credentials(Arc::new(renewed))
+                    }
+                    None => self,
+                }
             }
 
             fn build(
@@ -206,23 +220,19 @@ macro_rules! builder {
 use builder;
 
 /// Returns the recipe for the clients of `url` that `builder` makes. The second one, which sends every request once,
-/// has the connections and the credentials of the first.
-fn recipe(
+/// has the connections and the credentials of the first. What `prepare` adds to the builder belongs to a process.
+fn recipe<B: Builder>(
     url: &Url,
-    builder: impl Builder,
+    builder: B,
     retries: RetryConfig,
     traits: Traits,
-    provider: Provider,
+    prepare: impl Fn(B, &Connector) -> object_store::Result<B> + Send + Sync + 'static,
 ) -> Recipe {
     let bucket = |endpoint| format!("{endpoint} {}", url.authority());
     let unproven = traits.unproven.map(bucket);
     Recipe::new(move || {
         let connector = Connector::default();
-        // What has been asked of a provider belongs to a process, too.
-        let builder = match &provider {
-            Some(provider) => builder.clone().with_provider(Arc::clone(provider)),
-            None => builder.clone(),
-        };
+        let builder = prepare(builder.clone(), &connector)?;
         let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
         let never = RetryConfig { max_retries: 0, ..retries.clone() };
         let once = builder.build(connector, never, Some(&store))?;

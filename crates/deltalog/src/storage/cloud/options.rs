@@ -119,6 +119,11 @@ impl Options {
         Ok(retries)
     }
 
+    /// Takes out the option `name`.
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+
     /// Returns the options by the keys of a store.
     ///
     /// # Errors

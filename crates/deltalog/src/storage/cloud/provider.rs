@@ -81,7 +81,8 @@ impl<C: Send + Sync + 'static> Renewed<C> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn get(&self) -> Result<Arc<C>> {
+    /// Returns credentials that are valid.
+    pub(super) async fn get(&self) -> Result<Arc<C>> {
         let kept = self.kept();
         if let Some(kept) = kept.as_ref().filter(|kept| kept.is_fresh()) {
             return Ok(Arc::clone(&kept.credential));
@@ -154,10 +155,7 @@ impl<C: Send + Sync + 'static> Provider for Renewed<C> {
     type Credential = C;
 
     async fn get_credential(&self) -> object_store::Result<Arc<C>> {
-        self.get().await.map_err(|error| object_store::Error::Generic {
-            store: "credentials",
-            source: Box::new(ProviderFailure(error)),
-        })
+        self.get().await.map_err(failure)
     }
 }
 
@@ -165,6 +163,11 @@ impl<C> fmt::Debug for Renewed<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Renewed").field("provider", &self.provider.name()).finish_non_exhaustive()
     }
+}
+
+/// Returns the error of a request that has no credentials, as the clients pass it on.
+pub(super) fn failure(error: Error) -> object_store::Error {
+    object_store::Error::Generic { store: "credentials", source: Box::new(ProviderFailure(error)) }
 }
 
 /// Returns the error for credentials of a kind that the store does not take.

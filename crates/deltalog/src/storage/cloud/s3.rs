@@ -2,20 +2,23 @@
 
 use object_store::ClientConfigKey::AllowHttp;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key, AwsCredential};
+use object_store::{ClientOptions, RetryConfig};
 use url::Url;
 
+use super::http::Connector;
 use super::options::Options;
+use super::profile::{self, Profile};
 use super::provider::{printable, wrong_kind};
 use super::{
-    Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts, named_twice,
-    recipe,
+    Builder, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts,
+    is_true, named_twice, recipe,
 };
 use crate::error::{Error, Result};
 use crate::storage::credentials::Secret;
 use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "aws_access_key_id",
     "aws_allow_http",
     "aws_checksum_algorithm",
@@ -31,6 +34,7 @@ const NAMES: [&str; 28] = [
     "aws_endpoint_url_sts",
     "aws_imdsv1_fallback",
     "aws_metadata_endpoint",
+    PROFILE,
     "aws_region",
     "aws_request_payer",
     "aws_role_arn",
@@ -56,6 +60,17 @@ const SECRETS: [&str; 6] = [
     "aws_web_identity_token_file",
 ];
 
+/// The names of options for credentials of machines and containers, which come before a profile that is not named.
+const MACHINES: [&str; 4] = [
+    "aws_container_authorization_token_file",
+    "aws_container_credentials_full_uri",
+    "aws_container_credentials_relative_uri",
+    "aws_metadata_endpoint",
+];
+
+/// The name of the option for a profile.
+const PROFILE: &str = "aws_profile";
+
 builder!(AmazonS3Builder, AmazonS3, credential);
 
 fn credential(secret: Secret) -> Result<AwsCredential> {
@@ -69,10 +84,23 @@ fn credential(secret: Secret) -> Result<AwsCredential> {
 pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
     let retries = options.retries()?;
     options.set_time_limits("aws_");
-    let mut builder = AmazonS3Builder::from_env();
-    let keys = options.keys("S3", &NAMES)?;
+    let name = options.take(PROFILE).or_else(|| options.take("profile"));
+    let keys: Vec<(Key, String)> = options.keys("S3", &NAMES)?;
     check_provider(&provider, &keys, &SECRETS)?;
+    let secret = keys.iter().map(|(key, _)| key.as_ref()).find(|key| SECRETS.contains(key));
+    if let Some(other) = secret.or(provider.is_some().then_some("a credential provider"))
+        && name.is_some()
+    {
+        let text = format!("the storage option '{PROFILE}' and {other} cannot be passed together");
+        return Err(Error::invalid_argument(text).with_hint("leave one of them out"));
+    }
+    let has_others = secret.is_some() || keys.iter().any(|(key, _)| MACHINES.contains(&key.as_ref()));
+    let mut builder = AmazonS3Builder::from_env();
+    let mut client = ClientOptions::default();
     for (key, value) in keys {
+        if let Key::Client(key) = key {
+            client = client.with_config(key, &value);
+        }
         match key {
             Key::Bucket => {
                 return Err(named_twice("bucket"));
@@ -92,12 +120,45 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     check_texts(&[Key::AccessKeyId, Key::SecretAccessKey, Key::Token, Key::Region], |key| {
         builder.get_config_value(key)
     })?;
+    let profile = Profile::new(name.clone());
+    if builder.get_config_value(&Key::Region).is_none()
+        && let Some(region) = profile.region()?
+    {
+        builder = builder.with_region(region);
+    }
+    let has = |key| builder.get_config_value(&key).is_some();
+    let is_signed = !builder.get_config_value(&Key::SkipSignature).is_some_and(|value| is_true(&value));
+    let counts = name.is_some() || !(has_others || has(Key::AccessKeyId) || has(Key::SecretAccessKey));
+    let profile = (provider.is_none() && is_signed && counts).then_some(profile);
     let is_amazons = |endpoint: &String| endpoint.trim_end_matches('/').ends_with(".amazonaws.com");
     let traits = Traits { reads_ends: true, unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)) };
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
-    let recipe = recipe(&url, builder, retries, traits, provider);
+    let prepare = move |builder: AmazonS3Builder, connector: &Connector| match &profile {
+        Some(profile) => with_profile(builder, profile, connector, client.clone()),
+        None => Ok(builder.with_provider(&provider)),
+    };
+    let recipe = recipe(&url, builder, retries, traits, prepare);
     Ok((url, recipe))
+}
+
+/// Takes the credentials of a profile, and if it may have none, those that the builder finds after it.
+fn with_profile(
+    builder: AmazonS3Builder,
+    profile: &Profile,
+    connector: &Connector,
+    options: ClientOptions,
+) -> object_store::Result<AmazonS3Builder> {
+    let region = builder.get_config_value(&Key::Region).unwrap_or_else(|| "us-east-1".to_owned());
+    let client = profile::client(connector, options)?;
+    let rest = match profile.is_named() {
+        true => None,
+        false => {
+            let store = Builder::build(builder.clone(), connector.clone(), RetryConfig::default(), None)?;
+            Some(store.credentials().clone())
+        }
+    };
+    Ok(builder.with_credentials(profile.clone().credentials(region, client, credential, rest)))
 }
 
 #[cfg(test)]
@@ -106,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_name_is_known() {
-        for name in NAMES {
+        for name in NAMES.into_iter().filter(|name| *name != PROFILE) {
             assert!(name.parse::<Key>().is_ok(), "{name}");
         }
     }

@@ -13,7 +13,8 @@ use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 
 /// What two stores must have in common to be one: scheme and bucket, options, the provider of credentials (by its
-/// address), and the variables of the environment. It is kept in memory only, because it contains secrets.
+/// address), and the surroundings: variables of the environment, and the times of files. It is kept in memory only,
+/// because it contains secrets.
 ///
 /// The address is that of no other provider: a store that is in use keeps its provider.
 type Key = (String, Options, Option<usize>, Vec<(String, String)>);
@@ -36,12 +37,14 @@ pub(super) fn find_or_insert<E>(
     url: &Url,
     options: Options,
     provider: Option<&Arc<dyn CredentialProvider>>,
+    files: impl IntoIterator<Item = (String, String)>,
     make: impl FnOnce() -> Result<Remote, E>,
 ) -> Result<Remote, E> {
     let known: Result<_, Infallible> = KNOWN.get_or_make(|| Ok(Mutex::default()), drop);
     let Ok(known) = known;
     let provider = provider.map(|provider| Arc::as_ptr(provider).cast::<()>().addr());
-    let key = (format!("{}://{}", url.scheme(), url.authority()), options, provider, environment());
+    let surroundings = environment().into_iter().chain(files).collect();
+    let key = (format!("{}://{}", url.scheme(), url.authority()), options, provider, surroundings);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = known.get(&key).and_then(WeakRemote::upgrade) {
         return Ok(store);
