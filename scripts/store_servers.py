@@ -2,9 +2,10 @@
 
     python scripts/store_servers.py DIRECTORY
 
-versitygw speaks S3, Azurite speaks Azure Blob Storage, and fake-gcs-server speaks Google's JSON API. Azurite is
-a package of npm, the others are Go modules; `npm` and `go` fetch them from where they are configured to. The
-directory appears only when it is complete. `crates/testkit/src/servers` starts what is in it.
+versitygw speaks S3, Azurite speaks Azure Blob Storage, fake-gcs-server speaks Google's JSON API, and dynalite
+speaks DynamoDB. Azurite and dynalite are packages of npm, the others are Go modules; `npm` and `go` fetch them from
+where they are configured to. The directory appears only when it is complete. `crates/testkit/src/servers` starts
+what is in it.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ GO_PROGRAMS = (
     ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
 )
 
-# The newest Azurite that runs on Node 20. It names ranges of versions: those of this day were tested.
-AZURITE = "azurite@3.35.0"
-AZURITE_DAY = "2026-09-01"
-AZURITE_PROGRAM = "azurite/node_modules/azurite/dist/src/blob/main.js"
+# The newest that run on Node 20. They name ranges of versions: those of this day were tested.
+NPM_DAY = "2026-09-01"
+# The directory of each package, which has packages of its own, its version, and the program in it.
+NPM_PACKAGES = (
+    ("azurite", "azurite@3.35.0", "azurite/node_modules/azurite/dist/src/blob/main.js"),
+    ("dynalite", "dynalite@4.0.0", "dynalite/node_modules/dynalite/cli.js"),
+)
 
 
 def program(name: str) -> str:
@@ -59,13 +63,15 @@ def install_go_programs(target: Path) -> None:
         run(f"{name} {version}", command, environment)
 
 
-def install_azurite(target: Path) -> None:
-    directory = target / "azurite"
-    directory.mkdir()
-    command = [program("npm"), "install", "--prefix", str(directory), f"--before={AZURITE_DAY}"]
-    # Its packages work without what their scripts would compile.
-    command += ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", AZURITE]
-    run(AZURITE, command, {})
+def install_npm_packages(target: Path) -> None:
+    npm = program("npm")
+    for name, package, _ in NPM_PACKAGES:
+        directory = target / name
+        directory.mkdir()
+        command = [npm, "install", "--prefix", str(directory), f"--before={NPM_DAY}"]
+        # Their packages work without what their scripts would compile.
+        command += ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", package]
+        run(package, command, {})
 
 
 def install(target: Path) -> list[Path]:
@@ -75,9 +81,10 @@ def install(target: Path) -> list[Path]:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".servers-") as scratch:
         servers = Path(scratch, "servers")
         servers.mkdir()
-        install_azurite(servers)
+        install_npm_packages(servers)
         install_go_programs(servers)
-        programs = [Path("bin", name) for name, _, _ in GO_PROGRAMS] + [Path(AZURITE_PROGRAM)]
+        programs = [Path("bin", name) for name, _, _ in GO_PROGRAMS]
+        programs += [Path(path) for _, _, path in NPM_PACKAGES]
         missing = [str(path) for path in programs if not (servers / path).is_file()]
         if missing:
             raise SystemExit(f"store_servers: the packages contain no {', '.join(missing)}")

@@ -18,6 +18,7 @@
 //! | drop table features | [`drop_feature`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
+//! | let a service decide commits | [`CommitCoordinator`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
 //! Calls block and use no async runtime. Data is Arrow record batches.
@@ -134,7 +135,7 @@ pub use protocol::{
 pub use replacement::ReplaceWhere;
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
-pub use storage::{CredentialProvider, Credentials, Storage};
+pub use storage::{CommitCoordinator, CoordinatorEntry, CredentialProvider, Credentials, Storage};
 pub use table::Table;
 pub use transaction::{
     AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,

@@ -276,14 +276,19 @@ impl Refusal {
                     None => "set the storage option 'aws_region' to the bucket's region".to_owned(),
                 })
             }
-            (_, "ExpiredToken" | "TokenRefreshRequired" | "RequestExpired") => {
+            (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
                 Verdict::new(PermissionDenied, "the credentials have expired").hint("renew them")
             }
-            (_, "InvalidAccessKeyId" | "InvalidToken" | "InvalidSecurity" | "NotSignedUp") => {
-                Verdict::new(PermissionDenied, "the store does not know the access key")
-                    .hint("check the key, and that the endpoint is that of its account")
-            }
-            (_, "SignatureDoesNotMatch" | "AuthenticationFailed") => {
+            (
+                _,
+                "InvalidAccessKeyId"
+                | "InvalidToken"
+                | "InvalidSecurity"
+                | "NotSignedUp"
+                | "UnrecognizedClientException",
+            ) => Verdict::new(PermissionDenied, "the store does not know the access key")
+                .hint("check the key, and that the endpoint is that of its account"),
+            (_, "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidSignatureException") => {
                 Verdict::new(PermissionDenied, "the store refused the signature of the request")
                     .hint("check the secret key")
             }
@@ -293,6 +298,14 @@ impl Refusal {
             }
             (401, _) => Verdict::new(PermissionDenied, "the store does not accept the credentials")
                 .hint("check or renew them"),
+            (_, "AccessDeniedException") => Verdict::new(PermissionDenied, "DynamoDB refused access").hint(
+                "the credentials need dynamodb:GetItem, PutItem and Query for the table (and CreateTable, \
+                 DescribeTable if it does not exist yet)",
+            ),
+            (_, "ProvisionedThroughputExceededException" | "ThrottlingException") => {
+                Verdict::new(Unavailable, "DynamoDB asks for fewer requests")
+                    .hint("give the table more capacity, or try again later")
+            }
             (412, _) => Verdict::new(Unavailable, "the file was replaced while it was read"),
             (403, _) => Verdict::new(PermissionDenied, "the store refused access")
                 .hint(format!("the credentials need permission to {} here", self.request.verb())),

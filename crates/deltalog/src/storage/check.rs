@@ -15,13 +15,19 @@ const TRIES: usize = 4;
 
 impl Storage {
     /// Checks that the store can hold tables: that it creates a file, refuses to create it again, and deletes it. The
-    /// file is in the table's root, under a new name that readers ignore.
+    /// file is in the table's root, under a new name that readers ignore. With a coordinator, that one must answer, and
+    /// the store may replace files.
     ///
     /// # Errors
     /// `Unsupported` for a store that ignores the condition of a put; `Unavailable`, `PermissionDenied`.
     pub fn check(&self) -> Result<()> {
+        let is_coordinated = self.ask_coordinator()?;
         let (checked, deleted) = self.try_creates();
-        checked.and(deleted)
+        match checked {
+            // The coordinator decides, not the store.
+            Err(error) if is_coordinated && error.kind() == ErrorKind::Unsupported => deleted,
+            checked => checked.and(deleted),
+        }
     }
 
     /// Checks a store before the first commit of this process, unless it is known to be right.

@@ -16,6 +16,10 @@ mod check;
 mod chunks;
 #[cfg(feature = "_cloud")]
 mod cloud;
+mod coordinated;
+#[cfg(test)]
+mod coordinated_tests;
+mod coordinator;
 mod credentials;
 mod driver;
 mod hadoop;
@@ -53,6 +57,8 @@ use crate::protocol::LogPath;
 
 use answers::Failure;
 pub(crate) use chunks::column_ranges;
+use coordinated::Coordination;
+pub use coordinator::{CommitCoordinator, CoordinatorEntry};
 pub use credentials::{CredentialProvider, Credentials};
 pub use location::parse_location;
 use ranges::RemoteFile;
@@ -78,6 +84,8 @@ pub struct Storage {
     backend: Backend,
     /// Files that are read from memory instead of the store.
     held: Arc<HashMap<String, Bytes>>,
+    /// Who decides the commits, if it is not the store.
+    coordination: Option<Arc<Coordination>>,
 }
 
 /// Where the files of a table are.
@@ -188,8 +196,15 @@ impl Storage {
         options: impl IntoIterator<Item = (&'a str, &'a str)>,
         provider: Option<Arc<dyn CredentialProvider>>,
     ) -> Result<Self> {
-        let (url, store) = cloud::open(url, options, provider)?;
-        Self::build(url, Backend::Remote(store))
+        let cloud::Opened { url, store, log_store } = cloud::open(url, options, provider)?;
+        let storage = Self::build(url, Backend::Remote(store))?;
+        Ok(match log_store {
+            None => storage,
+            Some(log_store) => {
+                let table_path = storage.table_path(&log_store.scheme);
+                storage.coordinated_as(log_store.coordinator, table_path)
+            }
+        })
     }
 
     #[cfg(not(feature = "_cloud"))]
@@ -229,7 +244,7 @@ impl Storage {
                 .in_table(location::redacted(&url))
                 .with_source(error)
         })?;
-        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default() })
+        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default(), coordination: None })
     }
 
     /// Returns the same root with `files`, pairs of path and bytes, which are read as if the store had them.
@@ -356,6 +371,7 @@ impl Storage {
     }
 
     fn list(&self, directory: &str, after: &str, depth: list::Depth) -> Result<Vec<FileMeta>> {
+        self.recover_newest(directory)?;
         let prefix = self.path(directory)?;
         let store = match &self.backend {
             Backend::Local => {
@@ -402,6 +418,14 @@ impl Storage {
             let size = bytes.len() as u64;
             return Ok(Some(FileMeta { name: path.to_owned(), size, modified_ms: 0, tag: None }));
         }
+        match self.head_stored(path)? {
+            None if self.recover_missing(path)? => self.head_stored(path),
+            found => Ok(found),
+        }
+    }
+
+    /// Does the same with what the store has, and not with what a coordinator knows.
+    fn head_stored(&self, path: &str) -> Result<Option<FileMeta>> {
         let located = self.path(path)?;
         match &self.backend {
             Backend::Local => list::head_local(&self.local_file(path, &located)?, path)
@@ -423,6 +447,13 @@ impl Storage {
         if let Some(bytes) = self.held.get(path) {
             return Ok(Some(bytes.clone()));
         }
+        match self.get_stored(path)? {
+            None if self.recover_missing(path)? => self.get_stored(path),
+            found => Ok(found),
+        }
+    }
+
+    fn get_stored(&self, path: &str) -> Result<Option<Bytes>> {
         self.get_with_state(path).map(|found| found.map(|(bytes, _)| bytes))
     }
 
@@ -504,6 +535,10 @@ impl Storage {
     /// which the file may exist is [`PutOutcome::Unknown`].
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
+        let bytes = bytes.into();
+        if let Some(outcome) = self.put_coordinated(path, &bytes)? {
+            return Ok(outcome);
+        }
         if let Backend::Remote(store) = &self.backend {
             self.ensure_checked(store)?;
         }

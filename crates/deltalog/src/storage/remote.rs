@@ -71,6 +71,9 @@ pub(super) struct Client {
     pub(super) reads_ends: bool,
     /// Whether it is known that a create replaces nothing. If not, it is tried before the first commit.
     pub(super) is_proven: Arc<AtomicBool>,
+    /// Decides commits.
+    #[cfg(feature = "s3")]
+    pub(super) dynamodb: Option<Arc<super::cloud::DynamoDb>>,
 }
 
 type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -90,6 +93,8 @@ impl Client {
             pages: None,
             reads_ends: true,
             is_proven: Arc::new(true.into()),
+            #[cfg(feature = "s3")]
+            dynamodb: None,
         }
     }
 }
@@ -146,7 +151,7 @@ impl Remote {
         })
     }
 
-    fn run<T, F>(&self, request: impl FnOnce(Client) -> F) -> Result<T>
+    pub(super) fn run<T, F>(&self, request: impl FnOnce(Client) -> F) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = object_store::Result<T>> + Send + 'static,

@@ -30,7 +30,7 @@ fn a_file_is_created_once(place: &Place) {
     assert!(storage.put_beside_log_if_absent("_delta_log/other", "third".into()).unwrap());
 }
 
-fn one_of_many_creates_a_file(place: &Place) {
+pub fn one_of_many_creates_a_file(place: &Place) {
     let storage = place.open("t");
     for round in 0..50 {
         let path = format!("_delta_log/{round:020}.json");

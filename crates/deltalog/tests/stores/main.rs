@@ -20,6 +20,7 @@ macro_rules! on_every_store {
         on_every_store! { versitygw, [$($case),*] }
         on_every_store! { azurite, [$($case),*] }
         on_every_store! { fake_gcs, [$($case),*] }
+        on_every_store! { dynamodb, [$($case),*] }
     };
     ($store:ident, [$($case:ident),*]) => {
         mod $store {
@@ -36,6 +37,7 @@ macro_rules! on_every_store {
 }
 
 mod contract;
+mod coordinated;
 mod credentials;
 mod golden;
 mod killed;

@@ -4,11 +4,14 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use deltalog::Storage;
-use deltalog_testkit::s3::S3Server;
-use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
+use deltalog_testkit::s3::{S3Server, Settings};
+use deltalog_testkit::servers::{Azurite, Dynalite, FakeGcs, VersityGw};
 use tempfile::TempDir;
 
 static S3_SERVER: LazyLock<S3Server> = LazyLock::new(S3Server::start);
+static OVERWRITING: LazyLock<S3Server> =
+    LazyLock::new(|| S3Server::start_with(Settings { ignores_conditions: true, ..Settings::default() }));
+static DYNALITE: LazyLock<Dynalite> = LazyLock::new(Dynalite::start);
 static VERSITYGW: LazyLock<VersityGw> = LazyLock::new(VersityGw::start);
 static AZURITE: LazyLock<Azurite> = LazyLock::new(Azurite::start);
 static FAKE_GCS: LazyLock<FakeGcs> = LazyLock::new(FakeGcs::start);
@@ -30,9 +33,36 @@ impl Place {
     }
 
     pub fn s3_server() -> Self {
+        Self::in_server(&S3_SERVER)
+    }
+
+    /// A bucket whose commits DynamoDB decides.
+    pub fn dynamodb() -> Self {
+        Self::s3_server().coordinated(&DYNALITE)
+    }
+
+    /// The same, in a server that replaces what it is asked to create.
+    pub fn overwriting() -> Self {
+        Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
+    }
+
+    /// The same place with commits that a server for DynamoDB decides. Its table is named after the bucket.
+    pub fn coordinated(mut self, server: &Dynalite) -> Self {
+        let table = self.root.replace("://", "-");
+        let options = [
+            ("log_store", "dynamodb".to_owned()),
+            ("dynamodb_table", table),
+            ("dynamodb_endpoint", server.endpoint()),
+        ];
+        self.options.extend(options.map(|(name, value)| (name.to_owned(), value)));
+        self
+    }
+
+    /// An empty bucket of `server`.
+    pub fn in_server(server: &S3Server) -> Self {
         let bucket = new_bucket();
-        S3_SERVER.create_bucket(&bucket);
-        Self::remote(format!("s3://{bucket}"), S3_SERVER.options())
+        server.create_bucket(&bucket);
+        Self::remote(format!("s3://{bucket}"), server.options())
     }
 
     pub fn versitygw() -> Self {
@@ -60,6 +90,10 @@ impl Place {
 
     pub fn is_local(&self) -> bool {
         self.directory.is_some()
+    }
+
+    pub fn is_coordinated(&self) -> bool {
+        self.options.iter().any(|(name, _)| name == "log_store")
     }
 
     /// Opens the table or directory `name`, which may not exist.

@@ -11,7 +11,7 @@ const WRITERS: i64 = 16;
 const APPENDS: i64 = 4;
 
 /// Each writer has its own connections, as if it was a process.
-fn every_append_is_committed_once(place: &Place) {
+pub fn every_append_is_committed_once(place: &Place) {
     append(&place.open("t"), [0]);
     let versions: Vec<Vec<u64>> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)

@@ -9,8 +9,10 @@
 //! | [`VersityGw`] | S3 | yes |
 //! | [`Azurite`] | Azure Blob Storage | yes |
 //! | [`FakeGcs`] | Google Cloud Storage, by a front of our own | yes |
+//! | [`Dynalite`] | DynamoDB | yes, items |
 
 mod azurite;
+mod dynalite;
 mod fake_gcs;
 mod installed;
 mod process;
@@ -18,5 +20,6 @@ mod request;
 mod versitygw;
 
 pub use azurite::Azurite;
+pub use dynalite::{Dynalite, Lost};
 pub use fake_gcs::FakeGcs;
 pub use versitygw::VersityGw;

@@ -10,12 +10,11 @@ use url::Url;
 use super::options::Options;
 use super::provider::{printable, wrong_kind};
 use super::{
-    Builder as _, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts,
-    is_true, named_twice, place, recipe,
+    Builder as _, Place, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider,
+    check_texts, complete, is_true, named_twice, place, recipe,
 };
 use crate::error::{Error, Result};
 use crate::storage::credentials::Secret;
-use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
 const NAMES: [&str; 25] = [
@@ -83,7 +82,7 @@ fn credential(secret: Secret) -> Result<AzureCredential> {
     })
 }
 
-pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
+pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<Place> {
     let retries = options.retries()?;
     options.set_time_limits("azure_");
     let mut builder = MicrosoftAzureBuilder::from_env();
@@ -116,7 +115,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     let mut builder = builder.with_account(account).with_container_name(url.username());
     let unproven =
         builder.get_config_value(&Key::Endpoint).or(is_emulator.then(|| "the emulator".to_owned()));
-    let traits = Traits { reads_ends: false, unproven };
+    let traits = Traits { reads_ends: false, unproven, complete: complete() };
     // Accounts of other clouds, and of Fabric, have hosts of other names.
     if suffix != PUBLIC && !is_emulator && builder.get_config_value(&Key::Endpoint).is_none() {
         builder = builder.with_endpoint(format!("https://{account}.{}", suffix.replacen("dfs.", "blob.", 1)));
@@ -128,7 +127,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     check_texts(&[Key::Token, Key::SasKey], |key| builder.get_config_value(key))?;
     let recipe =
         recipe(&url, builder, retries, traits, move |builder, _| Ok(builder.with_provider(&provider)));
-    Ok((url, recipe))
+    Ok(Place { url, recipe, log_store_scheme: None })
 }
 
 /// Returns `az://container/path` with the account in the name.

@@ -9,12 +9,11 @@ use url::Url;
 use super::options::Options;
 use super::provider::{printable, wrong_kind};
 use super::{
-    Builder as _, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts,
-    named_twice, recipe,
+    Builder as _, Place, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider,
+    check_texts, complete, named_twice, recipe,
 };
 use crate::error::Result;
 use crate::storage::credentials::Secret;
-use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
 const NAMES: [&str; 6] = [
@@ -44,7 +43,7 @@ fn credential(secret: Secret) -> Result<GcpCredential> {
     }
 }
 
-pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
+pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<Place> {
     let retries = options.retries()?;
     options.set_time_limits("google_");
     let mut builder = GoogleCloudStorageBuilder::from_env();
@@ -59,12 +58,12 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     let endpoint = builder.get_config_value(&Key::BaseUrl);
     check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
     check_texts(&[Key::BearerToken], |key| builder.get_config_value(key))?;
-    let traits = Traits { reads_ends: true, unproven: endpoint };
+    let traits = Traits { reads_ends: true, unproven: endpoint, complete: complete() };
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
     let recipe =
         recipe(&url, builder, retries, traits, move |builder, _| Ok(builder.with_provider(&provider)));
-    Ok((url, recipe))
+    Ok(Place { url, recipe, log_store_scheme: None })
 }
 
 #[cfg(test)]

@@ -23,6 +23,20 @@ use crate::storage::answers::{self, Note, Purpose, Refusal, Request};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Connector(Arc<Mutex<Vec<(String, HttpClient)>>>);
 
+#[cfg(feature = "s3")]
+impl Connector {
+    /// Returns the client that was made last: that of the store, with its limits, proxy and certificates. Those that
+    /// ask for credentials are made before it.
+    ///
+    /// # Errors
+    /// None was made.
+    pub(super) fn last(&self) -> object_store::Result<HttpClient> {
+        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = made.last().map(|(_, client)| client.clone());
+        last.ok_or_else(|| object_store::Error::Generic { store: "S3", source: "no client was made".into() })
+    }
+}
+
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         // Without it, making a client panics. One that the program has installed is taken.
@@ -75,8 +89,13 @@ impl HttpService for Watched {
             status: status.as_u16(),
             code: header(&["x-ms-error-code"]).or(code),
             message,
-            request_id: header(&["x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid"])
-                .or(request_id),
+            request_id: header(&[
+                "x-amz-request-id",
+                "x-ms-request-id",
+                "x-guploader-uploadid",
+                "x-amzn-requestid",
+            ])
+            .or(request_id),
             region: header(&["x-amz-bucket-region"]).or(region),
         };
         let note = Note::Refused(refusal);
@@ -154,10 +173,29 @@ struct Answer {
     request_id: Option<String>,
 }
 
+/// That of DynamoDB.
+#[derive(Debug, Deserialize)]
+struct JsonAnswer {
+    #[serde(rename = "__type")]
+    kind: String,
+    #[serde(alias = "Message")]
+    message: Option<String>,
+}
+
+impl From<JsonAnswer> for Answer {
+    fn from(JsonAnswer { kind, message }: JsonAnswer) -> Self {
+        let code = kind.rsplit('#').next().map(str::to_owned);
+        Self { code, message, ..Self::default() }
+    }
+}
+
 impl Answer {
     /// Reads what is there. Other bodies, such as the page of a proxy, say nothing.
     fn parse(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
+        if text.starts_with('{') {
+            return serde_json::from_str::<JsonAnswer>(&text).map(Self::from).unwrap_or_default();
+        }
         let mut answer: Self =
             quick_xml::de::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
         // Azure repeats its request id and the time on further lines.

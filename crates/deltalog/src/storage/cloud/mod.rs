@@ -8,9 +8,13 @@
 
 #[cfg(feature = "azure")]
 mod azure;
+#[cfg(feature = "s3")]
+mod dynamodb;
 #[cfg(feature = "gcs")]
 mod gcs;
 mod http;
+#[cfg(feature = "s3")]
+mod log_store;
 mod options;
 #[cfg(feature = "s3")]
 mod profile;
@@ -25,8 +29,11 @@ use object_store::list::PaginatedListStore;
 use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
+#[cfg(feature = "s3")]
+pub(super) use self::dynamodb::DynamoDb;
 use self::http::Connector;
 use self::options::Options;
+use super::coordinator::CommitCoordinator;
 use super::credentials::CredentialProvider;
 use super::remote::{Client, Recipe, Remote};
 use crate::error::{Error, Result};
@@ -38,7 +45,23 @@ const SHORTEST_SECRET: usize = 8;
 /// A provider of credentials, if there is one.
 type Provider = Option<Arc<dyn CredentialProvider>>;
 
-/// Returns the canonical URL of the place `url`, and its store.
+/// A place in a store.
+pub(super) struct Opened {
+    /// The canonical URL.
+    pub(super) url: Url,
+    pub(super) store: Remote,
+    /// Who decides the commits, if it is not the store.
+    pub(super) log_store: Option<LogStore>,
+}
+
+/// Who decides the commits of a store's tables.
+pub(super) struct LogStore {
+    pub(super) coordinator: Arc<dyn CommitCoordinator>,
+    /// The scheme in the paths of the tables.
+    pub(super) scheme: String,
+}
+
+/// Opens the place `url`.
 ///
 /// # Errors
 /// `Unsupported` for an unknown scheme, `InvalidArgument` for an invalid location, an unknown option or a bad value.
@@ -46,7 +69,7 @@ pub(super) fn open<'a>(
     url: &Url,
     options: impl IntoIterator<Item = (&'a str, &'a str)>,
     provider: Provider,
-) -> Result<(Url, Remote)> {
+) -> Result<Opened> {
     let options = Options::new(options)?;
     let has_user = !url.username().is_empty() && !path::has_container(url.scheme());
     if has_user || url.password().is_some() {
@@ -59,7 +82,7 @@ pub(super) fn open<'a>(
     }
     let asked = options.clone();
     let asked_provider = provider.clone();
-    let (url, recipe) = match path::canonical_scheme(url.scheme()).as_str() {
+    let Place { url, recipe, log_store_scheme } = match path::canonical_scheme(url.scheme()).as_str() {
         #[cfg(feature = "s3")]
         "s3" => s3::open(url, options, provider)?,
         #[cfg(feature = "gcs")]
@@ -76,7 +99,24 @@ pub(super) fn open<'a>(
     // What is wrong with the settings is found now, not with the first request.
     let make = || Remote::made(recipe).map_err(|error| invalid(&error, &asked.values()));
     let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), files, make)?;
-    Ok((url, store))
+    #[cfg(feature = "s3")]
+    let log_store = log_store_scheme.map(|scheme| LogStore {
+        coordinator: Arc::new(dynamodb::DynamoDbCoordinator(store.clone())),
+        scheme,
+    });
+    #[cfg(not(feature = "s3"))]
+    let log_store = log_store_scheme.map(|never| match never {});
+    Ok(Opened { url, store, log_store })
+}
+
+/// The canonical URL of a place, how its clients are made, and whether they have one for a log store.
+struct Place {
+    url: Url,
+    recipe: Recipe,
+    #[cfg(feature = "s3")]
+    log_store_scheme: Option<String>,
+    #[cfg(not(feature = "s3"))]
+    log_store_scheme: Option<std::convert::Infallible>,
 }
 
 fn unsupported(scheme: &str) -> Error {
@@ -162,10 +202,20 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
 }
 
 /// What distinguishes stores.
-struct Traits {
+struct Traits<S> {
     reads_ends: bool,
     /// The endpoint, if it is not known that it replaces nothing.
     unproven: Option<String>,
+    /// Adds to the clients of a process what is made of the store's own client.
+    complete: Complete<S>,
+}
+
+type Complete<S> = Box<dyn Fn(&mut Client, &S, &Connector) -> object_store::Result<()> + Send + Sync>;
+
+/// Adds nothing.
+#[cfg(any(feature = "gcs", feature = "azure"))]
+fn complete<S>() -> Complete<S> {
+    Box::new(|_, _, _| Ok(()))
 }
 
 /// The builder of a store's clients.
@@ -225,7 +275,7 @@ fn recipe<B: Builder>(
     url: &Url,
     builder: B,
     retries: RetryConfig,
-    traits: Traits,
+    traits: Traits<B::Store>,
     prepare: impl Fn(B, &Connector) -> object_store::Result<B> + Send + Sync + 'static,
 ) -> Recipe {
     let bucket = |endpoint| format!("{endpoint} {}", url.authority());
@@ -235,15 +285,19 @@ fn recipe<B: Builder>(
         let builder = prepare(builder.clone(), &connector)?;
         let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
         let never = RetryConfig { max_retries: 0, ..retries.clone() };
-        let once = builder.build(connector, never, Some(&store))?;
+        let once = builder.build(connector.clone(), never, Some(&store))?;
         let store = Arc::new(store);
-        Ok(Client {
+        let mut client = Client {
             pages: Some(Arc::clone(&store) as _),
-            store,
+            store: Arc::clone(&store) as _,
             once: Arc::new(once),
             reads_ends: traits.reads_ends,
             is_proven: unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
-        })
+            #[cfg(feature = "s3")]
+            dynamodb: None,
+        };
+        (traits.complete)(&mut client, &store, &connector)?;
+        Ok(client)
     })
 }
 

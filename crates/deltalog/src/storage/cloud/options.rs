@@ -44,7 +44,8 @@ const CLIENT: [&str; 19] = [
 ];
 
 /// The beginnings of the names of variables that configure stores.
-const PREFIXES: [&str; 7] = ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_"];
+const PREFIXES: [&str; 8] =
+    ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_", "DELTA_DYNAMO_"];
 
 /// The time after which a request fails of which nothing has come.
 const READ_TIMEOUT: &str = "30s";
@@ -71,6 +72,37 @@ impl Options {
             }
         }
         Ok(Self(all))
+    }
+
+    /// Returns the first of `names` that is set.
+    #[cfg(feature = "s3")]
+    pub(super) fn contains_any(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.0.contains_key(*name))
+    }
+
+    /// Takes out the option `name`, and those that mean the same; of these, variables of the environment count as well,
+    /// unless their name has a dot.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for two options with different values.
+    #[cfg(feature = "s3")]
+    pub(super) fn take_with_aliases(&mut self, name: &str, aliases: &[&str]) -> Result<Option<String>> {
+        let mut found = self.0.remove(name);
+        for alias in aliases {
+            let values = [self.0.remove(*alias), self.0.remove(&format!("spark.{alias}"))];
+            for value in values.into_iter().flatten() {
+                if found.as_ref().is_some_and(|known| *known != value) {
+                    return Err(Error::invalid_argument(format!(
+                        "the storage options '{name}' and '{alias}' have different values"
+                    ))
+                    .with_hint("pass one of them"));
+                }
+                found = Some(value);
+            }
+        }
+        let variable =
+            |alias: &&str| (!alias.contains('.')).then(|| std::env::var(alias.to_ascii_uppercase()).ok())?;
+        Ok(found.or_else(|| aliases.iter().find_map(variable)))
     }
 
     /// Returns the values of these options, and of the variables of the environment that they may stand for.

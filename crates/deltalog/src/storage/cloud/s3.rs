@@ -1,21 +1,24 @@
 //! Amazon S3, and stores with its interface: `s3://bucket/path`.
 
+use std::sync::Arc;
+
 use object_store::ClientConfigKey::AllowHttp;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key, AwsCredential};
 use object_store::{ClientOptions, RetryConfig};
 use url::Url;
 
+use super::dynamodb::DynamoDb;
 use super::http::Connector;
+use super::log_store::{self, Asked};
 use super::options::Options;
 use super::profile::{self, Profile};
 use super::provider::{printable, wrong_kind};
 use super::{
-    Builder, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider, check_texts,
-    is_true, named_twice, recipe,
+    Builder, Place, Provider, Traits, bucket, builder, canonical, check_endpoint, check_provider,
+    check_texts, is_true, named_twice, recipe,
 };
 use crate::error::{Error, Result};
 use crate::storage::credentials::Secret;
-use crate::storage::remote::Recipe;
 
 /// The names of options, for those who misspell them.
 const NAMES: [&str; 29] = [
@@ -81,11 +84,13 @@ fn credential(secret: Secret) -> Result<AwsCredential> {
     Ok(AwsCredential { key_id: printable(id)?, secret_key: printable(secret)?, token })
 }
 
-pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<(Url, Recipe)> {
+pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Result<Place> {
     let retries = options.retries()?;
     options.set_time_limits("aws_");
+    let log_store = Asked::take(&mut options)?;
     let name = options.take(PROFILE).or_else(|| options.take("profile"));
-    let keys: Vec<(Key, String)> = options.keys("S3", &NAMES)?;
+    let names = [NAMES.as_slice(), log_store::NAMES.as_slice()].concat();
+    let keys: Vec<(Key, String)> = options.keys("S3", &names)?;
     check_provider(&provider, &keys, &SECRETS)?;
     let secret = keys.iter().map(|(key, _)| key.as_ref()).find(|key| SECRETS.contains(key));
     if let Some(other) = secret.or(provider.is_some().then_some("a credential provider"))
@@ -116,7 +121,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
         }
     }
     let endpoint = builder.get_config_value(&Key::S3Endpoint).or(builder.get_config_value(&Key::Endpoint));
-    check_endpoint(endpoint.as_deref(), builder.get_config_value(&Key::Client(AllowHttp)).as_deref())?;
+    let allows_http = builder.get_config_value(&Key::Client(AllowHttp));
+    check_endpoint(endpoint.as_deref(), allows_http.as_deref())?;
     check_texts(&[Key::AccessKeyId, Key::SecretAccessKey, Key::Token, Key::Region], |key| {
         builder.get_config_value(key)
     })?;
@@ -131,7 +137,20 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     let counts = name.is_some() || !(has_others || has(Key::AccessKeyId) || has(Key::SecretAccessKey));
     let profile = (provider.is_none() && is_signed && counts).then_some(profile);
     let is_amazons = |endpoint: &String| endpoint.trim_end_matches('/').ends_with(".amazonaws.com");
-    let traits = Traits { reads_ends: true, unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)) };
+    let log_store = log_store.settings(builder.get_config_value(&Key::Region), allows_http.as_deref())?;
+    let log_store_scheme = log_store.as_ref().map(|settings| settings.scheme.clone());
+    let traits: Traits<AmazonS3> = Traits {
+        reads_ends: true,
+        unproven: endpoint.filter(|endpoint| !is_amazons(endpoint)),
+        complete: Box::new(move |client, store, connector| {
+            if let Some(settings) = &log_store {
+                let credentials = store.credentials().clone();
+                let dynamodb = DynamoDb::new(connector.last()?, credentials, settings.clone());
+                client.dynamodb = Some(Arc::new(dynamodb));
+            }
+            Ok(())
+        }),
+    };
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
     let prepare = move |builder: AmazonS3Builder, connector: &Connector| match &profile {
@@ -139,7 +158,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
         None => Ok(builder.with_provider(&provider)),
     };
     let recipe = recipe(&url, builder, retries, traits, prepare);
-    Ok((url, recipe))
+    Ok(Place { url, recipe, log_store_scheme })
 }
 
 /// Takes the credentials of a profile, and if it may have none, those that the builder finds after it.

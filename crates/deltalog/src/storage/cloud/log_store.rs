@@ -1,0 +1,211 @@
+//! The options of an S3 table whose commits DynamoDB decides.
+//!
+//! | option | also | default |
+//! | --- | --- | --- |
+//! | `log_store` | `aws_s3_locking_provider` | none; `dynamodb` |
+//! | `dynamodb_table` | `delta_dynamo_table_name`, `….ddb.tableName` | `delta_log` |
+//! | `dynamodb_region` | `aws_region_dynamodb`, `….ddb.region` | that of S3 |
+//! | `dynamodb_endpoint` | `aws_endpoint_url_dynamodb` | Amazon's in that region |
+//! | `dynamodb_scheme` | | `s3a` |
+//! | `dynamodb_ttl` | `….ddb.ttl` (seconds) | one day |
+//! | `dynamodb_read_capacity`, `…_write_capacity` | `….provisionedThroughput.rcu`, `….wcu` | 5 |
+//!
+//! The names with `aws_` and `delta_` are those of `deltalake`, and are looked for in the environment as well. `…`
+//! stands for `io.delta.storage.S3DynamoDBLogStore`, also after `spark.`: the names of the JVM's log store.
+//!
+//! **The path of a table** is part of the key of its entries, so all writers must spell it alike. The JVM's log store
+//! takes the location as the user has written it (scheme, bucket, decoded path, no slash at its end, no user
+//! information), which for Spark outside of EMR begins with `s3a://`. `deltalake` takes it as written, too. So here it
+//! is `s3a://` for every spelling, and processes that name a table `s3://` and `s3a://` agree. If the others write
+//! `s3://`, set `dynamodb_scheme` to `s3`.
+
+use std::time::Duration;
+
+use super::options::Options;
+use super::{check_endpoint, check_texts};
+use crate::error::{Error, Result};
+
+/// The names of the options, for those who misspell them.
+pub(super) const NAMES: [&str; 8] = [
+    "log_store",
+    "dynamodb_table",
+    "dynamodb_region",
+    "dynamodb_endpoint",
+    "dynamodb_scheme",
+    "dynamodb_ttl",
+    "dynamodb_read_capacity",
+    "dynamodb_write_capacity",
+];
+
+const JVM_NAME: &str = "io.delta.storage.s3dynamodblogstore.";
+
+/// One day. Shorter, a slow writer could pass the look at the log before a commit, and its entry after its deletion.
+const EXPIRATION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where the entries are, and how they are made.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    pub(super) table: String,
+    pub(super) region: String,
+    pub(super) endpoint: String,
+    /// The scheme in the paths of tables.
+    pub(super) scheme: String,
+    /// How long a complete entry is kept at least.
+    pub(super) expiration: Duration,
+    /// The capacity of a new table: units to read and to write.
+    pub(super) capacity: (u64, u64),
+}
+
+/// What the options of a store say about its log store.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    is_dynamodb: bool,
+    table: Option<String>,
+    region: Option<String>,
+    endpoint: Option<String>,
+    scheme: Option<String>,
+    expiration: Option<Duration>,
+    capacity: (Option<u64>, Option<u64>),
+}
+
+impl Asked {
+    /// Takes the options of the log store out of those of the store.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown log store, for a value that is not what it should be, and for options of
+    /// DynamoDB without the one that asks for it.
+    pub(super) fn take(options: &mut Options) -> Result<Self> {
+        let given = options.contains_any(&NAMES[1..]);
+        let mut text = |name: &str, others: &[&str]| options.take_with_aliases(name, others);
+        let provider = text("log_store", &["aws_s3_locking_provider"])?;
+        let is_dynamodb = match provider.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            None | Some("") => false,
+            Some("dynamodb") => true,
+            Some(other) => {
+                return Err(Error::invalid_argument(format!("there is no log store '{other}'"))
+                    .with_hint("the option 'log_store' is 'dynamodb', or left out"));
+            }
+        };
+        if let (false, Some(name)) = (is_dynamodb, given) {
+            return Err(Error::invalid_argument(format!("the storage option '{name}' has no effect"))
+                .with_hint("set 'log_store' to 'dynamodb' as well"));
+        }
+        let jvm = |name: &str| format!("{JVM_NAME}{name}");
+        let asked = Self {
+            is_dynamodb,
+            table: text("dynamodb_table", &["delta_dynamo_table_name", &jvm("ddb.tablename")])?,
+            region: text("dynamodb_region", &["aws_region_dynamodb", &jvm("ddb.region")])?,
+            endpoint: text("dynamodb_endpoint", &["aws_endpoint_url_dynamodb"])?,
+            scheme: text("dynamodb_scheme", &[])?,
+            expiration: number(text("dynamodb_ttl", &[&jvm("ddb.ttl")])?, "dynamodb_ttl")?
+                .map(Duration::from_secs),
+            capacity: (
+                number(
+                    text("dynamodb_read_capacity", &[&jvm("provisionedthroughput.rcu")])?,
+                    "dynamodb_read_capacity",
+                )?,
+                number(
+                    text("dynamodb_write_capacity", &[&jvm("provisionedthroughput.wcu")])?,
+                    "dynamodb_write_capacity",
+                )?,
+            ),
+        };
+        Ok(asked)
+    }
+
+    /// Returns the settings for a store in `region`; `None` if no log store is asked for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an endpoint or a name that cannot be one.
+    pub(super) fn settings(
+        self,
+        region: Option<String>,
+        allows_http: Option<&str>,
+    ) -> Result<Option<Settings>> {
+        if !self.is_dynamodb {
+            return Ok(None);
+        }
+        let region = self.region.or(region).unwrap_or_else(|| "us-east-1".to_owned());
+        check_endpoint(self.endpoint.as_deref(), allows_http)?;
+        let endpoint = self.endpoint.unwrap_or_else(|| {
+            let end = if region.starts_with("cn-") { ".cn" } else { "" };
+            format!("https://dynamodb.{region}.amazonaws.com{end}")
+        });
+        let scheme = self.scheme.unwrap_or_else(|| "s3a".to_owned());
+        if !matches!(scheme.as_str(), "s3" | "s3a" | "s3n") {
+            return Err(Error::invalid_argument(format!("'{scheme}' is not a scheme of S3 locations"))
+                .with_hint("the option 'dynamodb_scheme' is 's3a', 's3' or 's3n'"));
+        }
+        let settings = Settings {
+            table: self.table.unwrap_or_else(|| "delta_log".to_owned()),
+            endpoint: format!("{}/", endpoint.trim_end_matches('/')),
+            region,
+            scheme,
+            expiration: self.expiration.unwrap_or(EXPIRATION),
+            capacity: (self.capacity.0.unwrap_or(5), self.capacity.1.unwrap_or(5)),
+        };
+        check_texts(&["dynamodb_table", "dynamodb_region"], |name| {
+            Some(if *name == "dynamodb_table" { settings.table.clone() } else { settings.region.clone() })
+        })?;
+        Ok(Some(settings))
+    }
+}
+
+fn number(text: Option<String>, name: &str) -> Result<Option<u64>> {
+    let parsed = text.map(|text| text.parse()).transpose();
+    parsed.map_err(|_| Error::invalid_argument(format!("the storage option '{name}' is not a number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(given: &[(&'static str, &'static str)]) -> Result<Option<Settings>> {
+        let mut options = Options::new(given.iter().copied()).unwrap();
+        let asked = Asked::take(&mut options)?;
+        assert!(options.contains_any(&NAMES).is_none());
+        asked.settings(Some("eu-west-1".to_owned()), None)
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_jvm() {
+        let settings = settings(&[("log_store", "dynamodb")]).unwrap().unwrap();
+        assert_eq!((settings.table.as_str(), settings.scheme.as_str()), ("delta_log", "s3a"));
+        assert_eq!(settings.endpoint, "https://dynamodb.eu-west-1.amazonaws.com/");
+        assert_eq!((settings.expiration.as_secs(), settings.capacity), (86_400, (5, 5)));
+    }
+
+    #[test]
+    fn the_names_of_others_are_known() {
+        let deltalake = settings(&[
+            ("AWS_S3_LOCKING_PROVIDER", "dynamodb"),
+            ("DELTA_DYNAMO_TABLE_NAME", "commits"),
+            ("AWS_ENDPOINT_URL_DYNAMODB", "https://ddb.example"),
+            ("AWS_REGION_DYNAMODB", "us-west-2"),
+        ]);
+        let deltalake = deltalake.unwrap().unwrap();
+        assert_eq!((deltalake.table.as_str(), deltalake.region.as_str()), ("commits", "us-west-2"));
+        assert_eq!(deltalake.endpoint, "https://ddb.example/");
+        let jvm = settings(&[
+            ("log_store", "dynamodb"),
+            ("spark.io.delta.storage.S3DynamoDBLogStore.ddb.tableName", "commits"),
+            ("io.delta.storage.S3DynamoDBLogStore.provisionedThroughput.rcu", "7"),
+        ]);
+        let jvm = jvm.unwrap().unwrap();
+        assert_eq!((jvm.table.as_str(), jvm.capacity), ("commits", (7, 5)));
+    }
+
+    #[test]
+    fn what_would_have_no_effect_is_refused() {
+        assert!(settings(&[]).unwrap().is_none());
+        let message = |given| settings(given).unwrap_err().to_string();
+        assert!(message(&[("dynamodb_table", "t")]).contains("set 'log_store' to 'dynamodb'"));
+        assert!(message(&[("log_store", "zookeeper")]).contains("no log store 'zookeeper'"));
+        assert!(message(&[("log_store", "dynamodb"), ("dynamodb_ttl", "soon")]).contains("not a number"));
+        assert!(message(&[("log_store", "dynamodb"), ("dynamodb_scheme", "gs")]).contains("'gs'"));
+        assert!(
+            message(&[("log_store", "dynamodb"), ("dynamodb_endpoint", "http://host")])
+                .contains("not encrypted")
+        );
+    }
+}

@@ -1,0 +1,404 @@
+//! Commits that a coordinator decides.
+//!
+//! The protocol is that of the JVM's `BaseExternalLogStore`, so that its writers may commit to the same table at the
+//! same time. `T(N)` is a file with the bytes of version N, `E(N)` the entry of the coordinator.
+//!
+//! ```text
+//! 0  N.json must not exist
+//! 1  N-1.json must exist; if E(N-1) is not complete, it is recovered
+//! 2  put T(N) = _delta_log/.tmp/N.json.<uuid>
+//! 3  put E(N) = (T(N), not complete) unless there is one      ← decides
+//! 4  create N.json with the bytes of T(N) unless it exists
+//! 5  E(N) becomes complete, and T(N) is deleted
+//! ```
+//!
+//! *Recovery* of an entry that is not complete is steps 4 and 5, with the bytes read from T(N). Every listing of the
+//! log recovers the newest entry first, and a commit that is read by its name and is not there is recovered as well.
+//!
+//! Why nothing is lost or doubled, with writers of both kinds, on a store with put-if-absent or without:
+//!
+//! - **One winner.** Whoever writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step 3, or
+//!   a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is the last
+//!   one: the JVM's looks whether the file exists and may replace it a moment later; on a store with conditions, ours
+//!   cannot.
+//! - **The entry may have expired.** E(N) is deleted a day after it became complete, thus after `N.json` was there. A
+//!   writer that has passed step 0 before that and puts its own E(N) after it would win. So step 4 looks at `N.json`
+//!   again: if it has other bytes, that commit stays and this writer has lost. The same holds beside writers that know
+//!   no coordinator and create `N.json` with a condition.
+//! - **Readers see every acknowledged commit.** A writer of the JVM acknowledges after step 3. E(N+1) is put only if
+//!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
+//! - **A lost answer is found out.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
+//!   was our own. If neither the put nor the question has an answer, the outcome is unknown, and the commit rule
+//!   (`transaction::put`) reads `N.json` back, with recovery.
+//! - **Recovery may happen many times and at the same time.** It creates the same bytes, and completes the entry only
+//!   if it still names the same T(N). T(N) is deleted when E(N) is complete, so when `N.json` exists; a recovery that
+//!   finds no T(N) looks for `N.json` again.
+//! - **A crash** after step 2 leaves a file that nobody reads; after 3 or 4 an entry that the next reader or writer
+//!   recovers; after 5 nothing.
+//!
+//! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor they
+//! from it. A writer with conditions but without the coordinator is safe beside our writers, but not beside those of
+//! the JVM, which may replace its commit between their look and their copy.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::{PutMode, PutPayload};
+use uuid::Uuid;
+
+use super::coordinator::{CommitCoordinator, CoordinatorEntry};
+use super::{Backend, PutOutcome, Storage};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::LOG_DIRECTORY;
+use crate::log::name::LogFileName;
+
+/// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
+const TRIES: u32 = 3;
+/// The first pause before it is. Each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Who decides the commits of a table.
+#[derive(Debug)]
+pub(super) struct Coordination {
+    coordinator: Arc<dyn CommitCoordinator>,
+    table_path: String,
+}
+
+/// Whose entry the coordinator has.
+enum Claim {
+    Own,
+    Foreign(CoordinatorEntry),
+    Unknown(Error),
+}
+
+impl Storage {
+    /// Returns the same table with commits that `coordinator` decides.
+    ///
+    /// All writers of the table must use the same coordinator. A reader must use it to see a commit whose writer has
+    /// died before it has copied it to the log; the reader copies it then, which needs permission to write.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// use deltalog::{CommitCoordinator, CoordinatorEntry, Result, Storage};
+    ///
+    /// /// Coordinates the threads of one process.
+    /// #[derive(Debug, Default)]
+    /// struct InProcess(Mutex<BTreeMap<(String, String), CoordinatorEntry>>);
+    ///
+    /// fn key(entry: &CoordinatorEntry) -> (String, String) {
+    ///     (entry.table_path.clone(), entry.file_name.clone())
+    /// }
+    ///
+    /// impl CommitCoordinator for InProcess {
+    ///     fn put_if_absent(&self, entry: &CoordinatorEntry) -> Result<bool> {
+    ///         let mut entries = self.0.lock().unwrap();
+    ///         let is_new = !entries.contains_key(&key(entry));
+    ///         entries.entry(key(entry)).or_insert_with(|| entry.clone());
+    ///         Ok(is_new)
+    ///     }
+    ///
+    ///     fn get(&self, table_path: &str, file_name: &str) -> Result<Option<CoordinatorEntry>> {
+    ///         Ok(self.0.lock().unwrap().get(&(table_path.to_owned(), file_name.to_owned())).cloned())
+    ///     }
+    ///
+    ///     fn newest(&self, table_path: &str) -> Result<Option<CoordinatorEntry>> {
+    ///         let entries = self.0.lock().unwrap();
+    ///         Ok(entries.values().rfind(|entry| entry.table_path == table_path).cloned())
+    ///     }
+    ///
+    ///     fn complete(&self, entry: &CoordinatorEntry) -> Result<()> {
+    ///         let mut entries = self.0.lock().unwrap();
+    ///         let own = entries.get_mut(&key(entry)).filter(|found| found.temp_path == entry.temp_path);
+    ///         own.into_iter().for_each(|own| own.is_complete = true);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<()> {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let location = directory.path().to_str().unwrap();
+    /// let storage = Storage::open(location, [])?.with_coordinator(Arc::new(InProcess::default()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_coordinator(self, coordinator: Arc<dyn CommitCoordinator>) -> Self {
+        let scheme = if self.url.scheme() == "s3" { "s3a" } else { self.url.scheme() };
+        let table_path = self.table_path(scheme);
+        self.coordinated_as(coordinator, table_path)
+    }
+
+    pub(super) fn coordinated_as(
+        mut self,
+        coordinator: Arc<dyn CommitCoordinator>,
+        table_path: String,
+    ) -> Self {
+        self.coordination = Some(Arc::new(Coordination { coordinator, table_path }));
+        self
+    }
+
+    /// Returns the table's location as Hadoop's `Path` shows it.
+    pub(super) fn table_path(&self, scheme: &str) -> String {
+        let authority = self.url.authority();
+        match authority {
+            "" => format!("{scheme}:/{}", self.base),
+            _ => format!("{scheme}://{authority}/{}", self.base),
+        }
+    }
+
+    /// Returns who decides about the file `path`, and its name in the log and version, if it is a commit.
+    fn coordination_of<'a>(&self, path: &'a str) -> Option<(&Coordination, &'a str, u64)> {
+        let coordination = self.coordination.as_deref()?;
+        let name = path.strip_prefix(LOG_DIRECTORY)?.strip_prefix('/')?;
+        match LogFileName::parse(name) {
+            Some(LogFileName::Commit(version)) => Some((coordination, name, version)),
+            _ => None,
+        }
+    }
+
+    /// Creates a commit by the protocol of the coordinator. Returns `None` if none is concerned.
+    ///
+    /// # Errors
+    /// As [`Storage::put_if_absent`]: nothing was committed.
+    pub(super) fn put_coordinated(&self, path: &str, bytes: &PutPayload) -> Result<Option<PutOutcome>> {
+        let Some((with, name, version)) = self.coordination_of(path) else { return Ok(None) };
+        if self.head_stored(path)?.is_some() {
+            return Ok(Some(PutOutcome::AlreadyExists));
+        }
+        self.ensure_previous(with, version)?;
+        let temp_path = format!(".tmp/{name}.{}", Uuid::new_v4());
+        let entry = CoordinatorEntry::new(&with.table_path, name, temp_path);
+        self.put_temporary(&entry, bytes)?;
+        Ok(Some(match self.claim(with, &entry)? {
+            Claim::Unknown(error) => PutOutcome::Unknown(error),
+            Claim::Foreign(found) => {
+                self.delete_temporary(&entry);
+                if found.is_complete && self.head_stored(path)?.is_none() {
+                    return Err(Error::invalid_argument(format!(
+                        "the coordinator has an entry for {name} of '{}', but the log does not have the file",
+                        with.table_path
+                    ))
+                    .in_table(self.url())
+                    .with_hint(
+                        "if an earlier table at this location was deleted, delete its entries as well",
+                    ));
+                }
+                PutOutcome::AlreadyExists
+            }
+            Claim::Own => match self.publish(path, &Bytes::from(bytes.clone())) {
+                Err(error) => PutOutcome::Unknown(error),
+                Ok(is_own) => {
+                    self.acknowledge(with, &entry);
+                    if is_own { PutOutcome::Created } else { PutOutcome::AlreadyExists }
+                }
+            },
+        }))
+    }
+
+    /// Makes sure that the commit before `version` is in the log.
+    fn ensure_previous(&self, with: &Coordination, version: u64) -> Result<()> {
+        let Some(previous) = version.checked_sub(1) else { return Ok(()) };
+        let name = LogFileName::Commit(previous);
+        let entry = with.coordinator.get(&with.table_path, &name.to_string());
+        match entry.map_err(|error| error.in_table(self.url()))? {
+            Some(entry) if !entry.is_complete => self.recover(with, &entry),
+            _ if self.head_stored(&name.path())?.is_some() => Ok(()),
+            _ => Err(Error::corrupt_log(format!(
+                "version {version} cannot be committed: the log does not have the version before it"
+            ))
+            .in_table(self.url())
+            .at_path(name.path())),
+        }
+    }
+
+    /// Puts an entry, and finds out whose entry the coordinator has then.
+    ///
+    /// # Errors
+    /// The coordinator has refused the first request, which had no effect.
+    fn claim(&self, with: &Coordination, entry: &CoordinatorEntry) -> Result<Claim> {
+        let mut last = None;
+        for attempt in 0..TRIES {
+            match with.coordinator.put_if_absent(entry) {
+                Ok(true) => return Ok(Claim::Own),
+                Ok(false) => {}
+                Err(error) => last = Some(error.in_table(self.url())),
+            }
+            match with.coordinator.get(&entry.table_path, &entry.file_name) {
+                Ok(Some(found)) if found.temp_path == entry.temp_path => return Ok(Claim::Own),
+                Ok(Some(found)) => return Ok(Claim::Foreign(found)),
+                // An entry that was deleted meanwhile, or a put without effect. It may take effect later: then the
+                // next one of the same entry finds it.
+                Ok(None) => {}
+                Err(error) => return Ok(Claim::Unknown(error.in_table(self.url()))),
+            }
+            if attempt == 0 {
+                last = match last {
+                    Some(error) if is_refusal(&error) => return Err(error),
+                    last => last,
+                };
+            }
+            pause(attempt);
+        }
+        Ok(Claim::Unknown(last.unwrap_or_else(|| {
+            Error::new(
+                ErrorKind::Unavailable,
+                "the coordinator reports an entry as existing, but cannot find it",
+            )
+            .with_reason("contradiction")
+            .in_table(self.url())
+        })))
+    }
+
+    /// Creates a file of the log unless it exists. Returns whether it has these bytes then.
+    fn publish(&self, path: &str, bytes: &Bytes) -> Result<bool> {
+        let mut last = None;
+        for attempt in 0..TRIES {
+            // A store that ignores the condition of a create must not replace what is there.
+            let put = match self.get_stored(path) {
+                Ok(Some(found)) => return Ok(found == *bytes),
+                Ok(None) => self.create_or_put(path, bytes),
+                Err(error) => Err(error),
+            };
+            match put {
+                Ok(PutOutcome::Created) => return Ok(true),
+                Ok(PutOutcome::AlreadyExists) => continue,
+                Ok(PutOutcome::Unknown(error)) | Err(error) => last = Some(error),
+            }
+            pause(attempt);
+        }
+        Err(last.unwrap_or_else(|| {
+            Error::new(ErrorKind::Unavailable, "the store reports the file as existing, but cannot find it")
+                .at_path(path)
+                .in_table(self.url())
+        }))
+    }
+
+    /// Creates a file; in a store that knows no conditions, as any other put.
+    fn create_or_put(&self, path: &str, bytes: &Bytes) -> Result<PutOutcome> {
+        let Backend::Remote(store) = &self.backend else { return self.put_unchecked(path, bytes.clone()) };
+        match store.create(self.path(path)?, bytes.clone().into()) {
+            Err(failure) if failure.is_not_implemented() => {
+                let put = store.put(self.path(path)?, bytes.clone().into(), PutMode::Overwrite);
+                put.map(|()| PutOutcome::Created).map_err(|failure| self.error(path, failure))
+            }
+            Ok(()) => Ok(PutOutcome::Created),
+            Err(failure) if failure.is_existing() => Ok(PutOutcome::AlreadyExists),
+            Err(failure) => Ok(PutOutcome::Unknown(self.error(path, failure))),
+        }
+    }
+
+    fn put_temporary(&self, entry: &CoordinatorEntry, bytes: &PutPayload) -> Result<()> {
+        let path = temporary_path(entry);
+        if let Backend::Remote(store) = &self.backend {
+            let put = store.put(self.path(&path)?, bytes.clone(), PutMode::Overwrite);
+            return put.map_err(|failure| self.error(&path, failure));
+        }
+        let mut file = self.create_file(&path)?;
+        for part in bytes {
+            file.write_all(part).map_err(|error| self.not_written(&path, error))?;
+        }
+        file.finish().map(drop)
+    }
+
+    /// Deletes the temporary file of an entry, which is not needed any more.
+    fn delete_temporary(&self, entry: &CoordinatorEntry) {
+        let path = temporary_path(entry);
+        if let Err(error) = self.delete(&path) {
+            tracing::debug!(table = self.url(), path, %error, "a temporary file of a commit is left");
+        }
+    }
+
+    /// Notes that the file of an entry is in the log. A failure changes nothing: whoever finds the entry does it again.
+    fn acknowledge(&self, with: &Coordination, entry: &CoordinatorEntry) {
+        match with.coordinator.complete(entry) {
+            Ok(()) => self.delete_temporary(entry),
+            Err(error) => tracing::warn!(
+                table = self.url(),
+                file = entry.file_name,
+                %error,
+                "the coordinator could not be told that a commit is in the log"
+            ),
+        }
+    }
+
+    /// Copies the file of an entry to the log, unless it is there.
+    fn recover(&self, with: &Coordination, entry: &CoordinatorEntry) -> Result<()> {
+        let path = format!("{LOG_DIRECTORY}/{}", entry.file_name);
+        if self.head_stored(&path)?.is_none() {
+            match self.get_stored(&temporary_path(entry))? {
+                Some(bytes) => {
+                    self.publish(&path, &bytes)?;
+                    tracing::info!(table = self.url(), path, "a commit was copied to the log for its writer");
+                }
+                // Another one was faster.
+                None if self.head_stored(&path)?.is_some() => {}
+                None => {
+                    return Err(Error::corrupt_log(
+                        "the coordinator has an entry for this commit, but neither it nor its temporary file exists",
+                    )
+                    .in_table(self.url())
+                    .at_path(path)
+                    .with_hint(format!(
+                        "if the table was deleted, delete the entries of '{}' as well; else restore {}",
+                        entry.table_path,
+                        temporary_path(entry)
+                    )));
+                }
+            }
+        }
+        self.acknowledge(with, entry);
+        Ok(())
+    }
+
+    /// Copies the newest commit to the log before `directory` is listed, if that is the log and the commit lacks.
+    pub(super) fn recover_newest(&self, directory: &str) -> Result<()> {
+        let Some(with) = self.coordination.as_deref().filter(|_| directory == LOG_DIRECTORY) else {
+            return Ok(());
+        };
+        let newest = with.coordinator.newest(&with.table_path).map_err(|error| error.in_table(self.url()))?;
+        match newest {
+            Some(entry) if !entry.is_complete => self.recover(with, &entry),
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies a commit that is not there to the log, if the coordinator has an entry for it. Returns whether it did.
+    pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
+        let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
+        let entry = with.coordinator.get(&with.table_path, name);
+        match entry.map_err(|error| error.in_table(self.url()))? {
+            Some(entry) if !entry.is_complete => self.recover(with, &entry).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    /// Asks the coordinator something, if there is one, to find out whether it answers. Returns whether there is one.
+    pub(super) fn ask_coordinator(&self) -> Result<bool> {
+        let Some(with) = self.coordination.as_deref() else { return Ok(false) };
+        with.coordinator.newest(&with.table_path).map_err(|error| error.in_table(self.url()))?;
+        Ok(true)
+    }
+}
+
+/// Returns the path of the temporary file, relative to the table.
+fn temporary_path(entry: &CoordinatorEntry) -> String {
+    let in_log = format!("{LOG_DIRECTORY}/");
+    // Some versions of `deltalake` name it from the table's root.
+    match entry.temp_path.strip_prefix(&in_log) {
+        Some(_) => entry.temp_path.clone(),
+        None => in_log + &entry.temp_path,
+    }
+}
+
+/// Returns whether the request that failed had no effect.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
+}
+
+fn pause(attempt: u32) {
+    std::thread::sleep(FIRST_PAUSE * (1 << attempt.min(8)));
+}

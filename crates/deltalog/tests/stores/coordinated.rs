@@ -1,0 +1,240 @@
+//! Commits that DynamoDB decides: the table of its entries, writers that die, answers that are lost.
+
+use deltalog::{Environment, ErrorKind, Operation, Storage, find_commit};
+use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings};
+use deltalog_testkit::servers::{Dynalite, Lost};
+use serde_json::{Value, json};
+
+use crate::kills::{self, Victims};
+use crate::places::Place;
+use crate::rows::{append, appending, files, ids, newest};
+
+/// Servers of their own, which lose answers.
+struct Servers {
+    s3: S3Server,
+    dynalite: Dynalite,
+    place: Place,
+}
+
+fn servers(ignores_conditions: bool) -> Servers {
+    let s3 = S3Server::start_with(Settings { ignores_conditions, ..Settings::default() });
+    let dynalite = Dynalite::start();
+    let place = Place::in_server(&s3).coordinated(&dynalite);
+    Servers { s3, dynalite, place }
+}
+
+impl Servers {
+    fn open(&self) -> Storage {
+        self.place.open("t")
+    }
+
+    fn table(&self) -> String {
+        self.place.root.replace("://", "-")
+    }
+
+    /// Returns the entries of all tables, oldest first.
+    fn entries(&self) -> Vec<Value> {
+        let found = self.dynalite.call("Scan", &json!({ "TableName": self.table() }));
+        let mut items = found["Items"].as_array().unwrap().clone();
+        items.sort_by_key(|item| item["fileName"]["S"].as_str().unwrap().to_owned());
+        items
+    }
+
+    /// Removes an entry, as DynamoDB does when it has expired.
+    fn expire(&self, version: u64) {
+        let entry = &self.entries()[usize::try_from(version).unwrap()];
+        let key = json!({ "tablePath": entry["tablePath"], "fileName": entry["fileName"] });
+        self.dynalite.call("DeleteItem", &json!({ "TableName": self.table(), "Key": key }));
+    }
+
+    /// Appends a row by a writer that dies: it sees the error that `kind` says, and leaves everything as it is.
+    /// Returns the id of its transaction, if it does not know what has become of it.
+    fn die(&self, id: i64, kind: ErrorKind) -> Option<String> {
+        let storage = self.open();
+        let write = appending(&storage, &[]);
+        let files = files(&write, [id]);
+        let error = write.commit_or_fail(files, Operation::new("WRITE")).unwrap_err();
+        self.s3.faults([]);
+        self.dynalite.lose([]);
+        assert_eq!(error.kind(), kind, "{error}");
+        error.transaction_id().map(str::to_owned)
+    }
+
+    fn has_temporary_files(&self) -> bool {
+        let files = self.open().list_after("_delta_log", "").unwrap();
+        files.iter().any(|file| file.name.contains(".tmp"))
+    }
+}
+
+#[test]
+fn racers_have_one_winner_in_a_store_that_replaces() {
+    crate::contract::one_of_many_creates_a_file(&Place::overwriting());
+}
+
+#[test]
+fn every_append_is_committed_once_in_a_store_that_replaces() {
+    crate::writers::every_append_is_committed_once(&Place::overwriting());
+}
+
+/// The names and types are those of the JVM's log store.
+#[test]
+fn entries_have_the_form_of_the_jvm() {
+    let servers = servers(false);
+    append(&servers.open(), [0]);
+    append(&servers.open(), [1]);
+    let description = servers.dynalite.call("DescribeTable", &json!({ "TableName": servers.table() }));
+    let key = &description["Table"]["KeySchema"];
+    assert_eq!(
+        *key,
+        json!([
+            { "AttributeName": "tablePath", "KeyType": "HASH" },
+            { "AttributeName": "fileName", "KeyType": "RANGE" },
+        ])
+    );
+    let entries = servers.entries();
+    assert_eq!(entries.len(), 2);
+    for (version, entry) in entries.iter().enumerate() {
+        let text = |name: &str| entry[name]["S"].as_str().unwrap();
+        assert_eq!(text("tablePath"), format!("{}/t", servers.place.root.replace("s3:", "s3a:")));
+        assert_eq!(text("fileName"), format!("{version:020}.json"));
+        assert!(text("tempPath").starts_with(&format!(".tmp/{version:020}.json.")));
+        assert_eq!(text("complete"), "true");
+        let expires: i64 = entry["expireTime"]["N"].as_str().unwrap().parse().unwrap();
+        let in_ms = expires * 1000 - Environment::system().now_ms();
+        assert!((86_000_000..=86_400_000).contains(&in_ms), "{in_ms}");
+        assert_eq!(entry.as_object().unwrap().len(), 5);
+    }
+    assert!(!servers.has_temporary_files());
+}
+
+#[test]
+fn spellings_of_a_location_are_one_table() {
+    let servers = servers(true);
+    let spelled = |scheme: &str| {
+        let options = servers.place.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Storage::open(&format!("{}/t/", servers.place.root.replace("s3:", scheme)), options).unwrap()
+    };
+    for (id, scheme) in ["s3:", "s3a:", "s3n:", "s3:"].into_iter().enumerate() {
+        append(&spelled(scheme), [id as i64]);
+    }
+    let paths: Vec<_> = servers.entries().iter().map(|entry| entry["tablePath"].clone()).collect();
+    assert!(paths.len() == 4 && paths.iter().all(|path| *path == paths[0]), "{paths:?}");
+}
+
+/// A writer that dies after step 2: only a temporary file is left.
+#[test]
+fn a_writer_that_dies_before_its_entry_has_not_committed() {
+    let servers = servers(true);
+    append(&servers.open(), [0]);
+    servers.dynalite.lose(vec![("PutItem", Lost::Before); 1000]);
+    let id = servers.die(1, ErrorKind::CommitStateUnknown).unwrap();
+    assert_eq!(servers.entries().len(), 1);
+    assert_eq!(find_commit(&servers.open(), &id).unwrap(), None);
+    append(&servers.open(), [2]);
+    assert_eq!(ids(&newest(&servers.open())), [0, 2]);
+}
+
+/// After step 3: the entry is there, and the file is not.
+fn dead_after_its_entry() -> (Servers, String) {
+    let servers = servers(true);
+    append(&servers.open(), [0]);
+    servers.s3.faults([Rule::new(Fault::CloseBefore).on(Kind::Create).key("00001.json")]);
+    let id = servers.die(1, ErrorKind::CommitStateUnknown).unwrap();
+    assert_eq!(servers.entries()[1]["complete"]["S"], "false");
+    (servers, id)
+}
+
+#[test]
+fn a_reader_recovers_the_commit_of_a_dead_writer() {
+    let (servers, id) = dead_after_its_entry();
+    assert_eq!(ids(&newest(&servers.open())), [0, 1]);
+    assert!(servers.entries().iter().all(|entry| entry["complete"]["S"] == "true"));
+    assert_eq!(find_commit(&servers.open(), &id).unwrap(), Some(1));
+    assert_eq!(append(&servers.open(), [2]).version, 2);
+    assert!(!servers.has_temporary_files());
+}
+
+#[test]
+fn a_writer_recovers_the_commit_of_a_dead_writer() {
+    let (servers, id) = dead_after_its_entry();
+    assert_eq!(append(&servers.open(), [2]).version, 2);
+    assert_eq!(ids(&newest(&servers.open())), [0, 1, 2]);
+    assert_eq!(find_commit(&servers.open(), &id).unwrap(), Some(1));
+    assert!(servers.entries().iter().all(|entry| entry["complete"]["S"] == "true"));
+}
+
+/// After step 4: the file is there, and the entry is not complete. The writer has seen its commit succeed.
+#[test]
+fn an_entry_that_was_left_incomplete_is_completed() {
+    let servers = servers(true);
+    append(&servers.open(), [0]);
+    let faults = [vec![("PutItem", Lost::Nothing)], vec![("PutItem", Lost::Before); 100]].concat();
+    servers.dynalite.lose(faults);
+    assert_eq!(append(&servers.open(), [1]).version, 1);
+    servers.dynalite.lose([]);
+    assert_eq!(servers.entries()[1]["complete"]["S"], "false");
+    assert_eq!(ids(&newest(&servers.open())), [0, 1]);
+    assert_eq!(servers.entries()[1]["complete"]["S"], "true");
+    assert!(!servers.has_temporary_files());
+}
+
+#[test]
+fn lost_answers_are_found_out() {
+    for lost in [Lost::Before, Lost::After] {
+        let servers = servers(true);
+        append(&servers.open(), [0]);
+        for id in 1..=4 {
+            servers.dynalite.lose([("PutItem", lost), ("GetItem", lost), ("Query", lost)]);
+            assert_eq!(append(&servers.open(), [id]).version, id as u64);
+        }
+        servers.s3.faults([Rule::new(Fault::CloseAfter).on(Kind::Create).key(".json")]);
+        assert_eq!(append(&servers.open(), [5]).version, 5);
+        servers.s3.faults([]);
+        assert_eq!(ids(&newest(&servers.open())), (0..=5).collect::<Vec<_>>());
+        assert_eq!(servers.entries().len(), 6);
+    }
+}
+
+/// Entries that have expired are gone; the files of the log decide about their versions.
+#[test]
+fn expired_entries_are_not_needed() {
+    let servers = servers(true);
+    append(&servers.open(), [0]);
+    let late = servers.open();
+    let write = appending(&late, &[]);
+    let late_files = files(&write, [2]);
+    append(&servers.open(), [1]);
+    servers.expire(1);
+    servers.expire(0);
+    assert!(servers.entries().is_empty());
+    assert_eq!(write.commit_or_fail(late_files, Operation::new("WRITE")).unwrap().version, 2);
+    assert_eq!(ids(&newest(&servers.open())), [0, 1, 2]);
+    assert_eq!(servers.entries().len(), 1);
+}
+
+/// What a commit costs beside what the store's own judgement costs.
+#[test]
+fn an_append_asks_little() {
+    let servers = servers(false);
+    append(&servers.open(), [0]);
+    servers.dynalite.take_requests();
+    append(&servers.open(), [1]);
+    let asked = servers.dynalite.take_requests();
+    let count = |operation: &str| asked.iter().filter(|asked| *asked == operation).count();
+    assert!(count("PutItem") == 2 && count("GetItem") == 1 && count("Query") <= 3, "{asked:?}");
+    assert_eq!(asked.len(), 3 + count("Query"), "{asked:?}");
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_processes_are_killed() {
+    let servers = servers(true);
+    let table = format!("{}/t", servers.place.root);
+    let options = servers.place.options.clone();
+    Victims { table, options, kills: 60, child: "coordinated::write_until_killed" }.kill();
+}
+
+#[test]
+#[ignore = "a child process of the test above"]
+fn write_until_killed() {
+    kills::write_until_killed();
+}
