@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import DeltaTable, InvalidArgumentError, NotATableError, UnsupportedFeatureError
+from deltalog import (
+    DeltaTable,
+    InvalidArgumentError,
+    NotATableError,
+    UnsupportedFeatureError,
+    write_deltalake,
+)
 from deltalog.tables import DeltaTable as SparkTable
 from tests.spark.conftest import hadoop_aws
+from tests.spark.processes import run_python
 from tests.spark.statement_tables import in_one_task
 from tests.stores.s3_server import S3Server, rule
 
@@ -202,30 +215,44 @@ def test_files_that_the_core_does_not_see_are_not_committed(
     assert len(commits(s3)) == 1
 
 
+CANARY = "canary+secret/key"
+
+
 def test_what_options_say_about_the_store(spark: SparkSession, s3: S3Server, uri: str) -> None:
     spark.range(3).write.format("deltalog").save(uri)
-    reader = spark.read.format("deltalog")
     # They may say the same as the session, and more about the requests for the log.
-    same = {**s3.options(), "timeout": "1m"}
-    assert reader.options(**same).load(uri).count() == 3
+    same = spark.read.format("deltalog").options(**{**s3.options(), "timeout": "1m"}).load(uri)
+    assert "FileScan" in same._jdf.queryExecution().toString()
+    assert same.count() == 3
     with pytest.raises(InvalidArgumentError, match="aws_region"):
         spark.read.format("deltalog").option("aws_regoin", "x").load(uri)
-    other = {"aws_secret_access_key": "a secret of mine"}
-    for act in (
-        lambda: spark.read.format("deltalog").options(**other).load(uri).collect(),
-        lambda: spark.range(3).write.format("deltalog").mode("append").options(**other).save(uri),
-        lambda: (
-            spark.range(3)
-            .write.format("deltalog")
-            .mode("append")
-            .option("fs.s3a.secret.key", "a secret of mine")
-            .save(uri)
-        ),
-    ):
-        with pytest.raises(Exception) as refused:  # noqa: PT011 (of several classes)
-            act()
-        assert "a secret of mine" not in str(refused.value)
+    with pytest.raises(Exception, match="SignatureDoesNotMatch") as refused:
+        spark.read.format("deltalog").option("aws_secret_access_key", CANARY).load(uri)
+    assert CANARY not in str(refused.value)
+    for name in ("aws_secret_access_key", "fs.s3a.secret.key"):
+        append = spark.range(3).write.format("deltalog").mode("append").option(name, CANARY)
+        with pytest.raises(
+            UnsupportedFeatureError, match=r"aws_secret_access_key.*fs\.s3a\.bucket"
+        ) as refused:
+            append.save(uri)
+        assert CANARY not in str(refused.value)
     assert len(commits(s3)) == 1
+
+
+def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Server, uri: str) -> None:
+    """Spark's tasks reach a store as the session says, so workers in Python read the files instead."""
+    spark.range(3).write.format("deltalog").save(uri)
+    with S3Server() as other:
+        other.create_bucket(BUCKET)
+        there = pa.table({"id": [7, 8], "s": ["a", "b"]})
+        write_deltalake(uri, there, storage_options=other.options())
+        remote = spark.read.format("deltalog").options(**other.options()).load(uri).where("id > 7")
+        with pytest.warns(RuntimeWarning, match="aws_endpoint_url"):
+            plan = remote._jdf.queryExecution().toString()
+        assert f"deltalog [v0, s3://{BUCKET}/a%20table]" in plan
+        # Each frame stays with its store, whatever was read in between.
+        assert spark_rows(spark, uri) == [(0,), (1,), (2,)]
+        assert [tuple(row) for row in remote.collect()] == [(8, "b")]
 
 
 def test_settings_of_a_bucket(spark: SparkSession, s3: S3Server) -> None:
@@ -249,3 +276,81 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
     assert "secret" not in str(refused.value)
     with pytest.raises(UnsupportedFeatureError, match=r"hadoop-azure:\d"):
         spark.range(3).write.format("deltalog").save("abfss://c@account.dfs.core.windows.net/t")
+
+
+def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
+    """Reads are right, and nothing that anybody sees has the secret; writes are refused."""
+    s3.set(secret_key=CANARY)
+    options = s3.options()
+    days = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (1, 2, 3)]
+    columns = {
+        "id": pa.array([1, 2, 3], pa.int32()),
+        "t": days,
+        "s": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, None],
+        "l": [[{"c": 1, "d": 2}], [], None],
+        "p": ["x y", "x y", "z%"],
+    }
+    write_deltalake("s3://tables/a t", pa.table(columns), storage_options=options, partition_by=["p"])
+    code = f"""
+        import json, warnings
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        from deltalog import UnsupportedFeatureError
+        options = json.loads({json.dumps(options)!r})
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", "file://{tmp_path}")
+        builder = builder.config("spark.sql.planChangeLog.level", "WARN").config("spark.sql.shuffle.partitions", "1")
+        builder = builder.config("spark.eventLog.compress", "false").config("spark.sql.session.timeZone", "UTC")
+        spark = deltalog.spark.enable(builder.getOrCreate())
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            def read():
+                return spark.read.format("deltalog").options(**options).load("s3a://tables/a t")
+            rows = [tuple(row) for row in read().orderBy("id").collect()]
+            nested = [tuple(row) for row in read().where("p = 'x y' AND id > 1").select("s.b", "l.d").collect()]
+            read().alias("a").join(read().alias("b"), "id").groupBy("a.p").count().explain(True)
+            print("counts", read().count(), read().where("id = 1").count(), read().agg({{"id": "sum"}}).collect())
+            print("rows", rows)
+            print("nested", nested)
+        said = [str(warning.message) for warning in warned if warning.category is RuntimeWarning]
+        print("warned", len(said), said)
+        for name, option in (
+            ("access.key", "aws_access_key_id"), ("secret.key", "aws_secret_access_key"),
+            ("endpoint", "aws_endpoint_url"), ("endpoint.region", "aws_region"),
+        ):
+            spark.conf.set("fs.s3a." + name, options[option])
+        print("sql", spark.sql("SELECT sum(id) FROM deltalog.`s3://tables/a t` WHERE p <> 'z%'").collect())
+        print("described", spark.sql("DESCRIBE HISTORY deltalog.`s3://tables/a t`").count())
+        for refused in (
+            lambda: read().select("_metadata.file_path").collect(),
+            lambda: spark.range(3).write.format("deltalog").save("s3a://tables/new"),
+            lambda: spark.sql("DELETE FROM deltalog.`s3a://tables/a t`"),
+            lambda: spark.sql("INSERT INTO deltalog.`s3a://tables/a t` SELECT * FROM deltalog.`s3a://tables/a t`"),
+        ):
+            try:
+                print("not refused", refused())
+            except UnsupportedFeatureError as error:
+                print("refused", error)
+        print(read(), repr(read().rdd))
+        spark.stop()
+    """
+    ran = run_python(code, PYSPARK_PYTHON=sys.executable, PYTHONWARNINGS="ignore")
+    said = ran.stdout + ran.stderr
+    assert ran.returncode == 0, said
+    found = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if " " in line)
+    assert found["counts"] == "3 1 [Row(sum(id)=6)]"
+    assert "(3, datetime.datetime(2024, 1, 3, 12, 0), None, None, 'z%')" in found["rows"]
+    assert found["nested"] == "[('y', [])]"
+    assert found["warned"].startswith("1 ")
+    assert re.search(r"spark\.jars\.packages=org\.apache\.hadoop:hadoop-aws:\d", found["warned"])
+    assert found["sql"] == "[Row(sum(id)=3)]"
+    assert found["described"] == "1"
+    assert ran.stdout.count("hadoop-aws:") == 5, ran.stdout
+    assert "not refused" not in ran.stdout
+    # The plan has the place of the table and what is read, and no place has the secret.
+    assert "MapInArrow deltalog [v0, s3://tables/a%20t]" in ran.stdout
+    seen = said + "".join(file.read_text(errors="replace") for file in tmp_path.rglob("*") if file.is_file())
+    assert "SparkListenerJobStart" in seen
+    assert CANARY not in seen
+    assert base64.b64encode(CANARY.encode()).decode() not in seen
+    assert s3.keys(BUCKET) == [key for key in s3.keys(BUCKET) if key.startswith("a t/")]

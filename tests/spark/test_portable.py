@@ -44,9 +44,9 @@ def read(golden: Golden, **options: Any) -> pa.Table:
         for partition in reader.partitions()
         for batch in pickle.loads(pickle.dumps(reader)).read(partition)  # noqa: S301
     ]
-    from deltalog.spark.portable import _arrow_schema
+    from deltalog.spark.portable import arrow_schema
 
-    return pa.Table.from_batches(batches, _arrow_schema(schema))
+    return pa.Table.from_batches(batches, arrow_schema(schema))
 
 
 @pytest.mark.newest

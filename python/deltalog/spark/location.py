@@ -5,6 +5,7 @@ through Hadoop's file systems. A table has one location for both: its URL in the
 which `Locations.java` makes the path for Hadoop.
 """
 
+import itertools
 import json
 import re
 import threading
@@ -47,27 +48,33 @@ class Location:
         uri: str,
         storage_options: Mapping[str, str] | None = None,
         obstacle: str | None = None,
+        number: int = 0,
     ) -> None:
         self.uri = uri
         """The URL, in the canonical spelling for a store."""
         self.storage_options = storage_options
-        self._obstacle = obstacle
+        self.obstacle = obstacle
+        """Why the tasks of Spark cannot reach the files; None if they can."""
+        self.number = number
+        """What stands for it in texts; 0 for a local file system."""
 
     def __repr__(self) -> str:
         return f"Location({self.uri!r})"  # The options have secrets.
 
     def ensure_in_reach(self) -> None:
         """Raises `UnsupportedFeatureError` if the tasks of Spark cannot read and write the table's files."""
-        if self._obstacle is not None:
-            raise UnsupportedFeatureError(f"{self._obstacle} (table {self.uri})")
+        if self.obstacle is not None:
+            raise UnsupportedFeatureError(f"{self.obstacle} (table {self.uri})")
 
 
 _KEPT = 1024
 
 _lock = threading.Lock()
-# How the stores of tables were reached last. What refers to a version of a table is a text that Spark keeps and shows,
-# so it cannot have credentials.
-_reached: "OrderedDict[str, Location]" = OrderedDict()
+_numbers = itertools.count(1)
+# How the stores of tables were reached, by number, and the last one of this thread. What refers to a version of a table
+# is a text that Spark keeps and shows, so it cannot have credentials, and has the number.
+_reached: "OrderedDict[int, Location]" = OrderedDict()
+_of_thread = threading.local()
 
 
 def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
@@ -85,23 +92,40 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
     of_session = hadoop_settings.storage_options(scheme, authority, found.settings)
     asked = hadoop_settings.storage_options(scheme, authority, {**found.settings, **options.hadoop})
     asked.update(options.storage)
-    location = Location(canonical_uri(found.url, asked), asked, found.obstacle(scheme, of_session, asked))
-    _remember(location)
+    uri = canonical_uri(found.url, asked)
+    return _remembered(uri, asked, found.obstacle(scheme, of_session, asked))
+
+
+def _remembered(uri: str, storage_options: Mapping[str, str], obstacle: str | None) -> Location:
+    """Returns the location, with the number that it has had before if nothing has changed."""
+    with _lock:
+        same = (
+            known
+            for known in reversed(_reached.values())
+            if (known.uri, known.storage_options, known.obstacle) == (uri, storage_options, obstacle)
+        )
+        location = next(same, None) or Location(uri, storage_options, obstacle, next(_numbers))
+        _reached[location.number] = location
+        _reached.move_to_end(location.number)
+        while len(_reached) > _KEPT:
+            _reached.popitem(last=False)
+    _of_thread.last = location
     return location
 
 
-def _remember(location: Location) -> None:
+def location_with(number: int, uri: str) -> Location:
+    """Returns the location with this number, which refers to the table at a canonical URL."""
     with _lock:
-        _reached[location.uri] = location
-        _reached.move_to_end(location.uri)
-        while len(_reached) > _KEPT:
-            _reached.popitem(last=False)
+        newest = (known for known in reversed(_reached.values()) if known.uri == uri)
+        location = _reached.get(number) or next(newest, None) or Location(uri)
+    _of_thread.last = location
+    return location
 
 
-def known_location(uri: str) -> Location:
-    """Returns the location with this canonical URL, as it was reached last."""
-    with _lock:
-        return _reached.get(uri) or Location(uri)
+def last_location(uri: str) -> Location:
+    """Returns the location with this canonical URL that this thread has asked for last."""
+    last: Location | None = getattr(_of_thread, "last", None)
+    return last if last is not None and last.uri == uri else location_with(0, uri)
 
 
 def location_at(jvm: Jvm, session: Any, path: str) -> Location:

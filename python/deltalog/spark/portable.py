@@ -270,7 +270,7 @@ class DeltalogReader(DataSourceReader):
         if not isinstance(partition, FragmentPartition):  # Spark's placeholder if there are no partitions.
             return
         # Spark requires exactly its own types, including nullability.
-        expected = _arrow_schema(self._schema)
+        expected = arrow_schema(self._schema)
         for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
             yield batch.cast(expected)
 
@@ -308,12 +308,12 @@ class ChangesReader(DataSourceReader):
         rows = newest.changes(
             ChangeRange(first, last), predicate=f"_commit_version >= {start} AND _commit_version <= {end}"
         )
-        expected = _arrow_schema(self._schema)
+        expected = arrow_schema(self._schema)
         for batch in pyarrow.RecordBatchReader.from_stream(rows):
             yield batch.cast(expected)
 
 
-def _arrow_schema(schema: StructType) -> Any:
+def arrow_schema(schema: StructType) -> Any:
     """Returns the Arrow schema that Spark expects.
 
     Newer releases take the time zone of timestamps as an argument. In older ones it is always UTC.

@@ -7,6 +7,7 @@ from deltalog.spark.bridge.role import Role
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.location import location_at
 from deltalog.spark.options import Options
+from deltalog.spark.read.portable_rows import portable_rows
 from deltalog.spark.read.relation import (
     changes_relation,
     check_expected_schema,
@@ -39,6 +40,9 @@ class TableCalls(Role):
 
     def reopened(self, session: Any, planner: str, options: str) -> str:
         return reopened_relation(self._jvm, session, planner, Options.of_json(options))
+
+    def portable(self, session: Any, planner: str, schema: str, filters: str, time_zone: str) -> Any:
+        return portable_rows(session, planner, schema, filters, time_zone)._jdf
 
     def exists(self, session: Any, path: str) -> bool:
         """Returns whether there is a Delta table at `path`.

@@ -21,6 +21,7 @@ from typing import Any
 
 from deltalog._internal import InvalidArgumentError, Snapshot, SparkChanges, SparkPlan
 from deltalog.arguments import ChangeRange
+from deltalog.spark.location import Location, location_with
 from deltalog.spark.read import file_errors
 from deltalog.spark.read.table_version import TableVersion
 
@@ -40,6 +41,7 @@ class Planner:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self._version = TableVersion.of(snapshot)
 
     @property
     def key(self) -> str:
@@ -47,7 +49,12 @@ class Planner:
         return json.dumps(self._parts())
 
     def _parts(self) -> dict[str, Any]:
-        return TableVersion.of(self.snapshot)._asdict()
+        return self._version._asdict()
+
+    @property
+    def location(self) -> Location:
+        """Where the table is, as it was reached when the version was opened."""
+        return location_with(self._version.location, self._version.uri)
 
     def size(self) -> int:
         """Returns the total size of all files in bytes."""
@@ -60,7 +67,7 @@ class Planner:
 
     def plan(self, filters: str, time_zone: str) -> Any:
         """Returns the packed list of files that may contain matching rows."""
-        file_errors.remember(TableVersion.of(self.snapshot))
+        file_errors.remember(self._version)
         return _packed(self._files(filters, time_zone))
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:

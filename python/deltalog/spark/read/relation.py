@@ -10,7 +10,7 @@ from deltalog._internal import Snapshot, SparkChanges
 from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import known_location, location_of, uri_of
+from deltalog.spark.location import last_location, location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
@@ -52,11 +52,11 @@ def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
 def changes_relation(session: Any, changes: SparkChanges) -> str:
     """Describes a relation of the changed rows, in the schema of the last version."""
     snapshot = changes.snapshot
-    known_location(snapshot.uri).ensure_in_reach()
     label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
     return json.dumps(
         {
             "uri": snapshot.uri,
+            "isInReach": last_location(snapshot.uri).obstacle is None,
             "label": label,
             "identity": f"{snapshot.uri} {label}#{snapshot.table_id}",
             "planner": register(ChangesPlanner(changes)),
@@ -104,6 +104,7 @@ def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: st
     return json.dumps(
         {
             "uri": snapshot.uri,
+            "isInReach": last_location(snapshot.uri).obstacle is None,
             "label": f"v{snapshot.version} for {statement}",
             "identity": key,
             "planner": key,
@@ -115,9 +116,9 @@ def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: st
 
 
 def _rows(session: Any, snapshot: Snapshot) -> dict[str, Any]:
-    known_location(snapshot.uri).ensure_in_reach()
     return {
         "uri": snapshot.uri,
+        "isInReach": last_location(snapshot.uri).obstacle is None,
         "label": f"v{snapshot.version}",
         "identity": f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}",
         "planner": register(Planner(snapshot)),

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from deltalog._internal import Snapshot
-from deltalog.spark.location import known_location
+from deltalog.spark.location import last_location, location_with
 
 
 class TableVersion(NamedTuple):
@@ -13,17 +13,21 @@ class TableVersion(NamedTuple):
     version: int
     table_id: str
     allowed_roots: tuple[str, ...]
+    location: int = 0
+    """The number of the `Location`, which says how the store is reached."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "TableVersion":
-        return cls(snapshot.uri, snapshot.version, snapshot.table_id, tuple(snapshot.allowed_roots))
+        location = last_location(snapshot.uri)
+        roots = tuple(snapshot.allowed_roots)
+        return cls(snapshot.uri, snapshot.version, snapshot.table_id, roots, location.number)
 
     def open(self) -> Snapshot:
         """Opens the version again; raises `TableReplacedError` if another table is in its place."""
         return Snapshot.open(
             self.uri,
             version=self.version,
-            storage_options=known_location(self.uri).storage_options,
+            storage_options=location_with(self.location, self.uri).storage_options,
             allowed_roots=self.allowed_roots,
             table_id=self.table_id,
         )

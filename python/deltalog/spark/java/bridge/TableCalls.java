@@ -22,6 +22,16 @@ public interface TableCalls {
    */
   String reopened(SparkSession session, String planner, String options);
 
+  /**
+   * Returns rows of the version that a planner reads, whose files Hadoop cannot reach, as a Dataset.
+   *
+   * @param planner the key of the planner
+   * @param schema the columns, as JSON
+   * @param filters the text of FilterText; the rows of files that cannot match may be missing
+   * @param timeZone the time zone in which the filters mean their times
+   */
+  Object portable(SparkSession session, String planner, String schema, String filters, String timeZone);
+
   /** Returns whether there is a Delta table at a path. */
   boolean exists(SparkSession session, String path);
 }

@@ -30,18 +30,24 @@ public class DeltalogFileIndex implements FileIndex {
   private final String identity;
   private final StructType partitionSchema;
   private final String planner;
+  private final boolean isInReach;
   private final Listings listings = new Listings();
   private volatile long size = -1;
   /** Whether the log may contain the number of rows; false once it turned out that it does not. */
   private volatile boolean answers = true;
 
-  /** Creates the index; planner is the key under which Python finds the planner. */
-  public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, String planner) {
+  /**
+   * Creates the index; planner is the key under which Python finds the planner. Files that are not in reach cannot be
+   * read through Hadoop.
+   */
+  public DeltalogFileIndex(
+      String path, String label, String identity, StructType partitionSchema, String planner, boolean isInReach) {
     this.path = path;
     this.label = label;
     this.identity = identity;
     this.partitionSchema = partitionSchema;
     this.planner = planner;
+    this.isInReach = isInReach;
   }
 
   public String path() {
@@ -55,6 +61,10 @@ public class DeltalogFileIndex implements FileIndex {
   /** Returns the key by which Python finds the planner. */
   public String planner() {
     return planner;
+  }
+
+  public boolean isInReach() {
+    return isInReach;
   }
 
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {

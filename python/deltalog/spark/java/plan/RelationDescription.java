@@ -24,7 +24,8 @@ public class RelationDescription {
   public DeltalogRelation relation(SparkSession session, scala.collection.immutable.Map options) {
     StructType partitionSchema = schema(parts, "partitionSchema");
     DeltalogFileIndex index = new DeltalogFileIndex(
-        path(session), text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"));
+        path(session), text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"),
+        is(parts, "isInReach"));
     return new DeltalogRelation(index, partitionSchema, schema(parts, "schema"), format(), options, session);
   }
 

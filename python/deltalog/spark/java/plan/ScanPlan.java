@@ -26,6 +26,10 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   public static Seq of(LogicalPlan plan) {
     List planned = new ArrayList();
     if (readsOurs(plan)) {
+      LogicalPlan overFiles = (LogicalPlan) plan.transform(new FileRelation());
+      if (PortableScan.isNeeded(overFiles)) {
+        return PortableScan.of(overFiles);
+      }
       Iterator plans = plans(plan);
       while (plans.hasNext()) {
         planned.add(MetadataFields.direct((SparkPlan) plans.next()).transform(new ScanPlan()));
@@ -116,7 +120,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns the filters that Spark uses for listing files. Results of subqueries are not known at that time. */
-  private static Seq known(Seq filters) {
+  static Seq known(Seq filters) {
     List known = new ArrayList();
     Iterator all = filters.iterator();
     while (all.hasNext()) {

@@ -1,0 +1,96 @@
+"""Rows of tables whose data files Spark cannot reach, because Hadoop has no connector for their store.
+
+The core reads the files, in the Python workers of Spark's tasks, where `deltalog` must also be installed. What the
+workers need to reach the store travels in the function that they execute, which is neither shown nor logged.
+"""
+
+import json
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from deltalog._internal import Snapshot, read_fragment
+from deltalog.spark.location import Location
+from deltalog.spark.read.planner import ChangesPlanner, planner_of
+
+_PART = 1 << 27
+_FRAGMENT = StructType([StructField("files", BinaryType(), False)])
+
+_lock = threading.Lock()
+_warned: set[str] = set()
+
+
+def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: str) -> DataFrame:
+    """Returns the rows of the version that the planner with this key reads, except those that the filters exclude by
+    what the log says.
+
+    Args:
+        schema: the columns, as JSON; of structs perhaps not all fields.
+        filters: the text of `FilterText.java`, which means its times in `time_zone`.
+
+    Raises:
+        UnsupportedFeatureError: a change data feed, or what Spark knows of files (`_metadata`), is asked for.
+    """
+    spark = SparkSession(SparkContext.getOrCreate(), session)
+    planner = planner_of(key)
+    snapshot = planner.snapshot
+    location = planner.location
+    columns = [field["name"] for field in json.loads(schema)["fields"]]
+    known = [field["name"] for field in json.loads(snapshot.schema_json)["fields"]]
+    if isinstance(planner, ChangesPlanner) or not set(columns) <= set(known):
+        location.ensure_in_reach()
+    if location.obstacle is not None:
+        _warn(location.obstacle)
+    fragments = snapshot.scan_partitions(
+        "", _parts(spark, snapshot), columns=columns, condition=(filters, time_zone)
+    )
+    # Each piece is a partition of its own.
+    rows = spark.sparkContext.parallelize([(bytes(piece),) for piece in fragments], max(len(fragments), 1))
+    frame = spark.createDataFrame(rows, _FRAGMENT)
+    return frame.mapInArrow(_reader(snapshot, schema, location), StructType.fromJson(json.loads(schema)))
+
+
+def _parts(spark: SparkSession, snapshot: Snapshot) -> int:
+    return max(spark.sparkContext.defaultParallelism, -(-snapshot.size_in_bytes() // _PART))
+
+
+def _reader(snapshot: Snapshot, schema: str, location: Location) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Returns the function that reads pieces in a worker."""
+    options = None if location.storage_options is None else dict(location.storage_options)
+
+    def rows(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for piece in batch.column(0).to_pylist():
+                yield from read_piece(piece, schema, options)
+
+    # Spark shows the name in plans.
+    rows.__name__ = f"deltalog [v{snapshot.version}, {snapshot.uri}]"
+    return rows
+
+
+def read_piece(piece: bytes, schema: str, storage_options: Mapping[str, str] | None) -> Iterator[Any]:
+    """Yields the rows of a piece with exactly the types of Spark that the schema says."""
+    import pyarrow
+
+    from deltalog.spark.portable import arrow_schema
+
+    expected = arrow_schema(StructType.fromJson(json.loads(schema)))
+    for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(piece, storage_options)):
+        yield batch.cast(expected)
+
+
+def _warn(obstacle: str) -> None:
+    with _lock:
+        if obstacle in _warned:
+            return
+        _warned.add(obstacle)
+    warnings.warn(
+        f"{obstacle}; until then the rows are read in Python workers, which is slower",
+        RuntimeWarning,
+        stacklevel=2,
+    )
