@@ -22,10 +22,16 @@ from deltalog import (
     UnsupportedFeatureError,
     write_deltalake,
 )
+from deltalog.spark.location import Location
+from deltalog.spark.read import relation
+from deltalog.spark.read.planner import Planner
 from deltalog.tables import DeltaTable as SparkTable
+from tests.conftest import missing
+from tests.golden.expected import ROOT
 from tests.spark.conftest import hadoop_aws
 from tests.spark.processes import run_python
 from tests.spark.statement_tables import in_one_task
+from tests.spark.test_golden import TABLES, outcome
 from tests.stores.s3_server import S3Server, rule
 
 pytestmark = pytest.mark.newest
@@ -276,6 +282,28 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
     assert "secret" not in str(refused.value)
     with pytest.raises(UnsupportedFeatureError, match=r"hadoop-azure:\d"):
         spark.range(3).write.format("deltalog").save("abfss://c@account.dfs.core.windows.net/t")
+
+
+def test_python_workers_read_what_spark_reads(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of each feature, as if Hadoop had no class for local files."""
+    if not TABLES:
+        missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
+    reason = "Hadoop has no file system for a test"
+    monkeypatch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))
+    monkeypatch.setattr(
+        Planner, "location", property(lambda planner: Location(planner.snapshot.uri, None, reason))
+    )
+    tables = {feature: table for table in TABLES if table.outcome == "read" for feature in table.features}
+    assert {"columnMapping", "deletionVectors", "timestampNtz"} <= tables.keys()
+    read = 0
+    for golden in {table.name: table for table in tables.values()}.values():
+        if "variant" in str(golden.expected["schema"]):
+            with pytest.raises(UnsupportedFeatureError, match=reason):
+                outcome(spark, golden)
+        else:
+            assert outcome(spark, golden) == "read", golden.name
+            read += 1
+    assert read > 5
 
 
 def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ workers need to reach the store travels in the function that they execute, which
 """
 
 import json
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from deltalog.spark.location import Location
 from deltalog.spark.read.planner import ChangesPlanner, planner_of
 
 _PART = 1 << 27
+_VARIANT = re.compile('[tT]ype": ?"variant"')
 _FRAGMENT = StructType([StructField("files", BinaryType(), False)])
 
 _lock = threading.Lock()
@@ -34,7 +36,8 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
         filters: the text of `FilterText.java`, which means its times in `time_zone`.
 
     Raises:
-        UnsupportedFeatureError: a change data feed, or what Spark knows of files (`_metadata`), is asked for.
+        UnsupportedFeatureError: a change data feed, a variant, or what Spark knows of files (`_metadata`) is
+            asked for.
     """
     spark = SparkSession(SparkContext.getOrCreate(), session)
     planner = planner_of(key)
@@ -42,7 +45,8 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
     location = planner.location
     columns = [field["name"] for field in json.loads(schema)["fields"]]
     known = [field["name"] for field in json.loads(snapshot.schema_json)["fields"]]
-    if isinstance(planner, ChangesPlanner) or not set(columns) <= set(known):
+    # Spark takes a variant in Arrow data from Python for NULL.
+    if isinstance(planner, ChangesPlanner) or not set(columns) <= set(known) or _VARIANT.search(schema):
         location.ensure_in_reach()
     if location.obstacle is not None:
         _warn(location.obstacle)
