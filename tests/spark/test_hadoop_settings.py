@@ -40,6 +40,19 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "arn"},
             {"aws_server_side_encryption": "aws:kms", "aws_sse_kms_key_id": "arn"},
         ),
+        (
+            {
+                "spark.delta.logStore.s3a.impl": "io.delta.storage.S3DynamoDBLogStore",
+                "spark.io.delta.storage.S3DynamoDBLogStore.ddb.tableName": "log",
+                "spark.io.delta.storage.S3DynamoDBLogStore.ddb.region": "eu-west-1",
+            },
+            {"log_store": "dynamodb", "dynamodb_table": "log", "dynamodb_region": "eu-west-1"},
+        ),
+        (
+            {"spark.delta.logStore.s3.impl": "io.delta.storage.S3DynamoDBLogStore"},
+            {"log_store": "dynamodb", "dynamodb_scheme": "s3"},
+        ),
+        ({"spark.delta.logStore.s3.impl": "io.delta.storage.S3SingleDriverLogStore"}, {}),
     ],
 )
 def test_settings_of_s3(settings: dict[str, str], options: dict[str, str]) -> None:

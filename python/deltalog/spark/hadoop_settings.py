@@ -2,8 +2,9 @@
 
 The names are those of the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
 (`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`).
-What they do not say is left to the environment and to what the machine has, as for all other users of the core. So is
-what a class of credentials says that is not known here.
+The settings by which the JVM connector lets DynamoDB decide about commits are those of its documentation. What they do
+not say is left to the environment and to what the machine has, as for all other users of the core. So is what a class
+of credentials says that is not known here.
 """
 
 import ipaddress
@@ -19,6 +20,14 @@ _KEYS = "SimpleAWSCredentialsProvider"
 _ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
 _ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
 _AMAZON = ".amazonaws.com"
+_DYNAMODB = "S3DynamoDBLogStore"
+# The settings that name the class, and the scheme of the paths that it is for.
+_LOG_STORES = {
+    "spark.delta.logStore.s3a.impl": "s3a",
+    "spark.delta.logStore.class": "s3a",
+    "spark.delta.logStore.s3.impl": "s3",
+    "spark.delta.logStore.s3n.impl": "s3n",
+}
 _ENCRYPTIONS = {"AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 
 
@@ -43,7 +52,11 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
     def setting(name: str) -> str:
         return (settings.get(of_bucket + name) or settings.get(f"fs.s3a.{name}") or "").strip()
 
-    options = {**_s3_credentials(setting("aws.credentials.provider"), setting), **_s3_encryption(setting)}
+    options = {
+        **_s3_credentials(setting("aws.credentials.provider"), setting),
+        **_s3_encryption(setting),
+        **_s3_log_store(settings),
+    }
     endpoint = setting("endpoint")
     region = setting("endpoint.region")
     if region == "sdk":  # What the environment says.
@@ -107,6 +120,24 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
     options = {"aws_server_side_encryption": _ENCRYPTIONS[algorithm]}
     key = setting("encryption.key") or setting("server-side-encryption.key")
     return {**options, "aws_sse_kms_key_id": key} if key and algorithm != "AES256" else options
+
+
+def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
+    """Returns who decides about commits, if the session has the class of the JVM connector that asks DynamoDB.
+
+    If some writers asked it and others did not, they would overwrite each other's commits.
+    """
+    schemes = {scheme for name, scheme in _LOG_STORES.items() if settings.get(name, "").endswith(_DYNAMODB)}
+    if not schemes:
+        return {}
+    options = {
+        "log_store": "dynamodb",
+        "dynamodb_table": settings.get(f"spark.io.delta.storage.{_DYNAMODB}.ddb.tableName", ""),
+        "dynamodb_region": settings.get(f"spark.io.delta.storage.{_DYNAMODB}.ddb.region", ""),
+        # It knows a table by its path, which has the scheme.
+        "dynamodb_scheme": "" if "s3a" in schemes else min(schemes),
+    }
+    return {name: value for name, value in options.items() if value}
 
 
 def _region_of(host: str) -> str:

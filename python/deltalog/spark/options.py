@@ -38,11 +38,12 @@ _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
 # The names of options of stores, which are those of `storage_options` in Python.
-_STORE_PREFIXES = ("aws_", "azure_", "google_", "backoff_config.")
+_STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "backoff_config.")
 _STORE_NAMES = (
     "allow_http",
     "allow_invalid_certificates",
     "connect_timeout",
+    "log_store",
     "max_retries",
     "proxy_ca_certificate",
     "proxy_excludes",

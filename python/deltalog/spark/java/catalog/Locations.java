@@ -15,7 +15,9 @@ import org.apache.spark.sql.SparkSession;
 /** Paths of Hadoop, which are not escaped, and URLs. The core has one name for each store, and Hadoop has several. */
 public class Locations {
   private static final String[] S3 = {"s3", "s3a"};
-  private static final String[] S3_SETTINGS = {"fs.s3a."};
+  private static final String[] S3_SETTINGS = {
+    "fs.s3a.", "spark.delta.logStore.", "spark.io.delta.storage.S3DynamoDBLogStore."
+  };
   private static final String[] GS = {"gs"};
   private static final String[] GS_SETTINGS = {"fs.gs.", "google.cloud."};
   private static final String[] AZURE = {"abfss"};
