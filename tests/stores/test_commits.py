@@ -12,7 +12,7 @@ import pytest
 import deltalog
 from deltalog import DeltaTable, write_deltalake
 
-from .s3_server import S3Server, error, rule
+from .s3_server import S3Server, error, kinds, rule
 
 URI = "s3://tables/t"
 
@@ -45,6 +45,22 @@ def test_a_commit_without_an_answer_is_made_once(s3: S3Server, fault: str | dict
     log = [(request["kind"], request["key"]) for request in s3.requests() if "00001.json" in request["key"]]
     for first, second in pairwise(log):
         assert not (first[0] == second[0] == "create"), log
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [("InvalidArgument", "InvalidArgumentError"), ("AccessDenied", "AccessDeniedError")]
+)
+def test_a_commit_that_is_refused_is_an_error_at_once(s3: S3Server, code: str, kind: str) -> None:
+    write_deltalake(URI, rows(0), storage_options=s3.options())
+    s3.faults(rule(error(code), "create", key=".json"))
+    s3.take_requests()
+    with pytest.raises(deltalog.DeltaError) as raised:
+        write_deltalake(URI, rows(1), mode="append", storage_options=s3.options())
+    assert type(raised.value).__name__ == kind
+    assert raised.value.version == 1
+    assert kinds(s3.requests()).count("create") == 1
+    # Nothing is left of it, because nothing was committed.
+    assert len([key for key in s3.keys("tables") if key.endswith(".parquet")]) == 1
 
 
 def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:

@@ -74,6 +74,7 @@ impl AbsolutePath {
 
     fn from_url(url: &Url) -> Result<Self> {
         let decoded = decode(url.path())?;
+        check_keys(url.scheme(), decoded.trim_end_matches('/'))?;
         let path = segments(&decoded)?.into_iter().flat_map(|segment| ["/", segment]).collect();
         Ok(Self {
             scheme: canonical_scheme(url.scheme()),
@@ -178,6 +179,7 @@ impl PathResolver {
         };
         let decoded = decode(encoded_path).map_err(refuse)?;
         let segments = segments(&decoded).map_err(refuse)?;
+        check_keys(scheme.unwrap_or(&self.table.scheme), &decoded).map_err(refuse)?;
         if segments.is_empty() {
             return Err(refuse(Error::corrupt_log("path in the log is empty")));
         }
@@ -281,6 +283,15 @@ fn segments(decoded: &str) -> Result<Vec<&str>> {
         return Err(Error::corrupt_log("path in the log contains a '..' segment"));
     }
     Ok(segments)
+}
+
+/// Refuses empty segments where they are part of a key: `s3://bucket//t` is not `s3://bucket/t`.
+fn check_keys(scheme: &str, decoded: &str) -> Result<()> {
+    // Directories of file systems, also of Hadoop's, have no empty names.
+    match decoded.contains("//") && matches!(canonical_scheme(scheme).as_str(), "s3" | "gs" | "abfss") {
+        true => Err(Error::corrupt_log("the path has an empty segment, two slashes in succession")),
+        false => Ok(()),
+    }
 }
 
 /// Splits `scheme:rest`. A colon belongs to the path if a character before it cannot be part of a scheme.

@@ -270,12 +270,14 @@ impl Refusal {
                 Verdict::new(InvalidArgument, "the bucket or container does not exist")
                     .hint("check its name, and the account and endpoint of the store")
             }
-            (301 | 307, _) | (_, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException") => {
+            _ if self.is_of_another_region() => {
                 Verdict::new(InvalidArgument, "the bucket is in another region").hint(match &self.region {
                     Some(region) => format!("set the storage option 'aws_region' to '{region}'"),
                     None => "set the storage option 'aws_region' to the bucket's region".to_owned(),
                 })
             }
+            (300..=399, _) => Verdict::new(InvalidArgument, "the endpoint sends requests elsewhere")
+                .hint("check the endpoint, and the account or the region of the store"),
             (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
                 Verdict::new(PermissionDenied, "the credentials have expired").hint("renew them")
             }
@@ -313,7 +315,22 @@ impl Refusal {
                 Verdict::new(Unavailable, "the store asks for fewer requests")
                     .hint("try again later, or with fewer processes at once")
             }
+            // The same request will not succeed later. A proxy that does not understand it gives no code. The codes of
+            // DynamoDB, which end like this, may be about what others do.
+            (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
+                Verdict::new(InvalidArgument, "the store refused the request as invalid")
+                    .hint("check the location and the storage options")
+            }
             _ => Verdict::new(Unavailable, "the store failed"),
+        }
+    }
+
+    /// Returns whether it is a bucket of S3 in another region. Other stores do not answer like that.
+    fn is_of_another_region(&self) -> bool {
+        match self.code.as_deref().unwrap_or_default() {
+            "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => true,
+            "PermanentRedirect" | "TemporaryRedirect" => true,
+            _ => matches!(self.status, 301 | 307) && self.region.is_some(),
         }
     }
 }
@@ -367,4 +384,43 @@ fn source_of<E: std::error::Error + 'static>(error: &object_store::Error) -> Opt
         source = current.source();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(status: u16, code: Option<&str>, region: Option<&str>) -> Verdict {
+        let request = Request {
+            method: "GET".to_owned(),
+            host: "host".to_owned(),
+            path: "/bucket/key".to_owned(),
+            purpose: Purpose::Other,
+        };
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let (code, region) = (text(code), text(region));
+        Refusal { request, status, code, message: None, request_id: None, region }.verdict()
+    }
+
+    /// Azure and Google have no option `aws_region`.
+    #[test]
+    fn only_s3_has_buckets_in_other_regions() {
+        let s3 = verdict(301, Some("PermanentRedirect"), None);
+        assert!(s3.hint.unwrap().contains("'aws_region'"));
+        // A `HEAD` has headers only.
+        assert!(verdict(301, None, Some("eu-north-1")).hint.unwrap().contains("'eu-north-1'"));
+        for code in [None, Some("ResourceMoved")] {
+            let other = verdict(301, code, None);
+            assert_eq!(other.message, "the endpoint sends requests elsewhere");
+            assert!(!other.hint.unwrap().contains("aws"));
+        }
+    }
+
+    #[test]
+    fn what_a_store_calls_invalid_is_not_sent_again() {
+        assert_eq!(verdict(400, Some("InvalidArgument"), None).kind, ErrorKind::InvalidArgument);
+        assert_eq!(verdict(400, Some("RequestTimeout"), None).kind, ErrorKind::Unavailable);
+        // A proxy.
+        assert_eq!(verdict(400, None, None).kind, ErrorKind::Unavailable);
+    }
 }

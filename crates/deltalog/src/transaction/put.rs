@@ -25,6 +25,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause between two requests without an answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// Returns whether a put was refused, and would be again.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidArgument)
+}
+
 /// Who has committed a version.
 pub(super) enum Owner {
     /// This transaction.
@@ -73,8 +78,8 @@ impl Putter<'_> {
                         "the store gave no answer to a commit: reading it back"
                     );
                     match self.read_back(version) {
-                        // The operating system refused the put, which had no effect.
-                        Ok(None) if error.kind() == ErrorKind::PermissionDenied && attempt == 0 => {
+                        // The operating system or the store refused the put, which had no effect.
+                        Ok(None) if is_refusal(&error) && attempt == 0 => {
                             return Err(error.at_version(version));
                         }
                         Ok(None) => last = Some(error),

@@ -182,3 +182,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_empty_segment_is_part_of_a_key() {
+    let resolver = resolver("s3://bucket/t");
+    for raw in ["s3://bucket//t/a", "s3a://bucket/t//a", "a//b", "/t//a", "a/%2Fb"] {
+        let error = resolver.resolve(raw).unwrap_err();
+        assert!(error.to_string().contains("empty segment"), "{raw}: {error}");
+    }
+    assert!(PathResolver::new(&Url::parse("s3://bucket//t").unwrap()).is_err());
+    assert!(PathResolver::new(&Url::parse("hdfs://host//t").unwrap()).is_ok());
+}

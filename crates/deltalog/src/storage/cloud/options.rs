@@ -189,6 +189,9 @@ fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
     match (name, nearest(name, all)) {
         (name, _) if name.ends_with("allow_unsafe_rename") || name.ends_with("copy_if_not_exists") => error
             .with_hint("leave it out: commits are created with a condition, which the store checks itself"),
+        (name, _) if name.ends_with("s3_locking_provider") => {
+            error.with_hint("leave it out: commits need no lock, the store itself refuses to replace one")
+        }
         (_, Some(near)) => error.with_hint(format!("spell it '{near}'")),
         (_, None) => error.with_hint("see the documentation of the store's options"),
     }

@@ -126,6 +126,9 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     check_texts(&[Key::AccessKeyId, Key::SecretAccessKey, Key::Token, Key::Region], |key| {
         builder.get_config_value(key)
     })?;
+    if endpoint.is_none() {
+        check_bucket(bucket(url)?)?;
+    }
     let profile = Profile::new(name.clone());
     if builder.get_config_value(&Key::Region).is_none()
         && let Some(region) = profile.region()?
@@ -159,6 +162,23 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     };
     let recipe = recipe(&url, builder, retries, traits, prepare);
     Ok(Place { url, recipe, log_store_scheme })
+}
+
+/// Refuses a bucket that AWS cannot have. (Amazon S3: "General purpose bucket naming rules".) Servers of others may.
+fn check_bucket(bucket: &str) -> Result<()> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = bucket.as_bytes();
+    let is_valid = (3..=63).contains(&bytes.len())
+        && bytes.iter().all(|byte| is_letter(*byte) || matches!(byte, b'-' | b'.'))
+        && [bytes.first(), bytes.last()].into_iter().flatten().all(|byte| is_letter(*byte));
+    match is_valid {
+        true => Ok(()),
+        false => Err(Error::invalid_argument(format!(
+            "no bucket of Amazon S3 can have the name '{bucket}': names have 3 to 63 lower-case letters, digits, dots \
+             and hyphens, and begin and end with a letter or a digit"
+        ))
+        .with_hint("check the location, or set the storage option 'aws_endpoint_url' for another store")),
+    }
 }
 
 /// Takes the credentials of a profile, and if it may have none, those that the builder finds after it.

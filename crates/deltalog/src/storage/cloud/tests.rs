@@ -68,6 +68,7 @@ fn wrong_options_are_refused_when_a_location_is_opened() {
     assert!(with(("aws_conditional_put", "disabled")).contains("commits need conditional puts"));
     assert!(with(("aws_endpoint_url", "http://localhost:1")).contains("allow_http"));
     assert!(with(("allow_unsafe_rename", "true")).contains("leave it out"));
+    assert!(with(("AWS_S3_LOCKING_PROVIDER", "dynamodb")).contains("commits need no lock"));
     assert!(with(("timeout", "soon")).contains("do not describe a store"));
     // Half of a pair.
     assert!(refusal("s3://bucket/t", &KEYS[..1]).contains("do not describe a store"));
@@ -117,6 +118,26 @@ fn a_key_that_cannot_be_read_is_not_shown() {
     let text = refusal("gs://bucket/t", &[("google_service_account_key", key)]);
     let bytes = "hidden".bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(", ");
     assert!(!text.contains("hidden") && !text.contains(&bytes), "{text}");
+}
+
+/// "General purpose bucket naming rules" of Amazon S3; other servers may have others.
+#[test]
+fn a_bucket_that_cannot_be_is_refused_at_amazon() {
+    let long = "x".repeat(64);
+    for bucket in ["My-bucket", "my_bucket", "ab", "-bucket", "bucket.", &long] {
+        let uri = format!("s3://{bucket}/t");
+        assert!(refusal(&uri, &KEYS).contains("3 to 63 lower-case letters"), "{bucket}");
+        name(&uri, &[KEYS[0], KEYS[1], ("aws_endpoint_url", "https://host")]);
+    }
+    name("s3://my.bucket-1/t", &KEYS);
+}
+
+#[test]
+fn an_empty_segment_is_not_left_out() {
+    for uri in ["s3://bucket//t", "s3://bucket/a//t"] {
+        assert!(refusal(uri, &KEYS).contains("not a valid path"), "{uri}");
+    }
+    assert_eq!(name("s3://bucket/t//", &KEYS), "s3://bucket/t");
 }
 
 #[test]
