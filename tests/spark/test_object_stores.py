@@ -6,14 +6,15 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from deltalog import (
     DeltaTable,
@@ -284,26 +285,64 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
         spark.range(3).write.format("deltalog").save("abfss://c@account.dfs.core.windows.net/t")
 
 
-def test_python_workers_read_what_spark_reads(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of each feature, as if Hadoop had no class for local files."""
+@contextmanager
+def out_of_reach() -> Iterator[str]:
+    """Makes Hadoop have no class for local files. Yields what errors and warnings say of it."""
+    reason = "Hadoop has no file system for a test"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))
+        patch.setattr(
+            Planner, "location", property(lambda planner: Location(planner.snapshot.uri, None, reason))
+        )
+        yield reason
+
+
+def test_python_workers_read_what_spark_reads(spark: SparkSession) -> None:
+    """A table of each feature."""
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
-    reason = "Hadoop has no file system for a test"
-    monkeypatch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))
-    monkeypatch.setattr(
-        Planner, "location", property(lambda planner: Location(planner.snapshot.uri, None, reason))
-    )
     tables = {feature: table for table in TABLES if table.outcome == "read" for feature in table.features}
     assert {"columnMapping", "deletionVectors", "timestampNtz"} <= tables.keys()
     read = 0
-    for golden in {table.name: table for table in tables.values()}.values():
-        if "variant" in str(golden.expected["schema"]):
-            with pytest.raises(UnsupportedFeatureError, match=reason):
-                outcome(spark, golden)
-        else:
-            assert outcome(spark, golden) == "read", golden.name
-            read += 1
+    with out_of_reach() as reason:
+        for golden in {table.name: table for table in tables.values()}.values():
+            if "variant" in str(golden.expected["schema"]):
+                with pytest.raises(UnsupportedFeatureError, match=reason):
+                    outcome(spark, golden)
+            else:
+                assert outcome(spark, golden) == "read", golden.name
+                read += 1
     assert read > 5
+
+
+QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "another spelling": lambda frame: frame.where("ID > 7"),
+    "partition": lambda frame: frame.where("P = 1").select("iD"),
+    "chance": lambda frame: frame.where("id > 3 AND rand() >= 0"),
+    "nested": lambda frame: frame.where("s.a = 4").select("S.B.X"),
+    "subquery": lambda frame: frame.where("p IN (SELECT max(p) FROM (VALUES (1), (2)) v(p))"),
+    "no column": lambda frame: frame.selectExpr("1 AS one"),
+    "join": lambda frame: frame.join(frame.select("id").where("id < 3"), "id"),
+    "rows": lambda frame: frame.sample(1.0).groupBy("p").count(),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_of_what_python_workers_read(spark: SparkSession, path: str, query: str) -> None:
+    data = spark.range(10, numPartitions=1).selectExpr(
+        "id AS Id", "id % 3 AS p", "named_struct('a', id, 'b', array(named_struct('x', id, 'y', 1))) AS s"
+    )
+    data.write.format("deltalog").partitionBy("p").save(path)
+    reads: tuple[Callable[[], DataFrame], ...] = (
+        lambda: spark.read.format("deltalog").load(path),
+        lambda: spark.sql(f"SELECT * FROM deltalog.`{path}`"),
+    )
+    for read in reads:
+        expected = sorted(map(str, QUERIES[query](read()).collect()))
+        with out_of_reach():
+            frame = QUERIES[query](read())
+            assert "MapInArrow deltalog [v0, file:" in frame._jdf.queryExecution().toString()
+            assert sorted(map(str, frame.collect())) == expected != []
 
 
 def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
@@ -321,7 +360,7 @@ def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
     write_deltalake("s3://tables/a t", pa.table(columns), storage_options=options, partition_by=["p"])
     code = f"""
         import json, warnings
-        from pyspark.sql import SparkSession
+        from pyspark.sql import DataFrame, SparkSession
         import deltalog.spark
         from deltalog import UnsupportedFeatureError
         options = json.loads({json.dumps(options)!r})
