@@ -217,6 +217,35 @@ assert table.version() == 3
     )
 
 
+def test_a_process_ends_while_a_provider_is_asked(s3: S3Server) -> None:
+    """An interpreter cannot end while a thread that is not Python's runs its code: some of these runs would crash."""
+    for _ in range(4):
+        run(
+            s3,
+            """
+import threading
+write_deltalake(uri, pa.table({"id": [1]}), mode="append", **opened)
+
+def slow():
+    for _ in range(100):
+        time.sleep(0.0001)
+    return secrets, time.time() + 0.05
+
+def work():
+    table = DeltaTable(uri, storage_options=options, credential_provider=slow)
+    while True:
+        try:
+            table.update_incremental()
+        except Exception:
+            time.sleep(0.01)
+
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.3)
+""",
+        )
+
+
 WHERE: dict[str, str] = {}
 
 

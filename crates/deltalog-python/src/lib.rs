@@ -68,6 +68,7 @@ use pyo3::prelude::*;
 fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     logging::start(module)?;
+    store_options::start(module)?;
     upkeep::start(module)?;
     error::add_classes(module)?;
     module.add_class::<commit_arguments::AlreadyApplied>()?;

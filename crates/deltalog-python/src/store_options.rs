@@ -5,9 +5,9 @@
 //! providers ([`released`]).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use deltalog::{CredentialProvider, Credentials, Error, ErrorKind, Result, Storage};
 use pyo3::prelude::*;
@@ -21,6 +21,50 @@ static PROVIDERS: Mutex<Vec<Weak<Provider>>> = Mutex::new(Vec::new());
 
 /// Whether there has been a provider in this process.
 static HAS_PROVIDERS: AtomicBool = AtomicBool::new(false);
+
+/// The number of threads that ask a provider.
+static ASKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the interpreter is ending, so that none is asked any more: it cannot end safely while a thread of ours runs
+/// code of Python.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// How long the interpreter waits at its end for providers that have been asked.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Makes the interpreter wait at its end for providers.
+pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let at_exit = wrap_pyfunction!(end_providers, module)?;
+    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
+    Ok(())
+}
+
+#[pyfunction]
+fn end_providers(py: Python<'_>) {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    let deadline = Instant::now() + EXIT_TIMEOUT;
+    py.detach(|| {
+        while ASKING.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Counts a thread that asks, while it exists.
+struct Asking;
+
+impl Asking {
+    fn new() -> Self {
+        ASKING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        ASKING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// The options of a store: a mapping, or a `deltalog.arguments.StoreOptions`.
 #[derive(Default)]
@@ -141,8 +185,9 @@ impl CredentialProvider for Provider {
             Ok(answer) => self.read(answer),
             Err(failure) => Err(self.failure(py, failure)),
         };
-        Python::try_attach(ask)
-            .unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
+        let _asking = Asking::new();
+        let asked = if IS_ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(ask) };
+        asked.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
     }
 
     fn name(&self) -> String {

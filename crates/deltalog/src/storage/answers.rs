@@ -88,10 +88,6 @@ impl From<object_store::Error> for Failure {
 }
 
 /// Why there are no credentials for a request, which was not sent.
-#[cfg_attr(
-    not(feature = "_cloud"),
-    expect(dead_code, reason = "stores of callers have their own credentials")
-)]
 #[derive(Debug)]
 pub(super) struct ProviderFailure(pub(super) Error);
 

@@ -152,6 +152,7 @@ impl Options {
     }
 
     /// Takes out the option `name`.
+    #[cfg(feature = "s3")]
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }
