@@ -54,6 +54,7 @@ __all__ = [
     "forget_snapshots",
     "merge_rows",
     "read_fragment",
+    "register_log_store",
     "run_upkeep_in_background",
     "schema_from_arrow",
     "schema_to_arrow",
@@ -426,6 +427,12 @@ def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | No
 
 def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
     """Returns the one URL of a place, whatever its spelling. Nothing is requested of its store."""
+
+def register_log_store(name: str, log_store: Any) -> bool:
+    """Registers an object that decides commits under a name, see `deltalog.storage.register_log_store`.
+
+    Returns whether the name is not that of another object.
+    """
 
 def table_exists(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> bool:
     """Returns whether there is a table, readable or not."""

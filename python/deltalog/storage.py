@@ -2,12 +2,85 @@
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
 from deltalog import _internal
 from deltalog.arguments import location_argument, store_argument
 from deltalog.credentials import CredentialProvider
+from deltalog.errors import InvalidArgumentError
 
-__all__ = ["CredentialProvider", "check"]
+__all__ = ["CredentialProvider", "LogEntry", "LogStore", "check", "register_log_store"]
+
+
+class LogEntry(NamedTuple):
+    """The entry of one commit in a `LogStore`."""
+
+    table_path: str
+    """The location of the table, such as `s3a://bucket/path`: decoded, and for S3 always with this scheme."""
+    file_name: str
+    """The name of the commit in `_delta_log`, such as `00000000000000000007.json`."""
+    temp_path: str
+    """The path of a file with the bytes of the commit, relative to `_delta_log`. No other attempt has the same."""
+    is_complete: bool
+    """Whether the commit is known to be in the log."""
+
+
+class LogStore(Protocol):
+    """A service that decides which writer has a version of a table. See `register_log_store`.
+
+    It keeps one entry for each table and file name, and never replaces it by one of another writer. Threads call it at
+    the same time. What a call has done, every later call of every process must see. A method that raises may have had
+    its effect: it is found out with `get`. A `PermissionError` becomes an `AccessDeniedError`, any other exception an
+    `UnavailableError`, or a `CommitStateUnknownError` if it cannot be found out what became of the commit.
+    """
+
+    def put_if_absent(self, entry: LogEntry, /) -> bool:
+        """Puts an entry unless there is one for its table and file name. Returns whether it was put."""
+        ...
+
+    def get(self, table_path: str, file_name: str, /) -> LogEntry | None:
+        """Returns the entry of a file of a table."""
+        ...
+
+    def newest(self, table_path: str, /) -> LogEntry | None:
+        """Returns the entry of a table with the greatest file name."""
+        ...
+
+    def complete(self, entry: LogEntry, /) -> None:
+        """Makes the entry with the same table, file name and `temp_path` complete, if there is one.
+
+        A day later or any time after that it may be deleted.
+        """
+        ...
+
+
+def register_log_store(name: str, log_store: LogStore) -> dict[str, str]:
+    """Registers an object that decides commits, and returns the storage option that names it.
+
+        options = register_log_store("ours", OurLogStore())
+        write_deltalake(uri, data, storage_options=options)
+
+    All writers of a table must use the same service. Tables in any store can have one, also local ones. The object is
+    kept until the process ends. Another process registers its own object, under the same name if it gets the options
+    from this one.
+
+    Args:
+        name: what the option `log_store` says. `dynamodb` is taken.
+        log_store: an object with the methods of `LogStore`.
+
+    Returns:
+        `{"log_store": name}`.
+    """
+    if name.lower() == "dynamodb" or not name:
+        raise InvalidArgumentError(f"a log store cannot have the name {name!r}")
+    lacks = [
+        m for m in ("put_if_absent", "get", "newest", "complete") if not callable(getattr(log_store, m, None))
+    ]
+    if lacks:
+        raise InvalidArgumentError(f"the log store has no method {', '.join(lacks)}: {log_store!r}")
+    if not _internal.register_log_store(name, log_store):
+        raise InvalidArgumentError(f"another log store has the name {name!r}")
+    return {"log_store": name}
 
 
 def check(

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `call` | releasing the interpreter lock, mapping errors |
 //! | `commit_arguments` | a writer's facts about its commit |
+//! | `log_store` | objects of Python that decide commits |
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `expression` | values of SQL expressions for Arrow data |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
@@ -44,6 +45,7 @@ mod error;
 mod expression;
 mod fragment;
 mod handle;
+mod log_store;
 mod logging;
 mod registry;
 mod snapshot;
@@ -88,6 +90,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Commits>()?;
     module.add_class::<handle::Commit>()?;
     module.add_function(wrap_pyfunction!(handle::check_store, module)?)?;
+    module.add_function(wrap_pyfunction!(log_store::register_log_store, module)?)?;
     module.add_function(wrap_pyfunction!(handle::canonical_uri, module)?)?;
     module.add_function(wrap_pyfunction!(handle::table_exists, module)?)?;
     module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;

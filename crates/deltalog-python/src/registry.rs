@@ -34,8 +34,8 @@ static REGISTRY: Mutex<Registry<Key, Table>> = Mutex::new(Registry { process: 0,
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     url: String,
-    /// The store with its options, credentials and environment. An entry keeps it open.
-    store: usize,
+    /// The store with its options, credentials and environment, and who decides commits. An entry keeps both open.
+    store: (usize, usize),
     roots: Vec<String>,
 }
 

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 use deltalog::{CredentialProvider, Credentials, Error, ErrorKind, Result, Storage};
 use pyo3::prelude::*;
 
+use crate::log_store;
+
 const MODULE: &str = "deltalog.credentials";
 
 /// The providers in use, by the address of the object in Python. So all tables with one object share what it returns.
@@ -110,11 +112,15 @@ impl StoreOptions {
 
     /// Opens the store of `uri`.
     pub(crate) fn open(&self, uri: &str) -> Result<Storage> {
-        let options = self.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        match &self.provider {
+        let (options, log_store) = log_store::split(&self.options);
+        let storage = match &self.provider {
             Some(provider) => Storage::open_with_credentials(uri, options, Arc::clone(provider) as _),
             None => Storage::open(uri, options),
-        }
+        }?;
+        Ok(match log_store {
+            Some(log_store) => storage.with_coordinator(log_store),
+            None => storage,
+        })
     }
 }
 

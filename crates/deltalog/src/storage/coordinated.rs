@@ -64,6 +64,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Coordination {
     coordinator: Arc<dyn CommitCoordinator>,
     table_path: String,
+    /// Whether the coordinator belongs to the store, whose clients it uses.
+    is_of_store: bool,
+}
+
+impl Coordination {
+    /// Returns what distinguishes the coordinator from others of the same store, for as long as it is in use.
+    pub(super) fn id(&self) -> usize {
+        if self.is_of_store { 0 } else { Arc::as_ptr(&self.coordinator).addr() }
+    }
 }
 
 /// Whose entry the coordinator has.
@@ -127,17 +136,24 @@ impl Storage {
     /// ```
     #[must_use]
     pub fn with_coordinator(self, coordinator: Arc<dyn CommitCoordinator>) -> Self {
-        let scheme = if self.url.scheme() == "s3" { "s3a" } else { self.url.scheme() };
-        let table_path = self.table_path(scheme);
-        self.coordinated_as(coordinator, table_path)
+        let scheme = if self.url.scheme() == "s3" { "s3a" } else { self.url.scheme() }.to_owned();
+        self.coordinated_by(coordinator, &scheme, false)
     }
 
-    pub(super) fn coordinated_as(
+    /// Does the same with the coordinator that the options of the store name.
+    #[cfg(feature = "_cloud")]
+    pub(super) fn coordinated_by_store(self, coordinator: Arc<dyn CommitCoordinator>, scheme: &str) -> Self {
+        self.coordinated_by(coordinator, scheme, true)
+    }
+
+    fn coordinated_by(
         mut self,
         coordinator: Arc<dyn CommitCoordinator>,
-        table_path: String,
+        scheme: &str,
+        is_of_store: bool,
     ) -> Self {
-        self.coordination = Some(Arc::new(Coordination { coordinator, table_path }));
+        let table_path = self.table_path(scheme);
+        self.coordination = Some(Arc::new(Coordination { coordinator, table_path, is_of_store }));
         self
     }
 
@@ -366,13 +382,14 @@ impl Storage {
         }
     }
 
-    /// Copies a commit that is not there to the log, if the coordinator has an entry for it. Returns whether it did.
+    /// Copies a commit that is not there to the log, if the coordinator has an entry for it. Returns whether it has
+    /// one, so that the commit is there now, unless it was cleaned up: its writer may just have copied it.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);
         match entry.map_err(|error| error.in_table(self.url()))? {
             Some(entry) if !entry.is_complete => self.recover(with, &entry).map(|()| true),
-            _ => Ok(false),
+            entry => Ok(entry.is_some()),
         }
     }
 

@@ -200,10 +200,7 @@ impl Storage {
         let storage = Self::build(url, Backend::Remote(store))?;
         Ok(match log_store {
             None => storage,
-            Some(log_store) => {
-                let table_path = storage.table_path(&log_store.scheme);
-                storage.coordinated_as(log_store.coordinator, table_path)
-            }
+            Some(log_store) => storage.coordinated_by_store(log_store.coordinator, &log_store.scheme),
         })
     }
 
@@ -281,14 +278,15 @@ impl Storage {
         matches!(&self.backend, Backend::Remote(store) if store.waits())
     }
 
-    /// Returns a number that differs from those of other stores that are open: of other accounts, with other options or
-    /// other credentials. Local files are one store.
+    /// Returns two numbers that differ from those of other stores that are open: of other accounts, with other options
+    /// or other credentials, or with commits that others decide. Local files are one store.
     #[doc(hidden)]
-    pub fn store_id(&self) -> usize {
-        match &self.backend {
+    pub fn store_id(&self) -> (usize, usize) {
+        let store = match &self.backend {
             Backend::Local => 0,
             Backend::Remote(store) => store.id(),
-        }
+        };
+        (store, self.coordination.as_deref().map_or(0, Coordination::id))
     }
 
     /// Returns the URL of the table's root, without user information, query and trailing slash.

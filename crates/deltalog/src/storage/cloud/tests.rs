@@ -68,7 +68,10 @@ fn wrong_options_are_refused_when_a_location_is_opened() {
     assert!(with(("aws_conditional_put", "disabled")).contains("commits need conditional puts"));
     assert!(with(("aws_endpoint_url", "http://localhost:1")).contains("allow_http"));
     assert!(with(("allow_unsafe_rename", "true")).contains("leave it out"));
-    assert!(with(("AWS_S3_LOCKING_PROVIDER", "dynamodb")).contains("commits need no lock"));
+    assert!(with(("AWS_S3_LOCKING_PROVIDER", "zookeeper")).contains("no log store 'zookeeper'"));
+    name("s3://bucket/t", &[KEYS[0], KEYS[1], ("AWS_S3_LOCKING_PROVIDER", "dynamodb")]);
+    let provider = ("AWS_S3_LOCKING_PROVIDER", "dynamodb");
+    assert!(refusal("gs://bucket/t", &[GOOGLE[0], provider]).contains("commits need no lock"));
     assert!(with(("timeout", "soon")).contains("do not describe a store"));
     // Half of a pair.
     assert!(refusal("s3://bucket/t", &KEYS[..1]).contains("do not describe a store"));
