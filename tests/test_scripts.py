@@ -136,6 +136,8 @@ def test_a_wheel_of_another_profile_is_built_anew(root: Path, tmp_path: Path) ->
         "README.md",
         "LICENSE",
         "scripts/prerequisites.sh",
+        "scripts/hadoop_aws.py",
+        "scripts/jvm_connector.py",
     ]
     made = [".venv/.deps", "dist/.wheel-dev", ".venv/.wheel", ".venvs/4.3/.deps", ".venvs/4.3/.wheel"]
     for directory in ("crates", "python"):
