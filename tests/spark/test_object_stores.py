@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from deltalog import (
     DeltaTable,
     InvalidArgumentError,
+    MissingFileError,
     NotATableError,
     UnsupportedFeatureError,
     write_deltalake,
@@ -421,3 +422,13 @@ def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
     assert CANARY not in seen
     assert base64.b64encode(CANARY.encode()).decode() not in seen
     assert s3.keys(BUCKET) == [key for key in s3.keys(BUCKET) if key.startswith("a t/")]
+
+
+def test_a_missing_file_is_named(spark: SparkSession, s3: S3Server, uri: str) -> None:
+    spark.range(3, numPartitions=1).write.format("deltalog").save(uri)
+    [file] = [key for key in s3.keys(BUCKET) if key.endswith(".parquet")]
+    s3.delete(BUCKET, file)
+    with pytest.raises(MissingFileError, match="the file is not there") as missed:
+        spark.read.format("deltalog").load(uri).collect()
+    assert (missed.value.table, missed.value.version) == (f"s3://{BUCKET}/a%20table", 0)
+    assert missed.value.path == file.removeprefix("a table/")
