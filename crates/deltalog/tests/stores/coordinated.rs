@@ -10,13 +10,13 @@ use crate::places::Place;
 use crate::rows::{append, appending, files, ids, newest};
 
 /// Servers of their own, which lose answers.
-struct Servers {
+pub struct Servers {
     s3: S3Server,
-    dynalite: Dynalite,
-    place: Place,
+    pub dynalite: Dynalite,
+    pub place: Place,
 }
 
-fn servers(ignores_conditions: bool) -> Servers {
+pub fn servers(ignores_conditions: bool) -> Servers {
     let s3 = S3Server::start_with(Settings { ignores_conditions, ..Settings::default() });
     let dynalite = Dynalite::start();
     let place = Place::in_server(&s3).coordinated(&dynalite);
@@ -24,11 +24,18 @@ fn servers(ignores_conditions: bool) -> Servers {
 }
 
 impl Servers {
-    fn open(&self) -> Storage {
+    pub fn open(&self) -> Storage {
         self.place.open("t")
     }
 
-    fn table(&self) -> String {
+    /// Opens the same place for a writer that does not know the coordinator.
+    pub fn without_coordinator(&self) -> Storage {
+        let options = self.place.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let options = options.filter(|(name, _)| !name.starts_with("dynamodb") && *name != "log_store");
+        Storage::open(&format!("{}/t", self.place.root), options).unwrap()
+    }
+
+    pub fn table(&self) -> String {
         self.place.root.replace("://", "-")
     }
 

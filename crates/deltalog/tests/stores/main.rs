@@ -40,6 +40,7 @@ mod contract;
 mod coordinated;
 mod credentials;
 mod golden;
+mod jvm_writers;
 mod killed;
 #[path = "../kills/mod.rs"]
 mod kills;

@@ -92,6 +92,26 @@ impl Dynalite {
     /// # Panics
     /// The server refuses it.
     pub fn call(&self, operation: &str, body: &Value) -> Value {
+        let (status, body) = self.answer(operation, body);
+        assert_eq!(status, 200, "dynalite refused {operation}: {body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    /// Puts an item into a table unless there is one with its key. Returns whether it was put. The condition is written
+    /// as the JVM's log store writes it.
+    ///
+    /// # Panics
+    /// The server refuses the request for another reason.
+    pub fn put_if_absent(&self, table: &str, item: &Value) -> bool {
+        let expected = serde_json::json!({ "fileName": { "Exists": false } });
+        let body = serde_json::json!({ "TableName": table, "Item": item, "Expected": expected });
+        let (status, body) = self.answer("PutItem", &body);
+        let is_refused = body.contains("ConditionalCheckFailedException");
+        assert!(status == 200 || is_refused, "dynalite refused PutItem: {body}");
+        !is_refused
+    }
+
+    fn answer(&self, operation: &str, body: &Value) -> (u16, String) {
         let mut request = HttpRequest::new(HttpRequestBody::from(body.to_string()));
         *request.method_mut() = "POST".parse().expect("a method");
         *request.uri_mut() = format!("http://127.0.0.1:{}/", self.process.port()).parse().expect("a URL");
@@ -103,9 +123,7 @@ impl Dynalite {
             AwsCredential { key_id: "id".to_owned(), secret_key: "secret".to_owned(), token: None };
         let signer = AwsAuthorizer::new(&credential, "dynamodb", "us-east-1");
         signer.try_authorize(&mut request, None).expect("a signature");
-        let (status, body) = request::send(request);
-        assert_eq!(status, 200, "dynalite refused {operation}: {body}");
-        serde_json::from_str(&body).expect("JSON")
+        request::send(request)
     }
 
     /// Returns the directory of the server.
