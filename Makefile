@@ -61,6 +61,11 @@ $(wheel): $(wheel_sources) | .venv/.deps
 	$(bin)/python -m scripts.hadoop_aws .cache/hadoop-aws
 	touch $@
 
+# A cluster of HDFS, of the Hadoop of the newest Spark, which the Rust tests start.
+.cache/hdfs/.complete: scripts/mini_hdfs.py scripts/hadoop_aws.py scripts/jvm_connector.py | .venv/.deps
+	$(bin)/python -m scripts.mini_hdfs .cache/hdfs
+	touch $@
+
 # Object-store servers of other projects, which the Rust tests start.
 .cache/servers/.complete: scripts/store_servers.py
 	scripts/prerequisites.sh servers
@@ -108,7 +113,7 @@ stages: # the targets in STAGES, with the same closing summary
 	@MAKE=$(MAKE) scripts/stages.sh $(STAGES)
 
 .PHONY: test-rust
-test-rust: .venv/.deps .cache/servers/.complete ## run cargo test
+test-rust: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete ## run cargo test
 	@strace -o /dev/null true 2>/dev/null || echo 'note: without strace, no test counts the syncs of a commit'
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
 

@@ -67,6 +67,8 @@ pub(super) struct Client {
     pub(super) once: Arc<dyn ObjectStore>,
     /// Lists page by page.
     pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
+    /// Whether it has directories, which can be listed without what is below them.
+    pub(super) has_directories: bool,
     /// Whether the end of an object can be read without knowing its size.
     pub(super) reads_ends: bool,
     /// Whether it is known that a create replaces nothing. If not, it is tried before the first commit.
@@ -91,6 +93,7 @@ impl Client {
             once: Arc::clone(&store),
             store,
             pages: None,
+            has_directories: false,
             reads_ends: true,
             is_proven: Arc::new(true.into()),
             #[cfg(feature = "s3")]
@@ -166,6 +169,9 @@ impl Remote {
         self.run(|client| async move {
             match client.pages {
                 Some(pages) => list_pages(&*pages, &directory, after.as_ref(), depth).await,
+                None if client.has_directories && depth == Depth::One => {
+                    Ok(client.store.list_with_delimiter(Some(&directory)).await?.objects)
+                }
                 None => {
                     let after = after.unwrap_or_else(|| directory.clone());
                     client.store.list_with_offset(Some(&directory), &after).try_collect().await

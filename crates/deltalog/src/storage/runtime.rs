@@ -53,6 +53,15 @@ pub(super) fn start<T: Send + 'static>(
     Ok(Running(output))
 }
 
+/// Returns the runtime, for clients that start tasks of their own.
+///
+/// # Errors
+/// The system starts no threads.
+#[cfg(feature = "hdfs")]
+pub(super) fn handle() -> io::Result<tokio::runtime::Handle> {
+    current().map(|runtime| runtime.handle().clone())
+}
+
 fn current() -> io::Result<&'static Runtime> {
     let start = || {
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("deltalog-io").enable_all().build()

@@ -21,6 +21,7 @@ macro_rules! on_every_store {
         on_every_store! { azurite, [$($case),*] }
         on_every_store! { fake_gcs, [$($case),*] }
         on_every_store! { dynamodb, [$($case),*] }
+        on_every_store! { hdfs, [$($case),*] }
     };
     ($store:ident, [$($case:ident),*]) => {
         mod $store {

@@ -15,7 +15,9 @@ const NAMES: [&str; 22] = [
 
 fn odd_names(place: &Place) {
     let storage = place.open("t");
-    let mut names: Vec<String> = NAMES.iter().map(|name| format!("p={name}/{name}.parquet")).collect();
+    // HDFS refuses colons.
+    let allowed = || NAMES.iter().filter(|name| !(place.is_hdfs() && name.contains(':')));
+    let mut names: Vec<String> = allowed().map(|name| format!("p={name}/{name}.parquet")).collect();
     names.sort();
     let paths: Vec<String> = names.iter().map(|name| format!("d/{name}")).collect();
     for path in &paths {
@@ -32,7 +34,7 @@ fn odd_names(place: &Place) {
         let rest = storage.list_after("d", name).unwrap();
         assert!(rest.iter().map(|file| &file.name).eq(&names[at + 1..]), "after {name}: {rest:?}");
     }
-    for name in NAMES {
+    for name in allowed() {
         let found = storage.list_after(&format!("d/p={name}"), "").unwrap();
         let found: Vec<&str> = found.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(found, [format!("{name}.parquet")]);

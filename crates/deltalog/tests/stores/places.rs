@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use deltalog::Storage;
 use deltalog_testkit::s3::{S3Server, Settings};
-use deltalog_testkit::servers::{Azurite, Dynalite, FakeGcs, VersityGw};
+use deltalog_testkit::servers::{Azurite, Dynalite, FakeGcs, Hdfs, VersityGw};
 use tempfile::TempDir;
 
 static S3_SERVER: LazyLock<S3Server> = LazyLock::new(S3Server::start);
@@ -15,6 +15,7 @@ static DYNALITE: LazyLock<Dynalite> = LazyLock::new(Dynalite::start);
 static VERSITYGW: LazyLock<VersityGw> = LazyLock::new(VersityGw::start);
 static AZURITE: LazyLock<Azurite> = LazyLock::new(Azurite::start);
 static FAKE_GCS: LazyLock<FakeGcs> = LazyLock::new(FakeGcs::start);
+static HDFS: LazyLock<Hdfs> = LazyLock::new(Hdfs::start);
 
 /// An empty directory, or an empty bucket of a server.
 pub struct Place {
@@ -84,8 +85,16 @@ impl Place {
         Self::remote(format!("gs://{bucket}"), FAKE_GCS.options())
     }
 
+    pub fn hdfs() -> Self {
+        Self::remote(format!("{}/{}", HDFS.root(), new_bucket()), Vec::new())
+    }
+
     fn remote(root: String, options: Vec<(String, String)>) -> Self {
         Self { root, options, directory: None }
+    }
+
+    pub fn is_hdfs(&self) -> bool {
+        self.root.starts_with("hdfs:")
     }
 
     pub fn is_local(&self) -> bool {

@@ -7,12 +7,21 @@ use std::path::{Path, PathBuf};
 /// # Panics
 /// The servers are not installed.
 pub(super) fn program(program: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/servers");
-    let path = directory.join(program);
+    let path = directory("servers").join(program);
+    assert!(path.is_file(), "there is no {}; install it: make -B .cache/servers/.complete", path.display());
+    path
+}
+
+/// Returns the directory that `make .cache/NAME/.complete` fills.
+///
+/// # Panics
+/// It is not complete.
+pub(super) fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache").join(name);
     assert!(
-        directory.join(".complete").is_file() && path.is_file(),
-        "no {program} in {}; install it: make .cache/servers/.complete",
+        directory.join(".complete").is_file(),
+        "{} is not complete; fill it: make .cache/{name}/.complete",
         directory.display()
     );
-    path
+    directory
 }

@@ -12,6 +12,8 @@ mod azure;
 mod dynamodb;
 #[cfg(feature = "gcs")]
 mod gcs;
+#[cfg(feature = "hdfs")]
+mod hdfs;
 mod http;
 #[cfg(feature = "s3")]
 mod log_store;
@@ -70,7 +72,8 @@ pub(super) fn open<'a>(
     options: impl IntoIterator<Item = (&'a str, &'a str)>,
     provider: Provider,
 ) -> Result<Opened> {
-    let options = Options::new(options)?;
+    let given: Vec<(&str, &str)> = options.into_iter().collect();
+    let options = Options::new(given.iter().copied())?;
     let has_user = !url.username().is_empty() && !path::has_container(url.scheme());
     if has_user || url.password().is_some() {
         return Err(Error::invalid_argument("the location contains credentials")
@@ -89,6 +92,8 @@ pub(super) fn open<'a>(
         "gs" => gcs::open(url, options, provider)?,
         #[cfg(feature = "azure")]
         "abfss" | "az" | "azure" => azure::open(url, options, provider)?,
+        #[cfg(feature = "hdfs")]
+        "hdfs" => hdfs::open(url, &given, provider.is_some())?,
         scheme => return Err(unsupported(scheme)),
     };
     // A file of credentials may have been replaced.
@@ -122,10 +127,10 @@ struct Place {
 fn unsupported(scheme: &str) -> Error {
     let error = Error::unsupported(format!("the store '{scheme}' is not supported"));
     match scheme {
-        "s3" | "gs" | "abfss" | "az" | "azure" => {
-            error.with_hint("this build lacks it: turn on the crate's feature 's3', 'gcs' or 'azure'")
+        "s3" | "gs" | "abfss" | "az" | "azure" | "hdfs" => {
+            error.with_hint("this build lacks it: turn on the crate's feature 's3', 'gcs', 'azure' or 'hdfs'")
         }
-        _ => error.with_hint("use a local path, or s3://, gs:// or abfss://"),
+        _ => error.with_hint("use a local path, or s3://, gs://, abfss:// or hdfs://"),
     }
 }
 
@@ -292,6 +297,7 @@ fn recipe<B: Builder>(
             store: Arc::clone(&store) as _,
             once: Arc::new(once),
             reads_ends: traits.reads_ends,
+            has_directories: false,
             is_proven: unproven.as_deref().map_or_else(|| Arc::new(true.into()), shared::proof),
             #[cfg(feature = "s3")]
             dynamodb: None,

@@ -44,8 +44,18 @@ const CLIENT: [&str; 19] = [
 ];
 
 /// The beginnings of the names of variables that configure stores.
-const PREFIXES: [&str; 8] =
-    ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_", "SERVICE_ACCOUNT", "AZURITE_", "DELTA_DYNAMO_"];
+const PREFIXES: [&str; 10] = [
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "MSI_",
+    "IDENTITY_",
+    "SERVICE_ACCOUNT",
+    "AZURITE_",
+    "DELTA_DYNAMO_",
+    "HADOOP_",
+    "KRB5",
+];
 
 /// The time after which a request fails of which nothing has come.
 const READ_TIMEOUT: &str = "30s";

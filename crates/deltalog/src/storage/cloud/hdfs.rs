@@ -1,0 +1,315 @@
+//! Hadoop's file system: `hdfs://host:port/path`, or `hdfs://nameservice/path`.
+//!
+//! - The settings are Hadoop's own: those of the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
+//!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
+//! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if it
+//!   is absent is a rename that does not overwrite, which the name node does in one step. The client does not repeat a
+//!   change to which it got no answer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use hdfs_native::client::WriteOptions;
+use hdfs_native::{ClientBuilder, HdfsError};
+use hdfs_native_object_store::HdfsObjectStore;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
+};
+use url::Url;
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::spelling::nearest;
+use crate::storage::remote::{Client, Recipe};
+use crate::storage::runtime;
+
+use super::{Place, canonical};
+
+/// The beginnings of the names of Hadoop's settings.
+const SETTINGS: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
+
+/// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two of them, of which one takes over.
+const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
+
+/// The names of the other options.
+const NAMES: [&str; 4] = ["hdfs_config_dir", "hdfs_kerberos_keytab", "hdfs_kerberos_principal", "hdfs_user"];
+
+pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> Result<Place> {
+    if has_provider {
+        return Err(Error::invalid_argument("HDFS takes no provider of credentials").with_hint(
+            "log in with kinit, or pass the options 'hdfs_kerberos_principal' and 'hdfs_kerberos_keytab'",
+        ));
+    }
+    if !url.has_host() {
+        return Err(Error::invalid_argument("the location names no name node")
+            .with_hint("write hdfs://host:port/path, or hdfs://nameservice/path"));
+    }
+    let mut settings = Settings::of(options)?;
+    let url = canonical(url)?;
+    if url.port().is_some() && !settings.hadoop.iter().any(|(name, _)| name == ATTEMPTS) {
+        settings.hadoop.push((ATTEMPTS.to_owned(), "3".to_owned()));
+    }
+    let server = format!("hdfs://{}", url.authority());
+    let recipe = Recipe::new(move || {
+        let client = settings.builder().with_url(&server);
+        let runtime = runtime::handle().map_err(|error| failed(error.into()))?;
+        let client = client.with_io_runtime(runtime).build().map_err(failed)?;
+        let store: Arc<dyn ObjectStore> =
+            Arc::new(Store { files: HdfsObjectStore::new(client.clone()), client });
+        Ok(Client {
+            once: Arc::clone(&store),
+            store,
+            pages: None,
+            has_directories: true,
+            reads_ends: true,
+            is_proven: Arc::new(true.into()),
+            #[cfg(feature = "s3")]
+            dynamodb: None,
+        })
+    });
+    Ok(Place { url, recipe, log_store_scheme: None })
+}
+
+/// What a client is made with.
+#[derive(Default)]
+struct Settings {
+    hadoop: Vec<(String, String)>,
+    config_dir: Option<String>,
+    user: Option<String>,
+    principal: Option<String>,
+    keytab: Option<String>,
+}
+
+impl Settings {
+    /// # Errors
+    /// `InvalidArgument` for a name that is not known. The hint has the nearest.
+    fn of(options: &[(&str, &str)]) -> Result<Self> {
+        let mut settings = Self::default();
+        for &(name, value) in options {
+            let value = value.to_owned();
+            match name.to_ascii_lowercase().as_str() {
+                "hdfs_config_dir" => settings.config_dir = Some(value),
+                "hdfs_user" => settings.user = Some(value),
+                "hdfs_kerberos_principal" => settings.principal = Some(value),
+                "hdfs_kerberos_keytab" => settings.keytab = Some(value),
+                // Hadoop tells upper from lower case.
+                _ if SETTINGS.iter().any(|beginning| name.starts_with(beginning)) => {
+                    settings.hadoop.push((name.to_owned(), value));
+                }
+                _ => {
+                    let error =
+                        Error::invalid_argument(format!("there is no storage option '{name}' for HDFS"));
+                    return Err(match nearest(name, NAMES) {
+                        Some(near) => error.with_hint(format!("spell it '{near}'")),
+                        None => error.with_hint(
+                            "pass settings of Hadoop under their own names, such as dfs.client.use.datanode.hostname",
+                        ),
+                    });
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    fn builder(&self) -> ClientBuilder {
+        let mut builder = ClientBuilder::new().with_config(self.hadoop.iter().cloned());
+        if let Some(directory) = &self.config_dir {
+            builder = builder.with_config_dir(directory);
+        }
+        if let Some(user) = &self.user {
+            builder = builder.with_user(user);
+        }
+        if let Some(principal) = &self.principal {
+            builder = builder.with_kerberos_principal(principal);
+        }
+        match &self.keytab {
+            Some(keytab) => builder.with_kerberos_keytab(keytab),
+            None => builder,
+        }
+    }
+}
+
+/// A file system whose files appear whole.
+#[derive(Debug)]
+struct Store {
+    /// What it is in `object_store`'s terms, for all but puts.
+    files: HdfsObjectStore,
+    client: hdfs_native::Client,
+}
+
+impl Store {
+    /// Writes a file beside `path`, and gives it the name.
+    async fn write(&self, path: &Path, payload: PutPayload, replaces: bool) -> Result<(), HdfsError> {
+        let name = format!("/{path}");
+        let (directory, last) = name.rsplit_once('/').unwrap_or(("", &name));
+        let beside = format!("{directory}/.{last}.{}.tmp", Uuid::new_v4());
+        let written = self.write_beside(&beside, payload).await;
+        let renamed = match written {
+            Ok(()) => self.client.rename(&beside, &name, replaces).await,
+            Err(error) => Err(error),
+        };
+        // Without an answer the rename may still be made, and it must not find half of a file, or none.
+        let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
+        if is_refused && let Err(error) = self.client.delete(&beside, false).await {
+            tracing::debug!(file = beside, %error, "a file that got no name is left");
+        }
+        renamed
+    }
+
+    async fn write_beside(&self, path: &str, payload: PutPayload) -> Result<(), HdfsError> {
+        let mut file = self.client.create(path, WriteOptions::default()).await?;
+        for bytes in payload {
+            file.write_bytes(bytes).await?;
+        }
+        file.close().await
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Store {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> StoreResult<PutResult> {
+        let replaces = match options.mode {
+            PutMode::Create => false,
+            PutMode::Overwrite => true,
+            PutMode::Update(_) => {
+                return Err(StoreError::NotImplemented {
+                    operation: "a put with a condition on the file that is replaced".to_owned(),
+                    implementer: "HDFS".to_owned(),
+                });
+            }
+        };
+        self.write(location, payload, replaces).await.map_err(failed)?;
+        Ok(PutResult { e_tag: None, version: None, extensions: Default::default() })
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        self.files.put_multipart_opts(location, options).await.map_err(told)
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        self.files.get_opts(location, options).await.map_err(told)
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, StoreResult<Path>>,
+    ) -> BoxStream<'static, StoreResult<Path>> {
+        self.files.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.files.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        self.files.list_with_delimiter(prefix).await.map_err(told)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        self.files.copy_opts(from, to, options).await.map_err(told)
+    }
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HDFS")
+    }
+}
+
+/// Returns the error with the reason that HDFS gives, where `object_store` has a kind for it.
+fn failed(error: HdfsError) -> StoreError {
+    let (path, error) = (String::new(), brief(error));
+    match &error {
+        HdfsError::FileNotFound(path) => StoreError::NotFound { path: path.clone(), source: error.into() },
+        HdfsError::AlreadyExists(path) => {
+            StoreError::AlreadyExists { path: path.clone(), source: error.into() }
+        }
+        HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _)
+            if class.ends_with("AccessControlException") =>
+        {
+            StoreError::PermissionDenied { path, source: error.into() }
+        }
+        // A path below a file cannot exist.
+        HdfsError::RPCError(class, _) if class.ends_with("ParentNotDirectoryException") => {
+            StoreError::NotFound { path, source: error.into() }
+        }
+        HdfsError::SASLError(_) | HdfsError::GSSAPIError(..) | HdfsError::NoSASLMechanism => {
+            StoreError::Unauthenticated { path, source: error.into() }
+        }
+        _ => StoreError::Generic { store: "HDFS", source: error.into() },
+    }
+}
+
+/// Returns the error without the stack of the server.
+fn brief(error: HdfsError) -> HdfsError {
+    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    match error {
+        HdfsError::RPCError(class, text) => HdfsError::RPCError(class, first(text)),
+        HdfsError::FatalRPCError(class, text) => HdfsError::FatalRPCError(class, first(text)),
+        HdfsError::AlreadyExists(text) => HdfsError::AlreadyExists(first(text)),
+        HdfsError::FileNotFound(text) => HdfsError::FileNotFound(first(text)),
+        error => error,
+    }
+}
+
+/// Does the same for an error that has passed through `object_store` already.
+fn told(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Generic { store, source } => match source.downcast::<HdfsError>() {
+            Ok(error) => failed(*error),
+            Err(source) => StoreError::Generic { store, source },
+        },
+        error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::ErrorKind;
+    use crate::storage::Storage;
+
+    fn refusal(url: &str, options: &[(&str, &str)]) -> String {
+        Storage::open(url, options.iter().copied()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_option_is_a_setting_of_hadoop_or_one_of_ours() {
+        let url = "hdfs://host:8020/t";
+        for name in
+            ["dfs.ha.namenodes.Lake", "hadoop.security.authentication", "hdfs_user", "HDFS_CONFIG_DIR"]
+        {
+            Storage::open(url, [(name, "x")]).unwrap();
+        }
+        assert!(refusal(url, &[("hdfs_usr", "x")]).contains("spell it 'hdfs_user'"));
+        assert!(refusal(url, &[("aws_region", "x")]).contains("settings of Hadoop under their own names"));
+    }
+
+    #[test]
+    fn a_location_names_a_name_node() {
+        assert!(refusal("hdfs:///t", &[]).contains("names no name node"));
+        assert!(refusal("hdfs://user@host/t", &[]).contains("contains credentials"));
+    }
+
+    /// Where no name node answers, the error says so, and soon.
+    #[test]
+    fn a_name_node_that_does_not_run() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let storage = Storage::open(&format!("hdfs://127.0.0.1:{port}/t"), []).unwrap();
+        let error = storage.read("f").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+}
