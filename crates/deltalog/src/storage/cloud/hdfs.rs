@@ -1,10 +1,10 @@
 //! Hadoop's file system: `hdfs://host:port/path`, or `hdfs://nameservice/path`.
 //!
-//! - The settings are Hadoop's own: those of the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
-//!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
-//! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if it
-//!   is absent is a rename that does not overwrite, which the name node does in one step. The client does not repeat a
-//!   change to which it got no answer.
+//! - The settings are Hadoop's own: those of the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and
+//!   options of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
+//! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if
+//!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
+//!   repeat a change to which it got no answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ use super::{Place, canonical};
 /// The beginnings of the names of Hadoop's settings.
 const SETTINGS: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two of them, of which one takes over.
+/// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two of them, of which one takes
+/// over.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The names of the other options.
