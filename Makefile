@@ -167,7 +167,7 @@ wheel_tests := test-spark-$(lastword $(SPARKS)) test-python $(filter-out %-$(las
 
 .PHONY: test-wheel
 test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-aws/.complete ## test-python, and the Spark layer on the newest patch of every minor
-	$(MAKE) --no-print-directory -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
+	$(MAKE) --no-print-directory --keep-going -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
 .PHONY: spark-environments
 spark-environments: $(SPARKS:%=.venvs/%/.wheel)

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
@@ -147,23 +148,7 @@ assert took < 1, took
 
 
 def test_all_lists_every_public_name() -> None:
-    assert set(deltalog.__all__) == {name for name in vars(deltalog) if not name.startswith("_")} - {
-        "alter",
-        "arguments",
-        "arrow_data",
-        "commit",
-        "committed",
-        "distributed",
-        "errors",
-        "filters",
-        "handle",
-        "merge",
-        "schema",
-        "table",
-        "table_log",
-        "table_rows",
-        "table_statements",
-        "verification",
-        "writer",
-        "spark",
-    } | {"__version__"}
+    # Which modules are names of the package depends on what the tests before this one have imported.
+    names = {name for name, value in vars(deltalog).items() if not isinstance(value, ModuleType)}
+    public = {name for name in names if not name.startswith("_")}
+    assert set(deltalog.__all__) == public | {"__version__", "storage", "upkeep"}
