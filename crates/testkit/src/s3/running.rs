@@ -79,10 +79,11 @@ where
         // Without it, small answers may wait for 40 ms.
         let _ = stream.set_nodelay(true);
         let service = service.clone();
-        // How a connection ends is seen by its client.
-        tokio::spawn(
-            async move { http1::Builder::new().serve_connection(TokioIo::new(stream), service).await },
-        );
+        tokio::spawn(async move {
+            // A client that gives up right after its request would otherwise take the request back, if its end is
+            // read together with the content. How a connection ends is seen by its client.
+            http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), service).await
+        });
     }
 }
 
