@@ -16,6 +16,7 @@
 //! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | drop table features | [`drop_feature`] |
+//! | make fewer, larger files of small ones | [`optimize`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
 //! | let a service decide commits | [`CommitCoordinator`] |
@@ -86,6 +87,7 @@ mod error;
 mod history;
 mod int96;
 mod log;
+mod optimize;
 mod panics;
 mod parallel;
 mod pending_write;
@@ -122,6 +124,7 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
+pub use optimize::{FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
 pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,

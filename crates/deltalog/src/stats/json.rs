@@ -4,11 +4,15 @@
 //! - Strings are truncated to 32 characters and timestamps to milliseconds: a minimum is rounded down, a
 //!   maximum is rounded up or left out.
 
+use std::collections::BTreeMap;
+
+use arrow::datatypes::DataType;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use crate::error::{Error, Result};
 use crate::protocol::Add;
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
-use arrow::datatypes::DataType;
-use serde::Deserialize;
 
 /// The length of the longest string that is not truncated, in characters.
 const MAX_CHARACTERS: usize = 32;
@@ -40,6 +44,21 @@ pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
             Ok(add)
         }
     }
+}
+
+/// Returns statistics as JSON with `tightBounds: false`: the deleted rows may have had the least or greatest value.
+/// Protocol: "Per-file Statistics".
+///
+/// # Errors
+/// `InvalidArgument` for statistics that are no JSON object.
+pub(crate) fn with_wide_bounds(stats: &str) -> Result<String> {
+    let invalid = |error: serde_json::Error| {
+        Error::invalid_argument("the statistics of a file are not a JSON object").with_source(error)
+    };
+    // The values are kept as they are written, because numbers must not lose digits.
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(stats).map_err(invalid)?;
+    fields.insert("tightBounds".to_owned(), serde_json::from_str("false").map_err(invalid)?);
+    serde_json::to_string(&fields).map_err(invalid)
 }
 
 /// Whether a value is a minimum, which may be rounded down, or a maximum, which may be rounded up.
@@ -120,6 +139,14 @@ fn truncate_upwards(text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn wide_bounds_keep_their_digits() {
+        let text = r#"{"numRecords":3,"maxValues":{"d":123456789012345678.90},"tightBounds":true}"#;
+        let expected = r#"{"maxValues":{"d":123456789012345678.90},"numRecords":3,"tightBounds":false}"#;
+        assert_eq!(with_wide_bounds(text).unwrap(), expected);
+        assert!(with_wide_bounds("[]").is_err());
+    }
 
     proptest! {
         #[test]

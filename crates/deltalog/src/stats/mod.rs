@@ -22,7 +22,7 @@ pub(crate) use collect::indexed;
 pub use collect::{CollectOptions, IndexedColumns, collect_stats, leaf_columns};
 pub use decode::{decode_stats, stats_fields};
 pub(crate) use footer::whole_bounds;
-pub(crate) use json::{num_records, with_num_records};
+pub(crate) use json::{num_records, with_num_records, with_wide_bounds};
 pub(crate) use parsed::lossless;
 pub use parsed::normalize_stats;
 

@@ -100,6 +100,24 @@ pub fn changed_for_writers(
     Ok(concerns.then_some(ConflictReason::MetadataChanged))
 }
 
+/// Returns why files that were written for `base` must not be added to `newest`, a later version of the table, if there
+/// is a reason.
+///
+/// # Errors
+/// `CorruptLog` for an invalid schema or domain; errors of the store.
+pub(crate) fn changed_since(base: &Snapshot, newest: &Snapshot) -> Result<Option<ConflictReason>> {
+    if newest.protocol() != base.protocol() {
+        return Ok(Some(ConflictReason::ProtocolChanged));
+    }
+    if base.protocol().supports(&TableFeature::Clustering)
+        && newest.clustering_columns()? != base.clustering_columns()?
+    {
+        return Ok(Some(ConflictReason::DomainChanged(CLUSTERING_DOMAIN.to_owned())));
+    }
+    let concerns = rules::concerns_writers(base.metadata(), newest.metadata())?;
+    Ok(concerns.then_some(ConflictReason::MetadataChanged))
+}
+
 /// Changes that are committed together.
 #[derive(Debug)]
 pub struct Transaction {

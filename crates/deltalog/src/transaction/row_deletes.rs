@@ -17,15 +17,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
-use serde_json::value::RawValue;
 
 use super::conflict::ConflictReason;
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::protocol::{Action, Add, LogPath, PathResolver, Remove};
 use crate::replay::{Commit, adds_of, batches_of_adds};
-use crate::stats::num_records;
+use crate::stats::{num_records, with_wide_bounds};
 use crate::storage::Storage;
 
 /// Rows to delete from one data file.
@@ -257,34 +256,8 @@ impl File<'_> {
     }
 }
 
-/// Returns statistics as JSON with `tightBounds: false`: the deleted rows may have had the least or greatest value.
-/// Protocol: "Per-file Statistics".
-fn with_wide_bounds(stats: &str) -> Result<String> {
-    let invalid = |error: serde_json::Error| {
-        Error::new(ErrorKind::InvalidArgument, "the statistics of a file are not a JSON object")
-            .with_source(error)
-    };
-    // The values are kept as they are written, because numbers must not lose digits.
-    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(stats).map_err(invalid)?;
-    fields.insert("tightBounds".to_owned(), serde_json::from_str("false").map_err(invalid)?);
-    serde_json::to_string(&fields).map_err(invalid)
-}
-
 fn paths(batch: &arrow::array::RecordBatch) -> impl Iterator<Item = &str> {
     use arrow::array::AsArray;
     let paths = batch.column_by_name("path").and_then(|column| column.as_string_opt::<i32>());
     paths.into_iter().flat_map(|paths| paths.iter().flatten())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statistics_keep_their_digits() {
-        let text = r#"{"numRecords":3,"maxValues":{"d":123456789012345678.90},"tightBounds":true}"#;
-        let expected = r#"{"maxValues":{"d":123456789012345678.90},"numRecords":3,"tightBounds":false}"#;
-        assert_eq!(with_wide_bounds(text).unwrap(), expected);
-        assert!(with_wide_bounds("[]").is_err());
-    }
 }

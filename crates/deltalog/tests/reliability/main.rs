@@ -40,6 +40,7 @@ mod killed;
 mod kills;
 mod log_files;
 mod many_writers;
+mod optimized;
 mod pending_writes;
 mod prepared;
 mod protected_logs;

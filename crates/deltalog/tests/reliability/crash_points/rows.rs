@@ -7,8 +7,9 @@ use deltalog::engine::dml::{
     Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, merge, update,
 };
 use deltalog::{
-    CreationMode, Environment, Operation, PendingWrite, PrimitiveType, ReplaceWhere, Result, SaveMode,
-    SchemaMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest,
+    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, ReplaceWhere, Result,
+    SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest,
+    optimize,
 };
 
 use super::{fail_at_each_request, hasty, other_ids};
@@ -80,6 +81,27 @@ fn an_append_that_counts_up_is_atomic() {
         write(begin(storage, request, &hasty())?, &batch(&[("id", &[7, 8])]))
     };
     fail_at_each_request(prepare, append, true);
+}
+
+/// One file has deleted rows, which the new one lacks.
+#[test]
+fn an_optimize_is_atomic() {
+    for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
+        let prepare = || {
+            let (store, storage) = with_rows(|definition| set(definition, property));
+            delete(&Snapshot::open(&storage, None).unwrap(), Some("id = 2"), Request::new(&other_ids()))
+                .unwrap();
+            store.take_calls();
+            (store, storage)
+        };
+        let run = |storage: &Storage| {
+            let base = Snapshot::open(storage, None)?;
+            let done = optimize(&base, OptimizeRequest::default(), &hasty())?;
+            assert_eq!(done.commits.len(), 1);
+            Ok(())
+        };
+        fail_at_each_request(prepare, run, true);
+    }
 }
 
 /// The schema and the rows with it are one commit.

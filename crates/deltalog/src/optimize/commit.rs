@@ -1,0 +1,243 @@
+//! Commits files that were written again, on top of what others have committed meanwhile.
+//!
+//! | an old file, in the newest version | what happens |
+//! | --- | --- |
+//! | as it was read | it is removed |
+//! | with more deleted rows | it is removed, and the new file has a vector for these rows |
+//! | with rows that are no longer deleted | its bin is given up: the new file lacks these rows |
+//! | removed | its bin is given up: its rows are gone, or others have moved them |
+//!
+//! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
+//!   is made on a version whose files are known.
+//! - The vectors of an attempt are deleted if it is not committed, and so are the new files of bins that are given up.
+
+use std::collections::HashMap;
+
+use roaring::RoaringTreemap;
+
+use super::OptimizeRequest;
+use super::metrics::OptimizeMetrics;
+use super::rewrite::{Rewritten, Source};
+use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
+use crate::dml::visit_files;
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Add, LogPath};
+use crate::replay::{FileSet, add_at, batches_of_adds};
+use crate::snapshot::Snapshot;
+use crate::stats::with_wide_bounds;
+use crate::transaction::{Committed, Conflict, ConflictReason, Outcome, Transaction, changed_since};
+use crate::unused_files::{delete_data_file, delete_unused};
+
+/// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
+const MOST_ATTEMPTS: u32 = 1_000;
+
+/// What commits the batches of an OPTIMIZE.
+pub(super) struct Committer<'a> {
+    base: Snapshot,
+    request: &'a OptimizeRequest,
+    target: u64,
+    environment: &'a Environment,
+}
+
+/// A bin to be committed.
+struct Pending {
+    bin: Rewritten,
+    /// The old files as the version has them that the next attempt is based on.
+    current: Vec<Add>,
+    /// The rows of the new file that others have deleted meanwhile.
+    carried: RoaringTreemap,
+}
+
+impl<'a> Committer<'a> {
+    pub(super) fn new(
+        base: &Snapshot,
+        request: &'a OptimizeRequest,
+        target: u64,
+        environment: &'a Environment,
+    ) -> Self {
+        Self { base: base.clone(), request, target, environment }
+    }
+
+    /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are deleted then, if
+    /// it is certain that they are not part of the table.
+    pub(super) fn commit(
+        &mut self,
+        bins: Vec<Rewritten>,
+        metrics: &mut OptimizeMetrics,
+    ) -> Result<Option<Committed>> {
+        let new: Vec<String> =
+            bins.iter().filter_map(|bin| bin.new.as_ref()).map(|new| new.path.clone()).collect();
+        let committed = self.try_commit(bins, metrics);
+        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+            delete_unused(self.base.storage(), new);
+        }
+        committed
+    }
+
+    fn try_commit(
+        &mut self,
+        bins: Vec<Rewritten>,
+        metrics: &mut OptimizeMetrics,
+    ) -> Result<Option<Committed>> {
+        let pending = |bin: Rewritten| {
+            let current = bin.sources.iter().map(|source| source.add.clone()).collect();
+            Pending { bin, current, carried: RoaringTreemap::new() }
+        };
+        let mut pending: Vec<Pending> = bins.into_iter().map(pending).collect();
+        for _ in 0..MOST_ATTEMPTS {
+            if pending.is_empty() {
+                return Ok(None);
+            }
+            let (outcome, done) = self.attempt(&pending)?;
+            let (conflict, transaction) = match outcome {
+                Outcome::Committed(committed) => {
+                    metrics.add(done);
+                    return Ok(Some(committed));
+                }
+                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
+                Outcome::AlreadyApplied(applied) => {
+                    return Err(applied.into_error(self.base.storage().url()));
+                }
+            };
+            if !is_about_files(&conflict) {
+                return Err(transaction.failed(conflict));
+            }
+            let newest = self.base.refresh()?;
+            if let Some(reason) = changed_since(&self.base, &newest)? {
+                return Err(transaction.failed(Conflict::new(newest.version(), reason)));
+            }
+            self.base = newest;
+            let (kept, given_up) = self.reconcile(pending)?;
+            metrics.given_up += given_up.len() as u64;
+            let unused = given_up.into_iter().filter_map(|bin| bin.new).map(|new| new.path).collect();
+            delete_unused(self.base.storage(), unused);
+            pending = kept;
+        }
+        Err(self.base.located(
+            Error::new(ErrorKind::CommitConflict, "other writers change the same files all the time")
+                .with_hint("run OPTIMIZE when fewer statements change the table"),
+        ))
+    }
+
+    /// Tries once to commit on the base.
+    fn attempt(&self, pending: &[Pending]) -> Result<(Outcome, OptimizeMetrics)> {
+        let mut done = OptimizeMetrics::default();
+        let (mut removes, mut adds) = (Vec::new(), Vec::new());
+        let carried: Vec<DeletionVector> = pending
+            .iter()
+            .filter(|bin| !bin.carried.is_empty())
+            .map(|bin| DeletionVector::from(bin.carried.clone()))
+            .collect();
+        let file = (!carried.is_empty()).then(|| self.environment.uuid());
+        let mut vectors = match file {
+            Some(id) => write_vectors(self.base.storage(), id, &carried)?.into_iter(),
+            None => Vec::new().into_iter(),
+        };
+        for bin in pending {
+            done.note(&bin.bin);
+            done.carried_rows += bin.carried.len();
+            removes.extend(bin.current.iter().cloned());
+            let Some(new) = &bin.bin.new else { continue };
+            let mut new = new.clone();
+            if !bin.carried.is_empty() {
+                new.deletion_vector = vectors.next();
+                new.stats = new.stats.as_deref().map(with_wide_bounds).transpose()?;
+            }
+            adds.push(new);
+        }
+        let committed = self.put(&removes, &adds, &done);
+        let is_unused = match &committed {
+            Ok(Outcome::Committed(_)) => false,
+            Ok(_) => true,
+            Err(error) => !error.is_commit_state_unknown(),
+        };
+        if let Some(id) = file.filter(|_| is_unused) {
+            let (storage, path) = (self.base.storage(), vector_file(id));
+            if let Err(error) = delete_data_file(storage, &path) {
+                tracing::warn!(table = storage.url(), file = path, %error, "an unused file of deletion vectors remains");
+            }
+        }
+        Ok((committed?, done))
+    }
+
+    fn put(&self, removes: &[Add], adds: &[Add], done: &OptimizeMetrics) -> Result<Outcome> {
+        let OptimizeRequest { operation, predicate, .. } = self.request;
+        let operation = done.describe(operation.clone(), predicate.as_deref(), self.target);
+        let mut transaction = Transaction::new(&self.base, operation, self.environment)?;
+        for batch in batches_of_adds(removes)? {
+            transaction.remove_moved(&batch)?;
+        }
+        transaction.add_files(adds)?;
+        transaction.commit()
+    }
+
+    /// Compares the old files with those of the base. Returns the bins that can still be committed there, and the
+    /// others.
+    fn reconcile(&self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
+        let sources: Vec<Add> =
+            pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
+        let mut files = FileSet::of_paths(self.base.resolver());
+        for batch in batches_of_adds(&sources)? {
+            files.insert(&batch)?;
+        }
+        let resolver = self.base.resolver();
+        let mut found: HashMap<LogPath, Add> = HashMap::new();
+        visit_files(&self.base, None, |batch, _| {
+            for (row, is_source) in files.contains(batch)?.values().iter().enumerate() {
+                if is_source {
+                    let add = add_at(batch, row)?;
+                    found.insert(resolver.parse(&add.path)?, add);
+                }
+            }
+            Ok(())
+        })?;
+        let (mut kept, mut given_up) = (Vec::new(), Vec::new());
+        for Pending { bin, .. } in pending {
+            match self.carried(&bin, &mut found)? {
+                Some((current, carried)) => kept.push(Pending { bin, current, carried }),
+                None => given_up.push(bin),
+            }
+        }
+        Ok((kept, given_up))
+    }
+
+    /// Returns the old files of a bin as they are `found` now, and the rows of the new file that were deleted
+    /// meanwhile; `None` if the new file cannot stand for them.
+    fn carried(
+        &self,
+        bin: &Rewritten,
+        found: &mut HashMap<LogPath, Add>,
+    ) -> Result<Option<(Vec<Add>, RoaringTreemap)>> {
+        let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
+        let (mut current, mut carried, mut rows) = (Vec::new(), RoaringTreemap::new(), 0);
+        for Source { add, moved } in &bin.sources {
+            rows += moved.rows;
+            let Some(now) = found.remove(&self.base.resolver().parse(&add.path)?) else { return Ok(None) };
+            if now.deletion_vector != add.deletion_vector {
+                let located = |error: Error| self.base.located(error).at_path(&add.path);
+                let deleted =
+                    |add: &Add| vectors.deleted(add.deletion_vector.as_ref(), None).map_err(located);
+                let (then, now) = (deleted(add)?, deleted(&now)?);
+                match moved.positions(&(&now - &then), &then) {
+                    Some(positions) if then.is_subset(&now) => carried |= positions,
+                    _ => return Ok(None),
+                }
+            }
+            current.push(now);
+        }
+        // If nothing is left of the new file, there is no use for it.
+        Ok((rows == 0 || carried.len() < rows).then_some((current, carried)))
+    }
+}
+
+/// Returns whether a conflict is about the files of the transaction, not about the table.
+fn is_about_files(conflict: &Conflict) -> bool {
+    matches!(
+        conflict.reason,
+        ConflictReason::ConcurrentDeleteDelete { .. } | ConflictReason::ConcurrentDeleteRead { .. }
+    )
+}

@@ -1,0 +1,187 @@
+//! What an OPTIMIZE says about itself, by the names of the JVM connector: in the commits, and as its result.
+
+use serde_json::Value;
+
+use super::plan::{Bin, deleted_rows, size};
+use super::rewrite::Rewritten;
+use crate::protocol::Add;
+use crate::transaction::Operation;
+
+/// The sizes of files in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileSizes(Vec<u64>);
+
+impl FileSizes {
+    pub(super) fn push(&mut self, bytes: u64) {
+        self.0.push(bytes);
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
+    /// Returns the number of files.
+    pub fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Returns their size in bytes.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Returns the size of the smallest file, 0 if there is none.
+    pub fn min(&self) -> u64 {
+        self.0.iter().min().copied().unwrap_or_default()
+    }
+
+    /// Returns the size of the largest file, 0 if there is none.
+    pub fn max(&self) -> u64 {
+        self.0.iter().max().copied().unwrap_or_default()
+    }
+
+    /// Returns the mean size, 0 if there is no file.
+    pub fn mean(&self) -> f64 {
+        if self.0.is_empty() { 0.0 } else { self.total() as f64 / self.count() as f64 }
+    }
+
+    /// Returns the size that `percent` of the files do not exceed, 0 if there is none.
+    fn percentile(&self, percent: usize) -> u64 {
+        let mut sizes = self.0.clone();
+        sizes.sort_unstable();
+        let at = (sizes.len() * percent / 100).min(sizes.len().saturating_sub(1));
+        sizes.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// What an OPTIMIZE has done, or would do.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct OptimizeMetrics {
+    /// The new files.
+    pub added: FileSizes,
+    /// The old files.
+    pub removed: FileSizes,
+    /// The number of files in the partitions in question.
+    pub considered_files: u64,
+    /// The number of partitions with new files.
+    pub partitions: u64,
+    /// The number of new files that were planned.
+    pub bins: u64,
+    /// The number of commits that were planned.
+    pub batches: u64,
+    /// The number of planned files that were given up because others had removed their rows meanwhile.
+    pub given_up: u64,
+    /// The number of deletion vectors of the old files.
+    pub removed_vectors: u64,
+    /// The number of rows that they deleted.
+    pub removed_vector_rows: u64,
+    /// The number of rows that others deleted meanwhile, and that are deleted in the new files.
+    pub carried_rows: u64,
+    /// When it began, in milliseconds since the epoch.
+    pub started_ms: i64,
+    /// When it ended.
+    pub ended_ms: i64,
+    /// The partitions that have new files.
+    seen: std::collections::BTreeSet<String>,
+}
+
+impl OptimizeMetrics {
+    pub(super) fn begun(started_ms: i64, considered_files: u64, bins: usize) -> Self {
+        Self { started_ms, considered_files, bins: bins as u64, ..Self::default() }
+    }
+
+    pub(super) fn ended(mut self, now_ms: i64) -> Self {
+        self.ended_ms = now_ms;
+        self
+    }
+
+    /// Returns the number of considered files that stay.
+    pub fn skipped_files(&self) -> u64 {
+        self.considered_files.saturating_sub(self.removed.count())
+    }
+
+    fn note_partition(&mut self, add: &Add) {
+        self.seen.insert(format!("{:?}", add.partition_values));
+        self.partitions = self.seen.len() as u64;
+    }
+
+    fn note_removed(&mut self, add: &Add) {
+        self.removed.push(size(add));
+        if add.deletion_vector.is_some() {
+            self.removed_vectors += 1;
+            self.removed_vector_rows += deleted_rows(add);
+        }
+    }
+
+    /// Counts a bin that is only planned.
+    pub(super) fn plan(&mut self, bin: &Bin) {
+        bin.0.iter().for_each(|file| self.note_removed(&file.add));
+        if let Some(first) = bin.0.first() {
+            self.note_partition(&first.add);
+            self.added.push(bin.bytes());
+        }
+    }
+
+    /// Counts a bin that is to be committed.
+    pub(super) fn note(&mut self, bin: &Rewritten) {
+        bin.sources.iter().for_each(|source| self.note_removed(&source.add));
+        if let Some(first) = bin.sources.first() {
+            self.note_partition(&first.add);
+        }
+        if let Some(new) = &bin.new {
+            self.added.push(size(new));
+        }
+    }
+
+    /// Adds what one commit has done.
+    pub(super) fn add(&mut self, other: Self) {
+        self.added.extend(&other.added);
+        self.removed.extend(&other.removed);
+        self.removed_vectors += other.removed_vectors;
+        self.removed_vector_rows += other.removed_vector_rows;
+        self.carried_rows += other.carried_rows;
+        self.seen.extend(other.seen);
+        self.partitions = self.seen.len() as u64;
+    }
+
+    /// Returns the description of a commit with these metrics.
+    pub(super) fn describe(
+        &self,
+        mut operation: Operation,
+        predicate: Option<&str>,
+        target: u64,
+    ) -> Operation {
+        let predicates = predicate.map(|sql| vec![sql]).unwrap_or_default();
+        let json = |texts: &[&str]| Value::from(texts).to_string();
+        "OPTIMIZE".clone_into(&mut operation.name);
+        operation
+            .parameter("predicate", json(&predicates))
+            .parameter("zOrderBy", json(&[]))
+            .parameter("auto", "false")
+            .parameter("targetSize", target.to_string())
+            .metric("numAddedFiles", self.added.count())
+            .metric("numAddedBytes", self.added.total())
+            .metric("numRemovedFiles", self.removed.count())
+            .metric("numRemovedBytes", self.removed.total())
+            .metric("numDeletionVectorsRemoved", self.removed_vectors)
+            .metric("minFileSize", self.added.min())
+            .metric("p25FileSize", self.added.percentile(25))
+            .metric("p50FileSize", self.added.percentile(50))
+            .metric("p75FileSize", self.added.percentile(75))
+            .metric("maxFileSize", self.added.max())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let sizes = FileSizes(vec![30, 10, 20, 40]);
+        assert_eq!((sizes.count(), sizes.total(), sizes.min(), sizes.max()), (4, 100, 10, 40));
+        assert_eq!([25, 50, 75].map(|percent| sizes.percentile(percent)), [20, 30, 40]);
+        assert_eq!((FileSizes::default().mean(), FileSizes::default().percentile(50)), (0.0, 0));
+    }
+}

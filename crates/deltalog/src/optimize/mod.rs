@@ -1,0 +1,139 @@
+//! OPTIMIZE: files are written again as fewer, larger ones, with the same rows.
+//!
+//! ```text
+//!   files of the base ── plan ──► bins: small files of one partition, in the order in which they were added,
+//!         │                             and files of which many rows are deleted
+//!         ▼
+//!   batches of bins ── rewrite ──► one new file for each bin ── commit ──► one version for each batch
+//!                                                                 │
+//!        others have deleted rows of a file meanwhile ────────────┤ the vector is carried over to the new file
+//!        others have removed a file meanwhile ────────────────────┘ the bin is given up, the others are committed
+//! ```
+//!
+//! - Rows are moved and never changed: `dataChange` is false, so that readers of changes see nothing (protocol, "Add
+//!   File and Remove File"). Rows that deletion vectors delete are left out. With row tracking, the others keep their
+//!   ids and commit versions (`row_copy`).
+//! - A new file has the rows of its bin, file after file, each in its order. So the position of a row in the new file
+//!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
+//!   are deleted in the new files as well.
+//! - Nothing that others commit makes it fail, except for changes of the protocol and of the metadata.
+//! - Each commit is of bounded size. What was committed stays if something fails later.
+//! - Nothing is done twice: a file is chosen only together with another one that fits into the same new file, or
+//!   because of its deleted rows.
+//! - Files that others have clustered (`clusteringProvider`) are left alone: to mix their rows would undo the work.
+
+mod bins;
+mod commit;
+mod metrics;
+mod moved;
+mod plan;
+mod rewrite;
+
+use std::time::Duration;
+
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::predicate::{ParseMode, parse};
+use crate::snapshot::Snapshot;
+use crate::transaction::{Committed, Operation};
+use crate::write::TableWriteSpec;
+
+pub use metrics::{FileSizes, OptimizeMetrics};
+
+/// The share of deleted rows from which on a file is written again, whatever its size.
+const MOST_DELETED: f64 = 0.05;
+
+/// The size of the old files of one commit, in bytes.
+const BYTES_OF_A_COMMIT: u64 = 16 << 30;
+
+/// The request to make fewer, larger files of small ones.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OptimizeRequest {
+    /// Which partitions, as SQL on partition columns; all of them if `None`.
+    pub predicate: Option<String>,
+    /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than that are chosen.
+    /// `None` for that of the table (`delta.targetFileSize`, else 128 MiB).
+    pub target_size: Option<u64>,
+    /// The share of deleted rows from which on a file is written again, whatever its size.
+    pub most_deleted: f64,
+    /// The size in bytes of the old files that one commit replaces.
+    pub bytes_of_a_commit: u64,
+    /// Commits are at least so far apart, in a row of several.
+    pub commit_interval: Option<Duration>,
+    /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
+    pub dry_run: bool,
+    /// Further fields of the commits, such as those of users.
+    pub operation: Operation,
+}
+
+impl Default for OptimizeRequest {
+    fn default() -> Self {
+        Self {
+            predicate: None,
+            target_size: None,
+            most_deleted: MOST_DELETED,
+            bytes_of_a_commit: BYTES_OF_A_COMMIT,
+            commit_interval: None,
+            dry_run: false,
+            operation: Operation::default(),
+        }
+    }
+}
+
+/// What an OPTIMIZE has done.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Optimized {
+    /// The commits, in order; none if there was nothing to do.
+    pub commits: Vec<Committed>,
+    /// What was done.
+    pub metrics: OptimizeMetrics,
+}
+
+/// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted.
+///
+/// # Errors
+/// `InvalidArgument` for a predicate that reads other than partition columns, and for sizes that make no sense.
+/// `Unsupported` for a table that cannot be written. `CommitConflict` if another writer has changed the protocol or the
+/// metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. Commits that were made before
+/// stay.
+pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
+    let located = |error: Error| base.located(error);
+    crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;
+    let spec = TableWriteSpec::of(base).map_err(located)?;
+    let target = request.target_size.unwrap_or(spec.target_file_size());
+    if target == 0 || request.bytes_of_a_commit == 0 || !(0.0..=1.0).contains(&request.most_deleted) {
+        return Err(located(
+            Error::invalid_argument(
+                "a size of files or commits is 0, or the share of deleted rows is not from 0 to 1",
+            )
+            .with_hint("leave the size out for that of the table"),
+        ));
+    }
+    let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
+    let predicate = predicate.transpose().map_err(located)?;
+    let started_ms = environment.now_ms();
+    let plan = plan::Plan::of(base, predicate.as_ref(), target, request.most_deleted)?;
+    let mut metrics = OptimizeMetrics::begun(started_ms, plan.considered_files, plan.bins.len());
+    let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
+    metrics.batches = batches.len() as u64;
+    if request.dry_run {
+        batches.iter().flatten().for_each(|bin| metrics.plan(bin));
+        return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
+    }
+    let rewriter = rewrite::BinRewriter::new(base, spec, environment)?;
+    let mut commits: Vec<Committed> = Vec::new();
+    let mut committer = commit::Committer::new(base, &request, target, environment);
+    for batch in batches {
+        let begun = std::time::Instant::now();
+        let written = rewriter.rewrite(&batch)?;
+        if let Some(rest) = request.commit_interval.filter(|_| !commits.is_empty()) {
+            environment.sleep(rest.saturating_sub(begun.elapsed()));
+        }
+        if let Some(committed) = committer.commit(written, &mut metrics)? {
+            commits.push(committed);
+        }
+    }
+    Ok(Optimized { commits, metrics: metrics.ended(environment.now_ms()) })
+}

@@ -1,0 +1,123 @@
+//! Which files are written again, and which of them together.
+
+use std::collections::BTreeMap;
+
+use super::bins::packed;
+use crate::dml::{ListedFile, condition_of, reads_partitions_only, truth_in_partition, visit_files};
+use crate::error::{Error, Result};
+use crate::predicate::Predicate;
+use crate::protocol::{Add, PartitionValues};
+use crate::replay::add_at;
+use crate::snapshot::Snapshot;
+use crate::stats::num_records;
+
+/// What is to be done with the files of a version.
+pub(super) struct Plan {
+    /// The files that become one file each, in the order of their partitions.
+    pub(super) bins: Vec<Bin>,
+    /// The number of files in the partitions in question.
+    pub(super) considered_files: u64,
+}
+
+/// Files of one partition that become one file, in the order of its rows.
+pub(super) struct Bin(pub(super) Vec<ListedFile>);
+
+impl Bin {
+    /// Returns the size of the files in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(|file| size(&file.add)).sum()
+    }
+}
+
+impl Plan {
+    /// Plans to make files of at most `target` bytes of those of `base` in the partitions for which `predicate` is
+    /// true. Files are chosen that are smaller, if another one fits to them, and those of which at least the share
+    /// `most_deleted` of the rows is deleted.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn of(
+        base: &Snapshot,
+        predicate: Option<&Predicate>,
+        target: u64,
+        most_deleted: f64,
+    ) -> Result<Self> {
+        let located = |error: Error| base.located(error);
+        let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose()?;
+        if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
+            return Err(located(
+                Error::invalid_argument("files are chosen by partition columns only").with_hint(format!(
+                    "use a predicate on the partition columns ({}), or none",
+                    base.metadata().partition_columns.join(", ")
+                )),
+            ));
+        }
+        let mut considered_files = 0;
+        let mut by_partition: BTreeMap<PartitionValues, Vec<ListedFile>> = BTreeMap::new();
+        visit_files(base, predicate, |batch, files| {
+            for (row, file) in files.into_iter().enumerate() {
+                if let Some(condition) = &condition
+                    && !truth_in_partition(condition, &file)?
+                {
+                    continue;
+                }
+                considered_files += 1;
+                let add = add_at(batch, row)?;
+                let is_chosen = size(&add) < target || has_many_deleted(&add, most_deleted);
+                if is_chosen && add.clustering_provider.is_none() {
+                    by_partition
+                        .entry(add.partition_values.clone())
+                        .or_default()
+                        .push(ListedFile { add, file });
+                }
+            }
+            Ok(())
+        })?;
+        let mut bins = Vec::new();
+        for (_, mut files) in by_partition {
+            files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
+            let packed = packed(files, target, |file| live_bytes(&file.add));
+            let is_useful = |bin: &Vec<ListedFile>| {
+                bin.len() > 1 || bin.iter().any(|file| has_many_deleted(&file.add, most_deleted))
+            };
+            bins.extend(packed.into_iter().filter(is_useful).map(Bin));
+        }
+        Ok(Self { bins, considered_files })
+    }
+}
+
+/// Returns by what files of a partition are ordered.
+fn order(add: &Add) -> (i64, &str) {
+    (add.modification_time, &add.path)
+}
+
+/// Returns the size of a file in bytes.
+pub(super) fn size(add: &Add) -> u64 {
+    u64::try_from(add.size).unwrap_or_default()
+}
+
+/// Returns the number of deleted rows of a file.
+pub(super) fn deleted_rows(add: &Add) -> u64 {
+    add.deletion_vector.as_ref().map_or(0, |vector| u64::try_from(vector.cardinality).unwrap_or_default())
+}
+
+/// Returns the share of the rows of a file that is deleted. Without statistics it counts as large.
+fn deleted_share(add: &Add) -> f64 {
+    match (deleted_rows(add), add.stats.as_deref().and_then(num_records)) {
+        (0, _) => 0.0,
+        (deleted, Some(rows)) if rows > 0 => deleted as f64 / rows as f64,
+        _ => 1.0,
+    }
+}
+
+fn has_many_deleted(add: &Add, most_deleted: f64) -> bool {
+    add.deletion_vector.is_some() && deleted_share(add) >= most_deleted
+}
+
+/// Returns about how many bytes the rows of a file take that are not deleted, at least one.
+fn live_bytes(add: &Add) -> u64 {
+    let deleted = deleted_share(add);
+    let live = if deleted < 1.0 { size(add) as f64 * (1.0 - deleted) } else { size(add) as f64 };
+    (live as u64).max(1)
+}
