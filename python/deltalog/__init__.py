@@ -34,6 +34,7 @@ from deltalog.errors import (
     VersionNotFoundError,
 )
 from deltalog.merge import TableMerger
+from deltalog.optimize import TableOptimizer
 from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
 from deltalog.table_log import Commit
@@ -71,6 +72,7 @@ __all__ = [
     "TableAlreadyExistsError",
     "TableAlterer",
     "TableMerger",
+    "TableOptimizer",
     "TableReplacedError",
     "Transaction",
     "UnavailableError",

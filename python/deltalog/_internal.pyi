@@ -53,6 +53,7 @@ __all__ = [
     "evaluate",
     "forget_snapshots",
     "merge_rows",
+    "optimize",
     "read_fragment",
     "register_log_store",
     "run_upkeep_in_background",
@@ -364,6 +365,16 @@ def delete_rows(
     snapshot: Snapshot, predicate: str | None, commit: CommitArguments
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
     """Deletes rows, based on `snapshot`. Returns the metrics, and the version if there was something to delete."""
+
+def optimize(
+    snapshot: Snapshot,
+    predicate: str | None,
+    target_size: int | None,
+    commit_interval: timedelta | None,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, Any], int | None]:
+    """Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if any."""
 
 def update_rows(
     snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments

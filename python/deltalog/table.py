@@ -26,6 +26,7 @@ from deltalog.arguments import (
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.optimize import TableOptimizer
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
@@ -262,6 +263,11 @@ class DeltaTable(TableRows, TableLog, TableStatements):
     def alter(self) -> TableAlterer:
         """The changes of the table that write no data: properties, features, columns and constraints."""
         return TableAlterer(self)
+
+    @property
+    def optimize(self) -> TableOptimizer:
+        """The ways to lay out the files of the table anew: `optimize.compact()`."""
+        return TableOptimizer(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._has_catalog:

@@ -10,6 +10,7 @@
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `expression` | values of SQL expressions for Arrow data |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
+//! | `optimize` | OPTIMIZE |
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
@@ -47,6 +48,7 @@ mod fragment;
 mod handle;
 mod log_store;
 mod logging;
+mod optimize;
 mod registry;
 mod snapshot;
 mod spark_changes;
@@ -101,6 +103,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
+    module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
     module.add_function(wrap_pyfunction!(statements::delete_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::update_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;

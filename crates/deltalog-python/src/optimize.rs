@@ -1,0 +1,127 @@
+//! OPTIMIZE.
+
+use std::time::Duration;
+
+use deltalog::engine::transaction::Operation;
+use deltalog::{FileSizes, OptimizeMetrics, OptimizeRequest, optimize as core_optimize};
+use pyo3::prelude::*;
+
+use crate::call::call_that_commits;
+use crate::commit_arguments::CommitArguments;
+use crate::snapshot::Snapshot;
+use crate::upkeep;
+
+/// The sizes of files, by the names of the JVM implementation.
+#[derive(IntoPyObject)]
+pub(crate) struct Sizes {
+    min: Option<u64>,
+    max: Option<u64>,
+    avg: f64,
+    #[pyo3(item("totalFiles"))]
+    total_files: u64,
+    #[pyo3(item("totalSize"))]
+    total_size: u64,
+}
+
+impl From<&FileSizes> for Sizes {
+    fn from(sizes: &FileSizes) -> Self {
+        let of_some = |bytes: u64| (sizes.count() > 0).then_some(bytes);
+        Self {
+            min: of_some(sizes.min()),
+            max: of_some(sizes.max()),
+            avg: sizes.mean(),
+            total_files: sizes.count(),
+            total_size: sizes.total(),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct VectorStats {
+    #[pyo3(item("numDeletionVectorsRemoved"))]
+    vectors: u64,
+    #[pyo3(item("numDeletionVectorRowsRemoved"))]
+    rows: u64,
+}
+
+/// What an OPTIMIZE has done, by the names of the JVM implementation.
+#[derive(IntoPyObject)]
+pub(crate) struct Metrics {
+    #[pyo3(item("numFilesAdded"))]
+    files_added: u64,
+    #[pyo3(item("numFilesRemoved"))]
+    files_removed: u64,
+    #[pyo3(item("filesAdded"))]
+    added: Sizes,
+    #[pyo3(item("filesRemoved"))]
+    removed: Sizes,
+    #[pyo3(item("partitionsOptimized"))]
+    partitions: u64,
+    #[pyo3(item("numBins"))]
+    bins: u64,
+    #[pyo3(item("numBatches"))]
+    batches: u64,
+    #[pyo3(item("totalConsideredFiles"))]
+    considered_files: u64,
+    #[pyo3(item("totalFilesSkipped"))]
+    skipped_files: u64,
+    #[pyo3(item("preserveInsertionOrder"))]
+    keeps_order: bool,
+    #[pyo3(item("deletionVectorStats"))]
+    vectors: VectorStats,
+    #[pyo3(item("numRowsCarriedOver"))]
+    carried_rows: u64,
+    #[pyo3(item("numBinsGivenUp"))]
+    given_up: u64,
+    #[pyo3(item("startTimeMs"))]
+    started_ms: i64,
+    #[pyo3(item("endTimeMs"))]
+    ended_ms: i64,
+}
+
+impl From<&OptimizeMetrics> for Metrics {
+    fn from(metrics: &OptimizeMetrics) -> Self {
+        Self {
+            files_added: metrics.added.count(),
+            files_removed: metrics.removed.count(),
+            added: Sizes::from(&metrics.added),
+            removed: Sizes::from(&metrics.removed),
+            partitions: metrics.partitions,
+            bins: metrics.bins,
+            batches: metrics.batches,
+            considered_files: metrics.considered_files,
+            skipped_files: metrics.skipped_files(),
+            keeps_order: true,
+            vectors: VectorStats { vectors: metrics.removed_vectors, rows: metrics.removed_vector_rows },
+            carried_rows: metrics.carried_rows,
+            given_up: metrics.given_up,
+            started_ms: metrics.started_ms,
+            ended_ms: metrics.ended_ms,
+        }
+    }
+}
+
+/// Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if there is one.
+#[pyfunction]
+#[pyo3(signature = (snapshot, predicate, target_size, commit_interval, dry_run, commit))]
+pub(crate) fn optimize(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    predicate: Option<String>,
+    target_size: Option<u64>,
+    commit_interval: Option<Duration>,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> PyResult<(Metrics, Option<u64>)> {
+    let snapshot = snapshot.get().0.clone();
+    call_that_commits(py, || {
+        let mut request = OptimizeRequest::default();
+        request.predicate = predicate;
+        request.target_size = target_size;
+        request.commit_interval = commit_interval;
+        request.dry_run = dry_run;
+        request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
+        let done = core_optimize(&snapshot, request, &upkeep::environment())?;
+        Ok((Metrics::from(&done.metrics), done.commits.last().map(|committed| committed.version)))
+    })
+}

@@ -1,0 +1,91 @@
+"""OPTIMIZE: files that are written again as fewer, larger ones."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from deltalog import _internal
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.committed import open_committed
+from deltalog.errors import InvalidArgumentError
+from deltalog.filters import Filter, filter_argument
+
+if TYPE_CHECKING:
+    from deltalog.table import DeltaTable
+
+__all__ = ["TableOptimizer"]
+
+
+class TableOptimizer:
+    """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
+
+    Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
+    their ids. Appends, and statements that delete rows by deletion vectors, may go on meanwhile: rows that they delete
+    are deleted in the new files as well.
+    """
+
+    def __init__(self, table: "DeltaTable") -> None:
+        self._table = table
+
+    def __call__(
+        self,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Does what `compact` does."""
+        return self.compact(partition_filters, target_size, **options)
+
+    def compact(
+        self,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        *,
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
+
+        Files are joined in the order in which they were added. Files that have the target size already stay, unless
+        5 % of their rows or more are deleted by deletion vectors; so a second run has nothing to do. Each commit
+        replaces 16 GiB of files at most, and what was committed stays if something fails later.
+
+        Args:
+            partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as in
+                `files()`. All of them if None.
+            target_size: the size of new files in bytes; that of the table if None (`delta.targetFileSize`, else
+                128 MiB).
+            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+
+        Returns:
+            The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded` (with
+            `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and `totalConsideredFiles`. Two
+            more say what others have done meanwhile: `numRowsCarriedOver`, and `numBinsGivenUp`, new files that were not
+            used because others had replaced the old ones.
+
+        Raises:
+            InvalidArgumentError: the filter reads other than partition columns.
+            CommitConflictError: another writer has changed the protocol or the metadata of the table.
+        """
+        interval = min_commit_interval
+        if interval is not None and not isinstance(interval, timedelta):
+            interval = timedelta(seconds=interval)
+        if interval is not None and interval < timedelta(0):
+            raise InvalidArgumentError("the interval between commits is negative")
+        if target_size is not None and target_size <= 0:
+            raise InvalidArgumentError(
+                f"the target size of files is {target_size} bytes, but must be positive"
+            )
+        metrics, version = _internal.optimize(
+            self._table._snapshot,
+            filter_argument(partition_filters, self._table.schema()),
+            target_size,
+            interval,
+            dry_run,
+            commit_arguments(commit_properties),
+        )
+        if version is not None:
+            open_committed(self._table, version)
+        return metrics
