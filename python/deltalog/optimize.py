@@ -51,8 +51,8 @@ class TableOptimizer:
         replaces 16 GiB of files at most, and what was committed stays if something fails later.
 
         Args:
-            partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as in
-                `files()`. All of them if None.
+            partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
+                in `files()`. All of them if None.
             target_size: the size of new files in bytes; that of the table if None (`delta.targetFileSize`, else
                 128 MiB).
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
@@ -60,10 +60,10 @@ class TableOptimizer:
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:
-            The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded` (with
-            `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and `totalConsideredFiles`. Two
-            more say what others have done meanwhile: `numRowsCarriedOver`, and `numBinsGivenUp`, new files that were not
-            used because others had replaced the old ones.
+            The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
+            (with `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and `totalConsideredFiles`.
+            Two more say what others have done meanwhile: `numRowsCarriedOver`, and `numBinsGivenUp`, new files that
+            were not used because others had replaced the old ones.
 
         Raises:
             InvalidArgumentError: the filter reads other than partition columns.

@@ -98,8 +98,10 @@ def test_what_is_recorded(partitioned: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 def test_features_are_kept(tmp_path: Path, mode: str) -> None:
-    """Deleted rows are left out, ids of rows stay, and a change data feed has nothing of it. Protocol: "Column Mapping",
-    "Row Tracking", "Change Data Files"."""
+    """Deleted rows are left out, ids of rows stay, and a change data feed has nothing of it.
+
+    Protocol: "Column Mapping", "Row Tracking", "Change Data Files".
+    """
     path, column = tmp_path / "t", "name" if mode == "none" else "odd name"
     configuration = {
         "delta.enableDeletionVectors": "true",
@@ -131,7 +133,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}
-        append(path, [{"id": id} for id in range(start, start + 10)], **options)
+        append(path, [{"id": number} for number in range(start, start + 10)], **options)
     failures: list[BaseException] = []
 
     def others() -> None:
@@ -151,7 +153,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
                         ):
                             raise
                         other.update_incremental()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - the other thread raises it
             failures.append(error)
 
     thread = Thread(target=others)
@@ -160,6 +162,6 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
         DeltaTable(str(path)).optimize.compact()
     thread.join()
     assert not failures
-    expected = {id for id in range(200) if id % 10 != 3} | {1000 + at for at in range(0, 200, 10)}
+    expected = {number for number in range(200) if number % 10 != 3} | {1000 + at for at in range(0, 200, 10)}
     found = [row["id"] for row in rows_of(DeltaTable(str(path)))]
     assert (len(found), set(found)) == (len(expected), expected)

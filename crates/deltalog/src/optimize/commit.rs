@@ -62,8 +62,8 @@ impl<'a> Committer<'a> {
     /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are deleted then, if
-    /// it is certain that they are not part of the table.
+    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are deleted then,
+    /// if it is certain that they are not part of the table.
     pub(super) fn commit(
         &mut self,
         bins: Vec<Rewritten>,
@@ -158,7 +158,8 @@ impl<'a> Committer<'a> {
         if let Some(id) = file.filter(|_| is_unused) {
             let (storage, path) = (self.base.storage(), vector_file(id));
             if let Err(error) = delete_data_file(storage, &path) {
-                tracing::warn!(table = storage.url(), file = path, %error, "an unused file of deletion vectors remains");
+                let table = storage.url();
+                tracing::warn!(table, file = path, %error, "an unused file of deletion vectors remains");
             }
         }
         Ok((committed?, done))
