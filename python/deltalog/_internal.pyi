@@ -56,6 +56,7 @@ __all__ = [
     "optimize",
     "read_fragment",
     "register_log_store",
+    "restore",
     "run_upkeep_in_background",
     "schema_from_arrow",
     "schema_to_arrow",
@@ -375,6 +376,17 @@ def optimize(
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
     """Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if any."""
+
+def restore(
+    snapshot: Snapshot,
+    earlier: Snapshot,
+    timestamp: str | None,
+    ignore_missing_files: bool,
+    allow_protocol_downgrade: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, int], int | None]:
+    """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit, if any."""
 
 def update_rows(
     snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments

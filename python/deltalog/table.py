@@ -24,6 +24,7 @@ from deltalog.arguments import (
     version_argument,
 )
 from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.optimize import TableOptimizer
@@ -263,6 +264,62 @@ class DeltaTable(TableRows, TableLog, TableStatements):
     def alter(self) -> TableAlterer:
         """The changes of the table that write no data: properties, features, columns and constraints."""
         return TableAlterer(self)
+
+    def restore(
+        self,
+        target: int | str | datetime,
+        *,
+        ignore_missing_files: bool = False,
+        protocol_downgrade_allowed: bool = False,
+        commit_properties: CommitProperties | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, int]:
+        """Makes an earlier version the newest one again: its rows, schema, properties and clustering columns.
+
+        It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one of
+        them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
+        columns) go on. The progress of applications stays, too.
+
+        Args:
+            target: the version, or a time as in `DeltaTable(timestamp=...)`.
+            ignore_missing_files: whether files that are no longer there, because VACUUM has deleted them, are left out
+                together with their rows. Otherwise they are an error, and nothing is changed.
+            protocol_downgrade_allowed: whether the protocol becomes that of the earlier version, too.
+            commit_properties: what to record with the commit. Its `app_transactions` must be empty.
+            dry_run: whether nothing is committed. The metrics then say what would be done.
+
+        Returns:
+            The metrics by the names of the JVM connector: `tableSizeAfterRestore`, `numOfFilesAfterRestore`,
+            `numRemovedFiles`, `numRestoredFiles`, `removedFilesSize`, `restoredFilesSize`; and `numMissingFiles`, those
+            that were left out. If the table is as that version already, nothing is committed.
+
+        Raises:
+            VersionNotFoundError: there is no such version or time.
+            InvalidArgumentError: the version is not before the newest one, or the table is append-only.
+            MissingFileError: files are no longer there. The message names them.
+            CommitConflictError: the table has changed since this version was opened.
+        """
+        snapshot = self._snapshot
+        if isinstance(target, (str, datetime)):
+            timestamp = timestamp_argument(target)
+            earlier, asked = snapshot.at(None, timestamp), str(target)
+        else:
+            number = version_argument(target)
+            if number is None:
+                raise InvalidArgumentError("the version to restore is missing")
+            earlier, asked = snapshot.at(number, None), None
+        metrics, version = _internal.restore(
+            snapshot,
+            earlier,
+            asked,
+            ignore_missing_files,
+            protocol_downgrade_allowed,
+            dry_run,
+            commit_arguments(commit_properties),
+        )
+        if version is not None:
+            open_committed(self, version)
+        return metrics
 
     @property
     def optimize(self) -> TableOptimizer:

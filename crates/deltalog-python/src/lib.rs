@@ -12,6 +12,7 @@
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `optimize` | OPTIMIZE |
 //! | `registry` | the newest versions of the tables that the process has opened |
+//! | `restore` | RESTORE |
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
 //! | `stream` | Arrow streams out |
@@ -50,6 +51,7 @@ mod log_store;
 mod logging;
 mod optimize;
 mod registry;
+mod restore;
 mod snapshot;
 mod spark_changes;
 mod spark_plan;
@@ -104,6 +106,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
+    module.add_function(wrap_pyfunction!(restore::restore, module)?)?;
     module.add_function(wrap_pyfunction!(statements::delete_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::update_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;

@@ -17,6 +17,7 @@
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones | [`optimize`] |
+//! | make an earlier version the newest one | [`restore`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
 //! | let a service decide commits | [`CommitCoordinator`] |
@@ -95,6 +96,7 @@ mod predicate;
 mod protocol;
 mod replacement;
 mod replay;
+mod restore;
 mod rewrite;
 mod row_copy;
 mod scan;
@@ -136,6 +138,7 @@ pub use protocol::{
     StructType,
 };
 pub use replacement::ReplaceWhere;
+pub use restore::{RestoreMetrics, RestoreRequest, Restored, restore};
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::{CommitCoordinator, CoordinatorEntry, CredentialProvider, Credentials, Storage};

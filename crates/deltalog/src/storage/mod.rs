@@ -506,6 +506,21 @@ impl Storage {
         }
     }
 
+    /// Returns whether the file at `path` exists, which the resolver of the table's paths has allowed.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
+    pub(crate) fn has_log_path(&self, path: &LogPath) -> Result<bool> {
+        match path {
+            LogPath::Relative(path) => Ok(self.head(path)?.is_some()),
+            LogPath::Absolute(_) => match self.open_log_path(path) {
+                Ok(_) => Ok(true),
+                Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
     fn open_path(&self, name: &str, path: &Path) -> Result<FileReader> {
         match &self.backend {
             Backend::Local => FileReader::open_local(&self.local_file(name, path)?).map_err(|error| {

@@ -7,9 +7,9 @@ use deltalog::engine::dml::{
     Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, merge, update,
 };
 use deltalog::{
-    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, ReplaceWhere, Result,
-    SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest,
-    optimize,
+    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, ReplaceWhere,
+    RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType,
+    TableDefinition, WriteRequest, optimize, restore,
 };
 
 use super::{fail_at_each_request, hasty, other_ids};
@@ -102,6 +102,26 @@ fn an_optimize_is_atomic() {
         };
         fail_at_each_request(prepare, run, true);
     }
+}
+
+/// A file comes back with the vector that it had, and another one goes.
+#[test]
+fn a_restore_is_atomic() {
+    let prepare = || {
+        let (store, storage) = with_rows(|definition| set(definition, "delta.enableDeletionVectors"));
+        let newest = || Snapshot::open(&storage, None).unwrap();
+        delete(&newest(), Some("id = 2"), Request::new(&other_ids())).unwrap();
+        delete(&newest(), Some("id = 3 or id >= 4"), Request::new(&other_ids())).unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    let run = |storage: &Storage| {
+        let base = Snapshot::open(storage, None)?;
+        let done = restore(&base, &base.at_version(2)?, RestoreRequest::default(), &hasty())?;
+        assert!(done.committed.is_some());
+        Ok(())
+    };
+    fail_at_each_request(prepare, run, true);
 }
 
 /// The schema and the rows with it are one commit.

@@ -1,0 +1,140 @@
+//! RESTORE: an earlier version of the table becomes the newest one again.
+//!
+//! ```text
+//!   logical files of the newest version ──┬── not in the earlier one ──► removed
+//!   logical files of the earlier version ─┴── not in the newest one ───► looked for in the store, and added again
+//!   protocol, metadata and domains ──────────────────────────────────► as `table` says
+//! ```
+//!
+//! - The rows are those of the earlier version: a logical file is a data file with its deletion vector (protocol, "Add
+//!   File and Remove File"), so that a file with another vector is replaced.
+//! - A file that is no longer there is found before anything is committed: VACUUM has deleted it, perhaps.
+//! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
+//! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has seen
+//!   is a conflict, because its rows would be gone.
+
+mod files;
+mod table;
+
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
+use crate::transaction::{Committed, IsolationLevel, Operation, Transaction};
+
+/// The request to restore an earlier version.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RestoreRequest {
+    /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error.
+    pub ignore_missing_files: bool,
+    /// Whether the protocol becomes that of the earlier version, too. Otherwise it keeps all features that the table has
+    /// got since. Versions that need them could not be read correctly any more.
+    pub allow_protocol_downgrade: bool,
+    /// Whether nothing is committed: the metrics then say what would be done.
+    pub dry_run: bool,
+    /// Further fields of the commit, such as those of users.
+    pub operation: Operation,
+    /// The time that the caller has asked for instead of a version, which the commit then records.
+    pub timestamp: Option<String>,
+}
+
+/// What a RESTORE has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Restored {
+    /// The commit; `None` if the table was as that version already.
+    pub committed: Option<Committed>,
+    /// What was done.
+    pub metrics: RestoreMetrics,
+}
+
+/// How many files a RESTORE concerns, and their sizes in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RestoreMetrics {
+    /// The size of the table afterwards.
+    pub table_bytes: u64,
+    /// The number of its files afterwards.
+    pub table_files: u64,
+    /// The number of files that were removed.
+    pub removed_files: u64,
+    /// Their size.
+    pub removed_bytes: u64,
+    /// The number of files that were added again.
+    pub restored_files: u64,
+    /// Their size.
+    pub restored_bytes: u64,
+    /// The number of files that were left out because they are no longer there.
+    pub missing_files: u64,
+}
+
+/// Makes the version `earlier` the newest one of the table again, of which `base` is the newest version that the caller
+/// knows.
+///
+/// # Errors
+/// `InvalidArgument` if `earlier` is not before `base`, if it is a version of another table, or if the table is
+/// append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table that cannot be
+/// written. `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+pub fn restore(
+    base: &Snapshot,
+    earlier: &Snapshot,
+    request: RestoreRequest,
+    environment: &Environment,
+) -> Result<Restored> {
+    let located = |error: Error| base.located(error);
+    if earlier.storage().url() != base.storage().url() {
+        return Err(located(Error::invalid_argument(format!(
+            "the version to restore is one of another table, {}",
+            earlier.storage().url()
+        ))));
+    }
+    if earlier.version() >= base.version() {
+        return Err(located(
+            Error::invalid_argument(format!(
+                "version {} cannot be restored: it is not before the newest one, {}",
+                earlier.version(),
+                base.version()
+            ))
+            .with_hint("choose an earlier version; the history lists them"),
+        ));
+    }
+    let RestoreRequest { ignore_missing_files, allow_protocol_downgrade, dry_run, operation, timestamp } =
+        request;
+    let table = table::RestoredTable::of(base, earlier, allow_protocol_downgrade).map_err(located)?;
+    let changes = files::FileChanges::between(base, earlier)?;
+    let changes = changes.without_missing(earlier, ignore_missing_files)?;
+    let metrics = changes.metrics(earlier)?;
+    if dry_run || (changes.is_empty() && table.is_unchanged(base)?) {
+        return Ok(Restored { committed: None, metrics });
+    }
+    let operation = described(operation, earlier.version(), timestamp, &metrics);
+    let mut transaction =
+        Transaction::new(base, operation, environment)?.with_isolation(IsolationLevel::Serializable);
+    transaction.read_whole_table();
+    table.set(&mut transaction, base)?;
+    changes.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
+    changes.adds.into_iter().for_each(|batch| transaction.add_batch(batch));
+    let committed = transaction.commit_or_fail()?;
+    Ok(Restored { committed: Some(committed), metrics })
+}
+
+/// Describes the commit by the names of the JVM implementation.
+fn described(
+    mut operation: Operation,
+    version: u64,
+    timestamp: Option<String>,
+    metrics: &RestoreMetrics,
+) -> Operation {
+    "RESTORE".clone_into(&mut operation.name);
+    // One of them is named, as it was asked for.
+    let version = timestamp.is_none().then_some(version);
+    operation
+        .parameter("version", version)
+        .parameter("timestamp", timestamp)
+        .metric("tableSizeAfterRestore", metrics.table_bytes)
+        .metric("numOfFilesAfterRestore", metrics.table_files)
+        .metric("numRemovedFiles", metrics.removed_files)
+        .metric("numRestoredFiles", metrics.restored_files)
+        .metric("removedFilesSize", metrics.removed_bytes)
+        .metric("restoredFilesSize", metrics.restored_bytes)
+}

@@ -1,0 +1,226 @@
+//! Earlier versions that become the newest one again. Protocol: "Add File and Remove File", "Change Metadata".
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::protocol::{DomainMetadata, TableFeature};
+use deltalog::engine::transaction::Transaction;
+use deltalog::{
+    ErrorKind, NewColumn, Operation, OptimizeRequest, PendingWrite, PrimitiveType, RestoreRequest, Restored,
+    Result, SaveMode, Snapshot, Storage, StructField, StructType, TableChange, WriteRequest, alter_table,
+    optimize, restore,
+};
+
+use crate::common::ids::{environment, ids, table};
+use crate::common::{newest, schema};
+
+fn write(storage: &Storage, mode: SaveMode, ids: std::ops::Range<i64>) {
+    let request = WriteRequest::new(schema(), mode);
+    let write = PendingWrite::begin(storage, request, &environment()).unwrap().unwrap();
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(ids));
+    let mut writer = write.writer().unwrap();
+    // Other columns are given by the table.
+    writer.write(&RecordBatch::try_from_iter([("id", column)]).unwrap()).unwrap();
+    let files = writer.finish().unwrap();
+    write.commit(files, Operation::new("WRITE")).unwrap();
+}
+
+fn delete_rows(storage: &Storage, condition: &str) {
+    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
+}
+
+fn change(storage: &Storage, change: &TableChange) {
+    alter_table(&newest(storage), change, Default::default(), &environment()).unwrap();
+}
+
+fn set(name: &str, value: &str) -> TableChange {
+    TableChange::SetProperties([(name.to_owned(), value.to_owned())].into())
+}
+
+fn restored(storage: &Storage, version: u64) -> Result<Restored> {
+    let base = newest(storage);
+    restore(&base, &base.at_version(version)?, RestoreRequest::default(), &environment())
+}
+
+/// Of all versions of a history, each can be restored, whatever the newest one is.
+#[test]
+fn each_version_of_a_history_can_be_restored() {
+    let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);
+    delete_rows(&storage, "id = 1 or id = 2");
+    write(&storage, SaveMode::Append, 10..20);
+    delete_rows(&storage, "id = 3 or id = 15");
+    optimize(&newest(&storage), OptimizeRequest::default(), &environment()).unwrap();
+    write(&storage, SaveMode::Overwrite, 30..33);
+    let versions = newest(&storage).version();
+    let content = |version: u64| {
+        let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
+        let mut files: Vec<_> = listed_files(&snapshot, None)
+            .unwrap()
+            .into_iter()
+            .map(|file| (file.add.path, file.add.deletion_vector, file.add.base_row_id))
+            .collect();
+        files.sort_by(|a, b| a.0.cmp(&b.0));
+        (ids(&snapshot), files)
+    };
+    for version in (0..versions).chain([2, 0, 3]) {
+        let Restored { committed, metrics, .. } = restored(&storage, version).unwrap();
+        let committed = committed.unwrap().version;
+        assert_eq!(content(committed), content(version), "version {version}");
+        let totals = newest(&storage).totals().unwrap();
+        assert_eq!((metrics.table_files, metrics.table_bytes), (totals.files, totals.bytes));
+    }
+    // The one before the last was restored just now.
+    let (again, before) = (newest(&storage).version(), newest(&storage));
+    assert_eq!(
+        restored(&storage, again - 3).unwrap().committed.map(|committed| committed.version),
+        Some(again + 1)
+    );
+    assert_eq!(
+        restored(&storage, again).unwrap().committed.map(|committed| committed.version),
+        Some(again + 2)
+    );
+    assert_eq!(ids(&newest(&storage)), ids(&before));
+    // Ids that are given afterwards are new.
+    let high = |snapshot: &Snapshot| {
+        let domains = snapshot.domain_metadata().unwrap();
+        domains.into_iter().find(|domain| domain.domain == "delta.rowTracking").unwrap().configuration
+    };
+    let mark = high(&newest(&storage));
+    write(&storage, SaveMode::Append, 50..51);
+    assert_ne!(high(&newest(&storage)), mark);
+}
+
+#[test]
+fn what_is_there_already_makes_no_commit() {
+    let (_directory, storage) = table(&[]);
+    delete_rows(&storage, "id = 1");
+    restored(&storage, 0).unwrap();
+    assert_eq!(restored(&storage, 0).unwrap().committed, None);
+    assert_eq!(newest(&storage).version(), 2);
+    for version in [2, 3] {
+        let base = newest(&storage);
+        let found = base
+            .at_version(version)
+            .and_then(|earlier| restore(&base, &earlier, RestoreRequest::default(), &environment()));
+        let kind = found.unwrap_err().kind();
+        assert_eq!(kind, if version == 2 { ErrorKind::InvalidArgument } else { ErrorKind::VersionNotFound });
+    }
+}
+
+#[test]
+fn the_commit_says_what_was_done() {
+    let (_directory, storage) = table(&[]);
+    delete_rows(&storage, "id = 1");
+    let mut request = RestoreRequest::default();
+    request.dry_run = true;
+    let base = newest(&storage);
+    let planned = restore(&base, &base.at_version(0).unwrap(), request, &environment()).unwrap();
+    assert_eq!((planned.metrics.restored_files, newest(&storage).version()), (1, 1));
+    restored(&storage, 0).unwrap();
+    let text = storage.read(&format!("_delta_log/{:020}.json", 2)).unwrap();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    let info: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let info = &info["commitInfo"];
+    assert_eq!((&info["operation"], &info["operationParameters"]["version"]), (&"RESTORE".into(), &0.into()));
+    assert_eq!(info["operationMetrics"]["numRestoredFiles"], "1", "{info}");
+    assert_eq!(info["operationMetrics"]["numOfFilesAfterRestore"], "1", "{info}");
+    assert!(!text.contains("\"dataChange\":false"), "{text}");
+}
+
+/// Files that are gone are found before anything is committed, also files of vectors.
+#[test]
+fn missing_files_are_named_and_nothing_is_committed() {
+    let (directory, storage) = table(&[]);
+    delete_rows(&storage, "id = 1");
+    write(&storage, SaveMode::Append, 10..20);
+    let gone = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let vector = gone.filter(|path| path.extension().is_some_and(|kind| kind == "bin")).last().unwrap();
+    write(&storage, SaveMode::Overwrite, 0..3);
+    std::fs::remove_file(vector).unwrap();
+    let base = newest(&storage);
+    let error = restored(&storage, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::FileNotFound);
+    let text = error.to_string();
+    assert!(text.contains("version 2 cannot be restored: 1 of its files are not there any more"), "{text}");
+    assert_eq!(newest(&storage).version(), base.version());
+    let mut request = RestoreRequest::default();
+    request.ignore_missing_files = true;
+    let done = restore(&base, &base.at_version(2).unwrap(), request, &environment()).unwrap();
+    assert_eq!((done.metrics.missing_files, done.metrics.table_files), (1, 1));
+    assert_eq!(ids(&newest(&storage)), (10..20).collect::<Vec<i64>>());
+}
+
+/// The protocol keeps its features; schema, properties and domains are those of the earlier version.
+#[test]
+fn the_table_is_described_as_it_was() {
+    let (_directory, storage) = table(&[("delta.columnMapping.mode", "name"), ("mine", "a")]);
+    let domain: DomainMetadata =
+        serde_json::from_str(r#"{"domain":"mine","configuration":"later","removed":false}"#).unwrap();
+    change(&storage, &TableChange::AddFeatures(vec!["domainMetadata".to_owned()]));
+    let first = newest(&storage).version();
+    change(&storage, &set("mine", "b"));
+    change(&storage, &set("delta.enableInCommitTimestamps", "true"));
+    let field = StructField::new("more", PrimitiveType::Long, true);
+    change(
+        &storage,
+        &TableChange::AddColumns(vec![NewColumn::new(deltalog::ColumnPath::new([""; 0]), field)]),
+    );
+    let mut transaction = Transaction::new(&newest(&storage), Operation::new("SET"), &environment()).unwrap();
+    transaction.set_domain(domain.clone()).unwrap();
+    transaction.commit_or_fail().unwrap();
+    let before = newest(&storage);
+    restored(&storage, first).unwrap();
+    let after = newest(&storage);
+    assert_eq!((after.schema().fields().len(), after.metadata().property("mine")), (1, Some("a")));
+    assert!(after.protocol().supports(&TableFeature::InCommitTimestamp));
+    assert_eq!(after.metadata().property("delta.enableInCommitTimestamps"), Some("true"));
+    // Ids of columns are never used again.
+    let id = |snapshot: &Snapshot| {
+        snapshot.metadata().property("delta.columnMapping.maxColumnId").map(str::to_owned)
+    };
+    assert_eq!(id(&after), id(&before));
+    assert!(after.domain_metadata().unwrap().iter().all(|domain| domain.domain != "mine"));
+    // And back again.
+    restored(&storage, before.version()).unwrap();
+    assert_eq!(newest(&storage).schema(), before.schema());
+    assert!(newest(&storage).domain_metadata().unwrap().contains(&domain));
+}
+
+/// "Identity Columns": no value is given twice.
+#[test]
+fn identity_values_go_on() {
+    let (_directory, storage) = table(&[]);
+    let number = StructField::new("number", PrimitiveType::Long, true).with_identity(1, 1, false);
+    let columns = schema();
+    let fields = columns.fields().iter().cloned().chain([number]);
+    let mut definition = deltalog::TableDefinition::new(StructType::try_new(fields.collect()).unwrap());
+    definition.configuration = Default::default();
+    let mode = deltalog::CreationMode::CreateOrReplace;
+    let defined =
+        PendingWrite::define(&storage, &definition, mode, Vec::new(), &environment()).unwrap().unwrap();
+    let operation = defined.definition_operation(true);
+    defined.commit_or_fail(Vec::new(), operation).unwrap();
+    let empty = newest(&storage).version();
+    write(&storage, SaveMode::Append, 0..3);
+    restored(&storage, empty).unwrap();
+    assert_eq!(ids(&newest(&storage)), [0; 0]);
+    write(&storage, SaveMode::Append, 0..1);
+    let mark = |snapshot: &Snapshot| {
+        snapshot.metadata().schema_string.contains("\"delta.identity.highWaterMark\":4")
+    };
+    assert!(mark(&newest(&storage)), "{}", newest(&storage).metadata().schema_string);
+}
+
+/// A commit since the version that the caller has seen would be undone unseen.
+#[test]
+fn a_commit_in_between_is_a_conflict() {
+    let (_directory, storage) = table(&[]);
+    delete_rows(&storage, "id = 1");
+    let base = newest(&storage);
+    write(&storage, SaveMode::Append, 10..20);
+    let earlier = base.at_version(0).unwrap();
+    let error = restore(&base, &earlier, RestoreRequest::default(), &environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    assert_eq!(ids(&newest(&storage)).len(), 19);
+}
