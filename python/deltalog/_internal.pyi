@@ -386,7 +386,7 @@ def restore(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, int], int | None]:
-    """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit, if any."""
+    """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit."""
 
 def update_rows(
     snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments

@@ -276,8 +276,8 @@ class DeltaTable(TableRows, TableLog, TableStatements):
     ) -> dict[str, int]:
         """Makes an earlier version the newest one again: its rows, schema, properties and clustering columns.
 
-        It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one of
-        them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
+        It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
+        of them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
         columns) go on. The progress of applications stays, too.
 
         Args:
