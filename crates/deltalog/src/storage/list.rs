@@ -84,7 +84,7 @@ pub(super) fn head_local(path: &Path, name: &str) -> io::Result<Option<FileMeta>
     }
 }
 
-fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<FileMeta> {
+pub(super) fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<FileMeta> {
     let modified = metadata.modified()?;
     let (since, is_before) = match modified.duration_since(UNIX_EPOCH) {
         Ok(since) => (since, false),
@@ -98,7 +98,7 @@ fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<FileMeta> {
 }
 
 /// Returns whether `name` is that of an unfinished put of the local store: `name#7`.
-fn is_staged(name: &str) -> bool {
+pub(super) fn is_staged(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 

@@ -38,6 +38,7 @@ mod replace;
 mod runtime;
 mod sync;
 mod upload;
+mod walk;
 mod write;
 
 use std::collections::HashMap;

@@ -78,6 +78,16 @@ pub(super) struct Client {
     pub(super) dynamodb: Option<Arc<super::cloud::DynamoDb>>,
 }
 
+/// A page of a listing.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) objects: Vec<ObjectMeta>,
+    /// Where the listing stopped at delimiters.
+    pub(super) prefixes: Vec<Path>,
+    /// What the next page is asked for by.
+    pub(super) token: Option<String>,
+}
+
 type Result<T, E = Failure> = std::result::Result<T, E>;
 
 #[cfg(feature = "_cloud")]
@@ -178,6 +188,46 @@ impl Remote {
                 }
             }
         })
+    }
+
+    /// Returns whether it lists page by page.
+    pub(super) fn has_pages(&self) -> Result<bool> {
+        Ok(self.client()?.pages.is_some())
+    }
+
+    /// Returns whether it has directories, which can be listed without what is below them.
+    pub(super) fn has_directories(&self) -> Result<bool> {
+        Ok(self.client()?.has_directories)
+    }
+
+    /// Returns a page of the keys that begin with `prefix`. The store must list page by page.
+    pub(super) fn page(&self, prefix: String, options: PaginatedListOptions) -> Result<Page> {
+        self.run(|client| async move {
+            let Some(pages) = client.pages else {
+                let (operation, implementer) = ("list page by page".to_owned(), client.store.to_string());
+                return Err(object_store::Error::NotImplemented { operation, implementer });
+            };
+            let prefix = Some(prefix.as_str()).filter(|prefix| !prefix.is_empty());
+            let page = pages.list_paginated(prefix, options).await?;
+            Ok(Page {
+                objects: page.result.objects,
+                prefixes: page.result.common_prefixes,
+                token: page.page_token,
+            })
+        })
+    }
+
+    /// Returns what is directly in a directory.
+    pub(super) fn directory(&self, path: Path) -> Result<Page> {
+        self.run(|client| async move {
+            let found = client.store.list_with_delimiter(Some(&path)).await?;
+            Ok(Page { objects: found.objects, prefixes: found.common_prefixes, token: None })
+        })
+    }
+
+    /// Returns all objects below a directory.
+    pub(super) fn all(&self, directory: Path) -> Result<Vec<ObjectMeta>> {
+        self.run(|client| async move { client.store.list(Some(&directory)).try_collect().await })
     }
 
     pub(super) fn head(&self, path: Path) -> Result<ObjectMeta> {

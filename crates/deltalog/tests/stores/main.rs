@@ -50,4 +50,5 @@ mod places;
 mod rows;
 mod tables;
 mod uploads;
+mod walks;
 mod writers;

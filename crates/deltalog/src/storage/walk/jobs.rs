@@ -1,0 +1,177 @@
+//! Threads that share jobs, some of which lead to further ones, and hand what they find to the caller.
+//!
+//! - The consumer runs in the calling thread. If it fails, or if a job does, no further job is started.
+//! - The newest job is taken first, so that few of them wait.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::error::Result;
+use crate::storage::FileMeta;
+
+/// The batches that wait for the consumer, for each thread.
+const WAITING: usize = 2;
+
+/// The consumer takes no more.
+#[derive(Debug)]
+pub(super) struct Stopped;
+
+/// Takes a batch of files.
+pub(super) type Found<'a> = &'a mut dyn FnMut(Vec<FileMeta>) -> Result<(), Stopped>;
+
+/// What finds files by jobs.
+pub(super) trait Lister: Sync {
+    /// A listing.
+    type Job: Send;
+
+    /// Returns the job to begin with.
+    fn first(&self) -> Self::Job;
+
+    /// Does a job, and hands what it finds to `found`. Returns the jobs that it leads to.
+    ///
+    /// # Errors
+    /// Errors of the store. What a job returns after `found` has stopped does not matter.
+    fn run(&self, job: Self::Job, found: Found<'_>) -> Result<Vec<Self::Job>>;
+
+    /// Does all jobs on at most `threads` threads, and calls `visit` with what they find.
+    ///
+    /// # Errors
+    /// The first error of a job or of `visit`.
+    fn walk(&self, threads: usize, mut visit: impl FnMut(Vec<FileMeta>) -> Result<()>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        if threads > 1 && self.walk_in_parallel(threads, &mut visit)? {
+            return Ok(());
+        }
+        let mut jobs = vec![self.first()];
+        while let Some(job) = jobs.pop() {
+            let mut failed = None;
+            let mut found = |batch| {
+                visit(batch).map_err(|error| {
+                    failed = Some(error);
+                    Stopped
+                })
+            };
+            let more = self.run(job, &mut found);
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            jobs.extend(more?);
+        }
+        Ok(())
+    }
+
+    /// Returns whether it was done; not if the system has no more threads.
+    fn walk_in_parallel(
+        &self,
+        threads: usize,
+        visit: &mut dyn FnMut(Vec<FileMeta>) -> Result<()>,
+    ) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        let queue = Queue::new(self.first());
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel(threads * WAITING);
+            let mut started = 0;
+            for _ in 0..threads {
+                let (queue, sender) = (&queue, sender.clone());
+                let worker = move || {
+                    queue.work(|job| {
+                        let mut found = |batch| sender.send(Ok(batch)).map_err(|_| Stopped);
+                        self.run(job, &mut found).map_err(|error| {
+                            // The consumer may have failed before.
+                            let _ = sender.send(Err(error));
+                        })
+                    });
+                };
+                if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                    break;
+                }
+                started += 1;
+            }
+            drop(sender);
+            let consumed = if started > 0 { consume(batches, visit) } else { Ok(()) };
+            queue.stop();
+            consumed.map(|()| started > 0)
+        })
+    }
+}
+
+/// Hands all batches to `visit`, and closes the channel, so that senders do not wait for ever.
+fn consume(
+    batches: Receiver<Result<Vec<FileMeta>>>,
+    visit: &mut dyn FnMut(Vec<FileMeta>) -> Result<()>,
+) -> Result<()> {
+    batches.into_iter().try_for_each(|batch| visit(batch?))
+}
+
+/// The jobs that wait, and how many are being done.
+struct Queue<J> {
+    state: Mutex<State<J>>,
+    changed: Condvar,
+}
+
+struct State<J> {
+    waiting: Vec<J>,
+    running: usize,
+    is_stopped: bool,
+}
+
+impl<J> Queue<J> {
+    fn new(first: J) -> Self {
+        let state = State { waiting: vec![first], running: 0, is_stopped: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<J>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets no further job begin.
+    fn stop(&self) {
+        self.state().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Does jobs until there are none, and none that could lead to others. `Err` stops all threads.
+    fn work(&self, run: impl Fn(J) -> Result<Vec<J>, ()>) {
+        while let Some(job) = self.next() {
+            // A panic must not let the other threads wait for ever.
+            let ended = Ended(self);
+            match run(job) {
+                Ok(more) => self.state().waiting.extend(more),
+                Err(()) => self.stop(),
+            }
+            drop(ended);
+        }
+    }
+
+    fn next(&self) -> Option<J> {
+        let mut state = self.state();
+        loop {
+            if state.is_stopped {
+                return None;
+            }
+            if let Some(job) = state.waiting.pop() {
+                state.running += 1;
+                return Some(job);
+            }
+            if state.running == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A job that is being done.
+struct Ended<'a, J>(&'a Queue<J>);
+
+impl<J> Drop for Ended<'_, J> {
+    fn drop(&mut self) {
+        self.0.state().running -= 1;
+        self.0.changed.notify_all();
+    }
+}

@@ -1,0 +1,80 @@
+//! Directories of the local file system, each read by a job of its own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Enters;
+use super::jobs::{Found, Lister};
+use crate::error::{Error, Result};
+use crate::storage::list::{file_meta, is_staged};
+
+/// The most files of a batch.
+const BATCH: usize = 1_000;
+
+/// The directories below `root`.
+pub(super) struct Directories<'a> {
+    pub(super) root: &'a Path,
+    pub(super) enters: Enters<'a>,
+    /// Makes an error of one of the file system.
+    pub(super) named: &'a (dyn Fn(io::Error) -> Error + Sync),
+}
+
+/// A directory, and its path relative to the root with a slash after it, or nothing for the root.
+pub(super) struct Directory(PathBuf, String);
+
+impl Lister for Directories<'_> {
+    type Job = Directory;
+
+    fn first(&self) -> Directory {
+        Directory(self.root.to_owned(), String::new())
+    }
+
+    fn run(&self, Directory(path, prefix): Directory, found: Found<'_>) -> Result<Vec<Directory>> {
+        self.read(&path, &prefix, found).map_err(self.named)
+    }
+}
+
+impl Directories<'_> {
+    fn read(&self, path: &Path, prefix: &str, found: Found<'_>) -> io::Result<Vec<Directory>> {
+        let (mut files, mut directories) = (Vec::new(), Vec::new());
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            // The directory was deleted in the meantime.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(directories);
+            }
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else {
+                continue;
+            };
+            if entry.file_type()?.is_dir() {
+                if (self.enters)(&name) {
+                    directories.push(Directory(entry.path(), format!("{name}/")));
+                }
+                continue;
+            }
+            if is_staged(&name) {
+                continue;
+            }
+            let metadata = match fs::metadata(entry.path()) {
+                Ok(metadata) if metadata.is_dir() => continue,
+                Ok(metadata) => metadata,
+                // The file was deleted in the meantime, or is a broken link.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            files.push(file_meta(name, &metadata)?);
+            if files.len() == BATCH && found(std::mem::take(&mut files)).is_err() {
+                return Ok(Vec::new());
+            }
+        }
+        if !files.is_empty() && found(files).is_err() {
+            return Ok(Vec::new());
+        }
+        Ok(directories)
+    }
+}

@@ -1,0 +1,73 @@
+//! Walking a directory: all files below it, in batches, by several listings at the same time.
+//!
+//! ```text
+//!   local:   each directory is a job, which finds further ones
+//!   remote:  one page of all keys ──► complete: done
+//!                                 └─► else the upper levels by delimiter, until there are enough prefixes,
+//!                                     then ranges of neighbouring prefixes, each page by page
+//! ```
+//!
+//! - Every file comes once. The batches have no order, neither among each other nor within.
+//! - What waits in memory is bounded by the number of threads, not by the number of files: a listing that is faster
+//!   than its consumer waits.
+//! - A directory that is not entered costs no request.
+
+mod jobs;
+mod local;
+mod remote;
+
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+use self::jobs::Lister;
+use super::{Backend, FileMeta, Storage};
+use crate::error::Result;
+use crate::parallel;
+
+/// The number of local directories that are read at the same time. A network file system answers slowly.
+const DIRECTORIES: usize = 4;
+
+/// Whether a nested directory is looked into, by its path relative to the walked one.
+type Enters<'a> = &'a (dyn Fn(&str) -> bool + Sync);
+
+impl Storage {
+    /// Calls `visit` with the files below `directory`, in batches and in no order, until it fails. Nested directories
+    /// are looked into if `enters` returns true for their path relative to `directory`, such as `a=1/b=2`. A directory
+    /// that does not exist has no files.
+    ///
+    /// In a local directory, links to directories are not followed: what is behind them may not belong to the table.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`; also those of `visit`.
+    #[doc(hidden)]
+    pub fn walk(
+        &self,
+        directory: &str,
+        enters: &(dyn Fn(&str) -> bool + Sync),
+        visit: impl FnMut(Vec<FileMeta>) -> Result<()>,
+    ) -> Result<()> {
+        let prefix = self.path(directory)?;
+        let named = |error| self.io_error(directory, error);
+        match &self.backend {
+            Backend::Local => {
+                let root = self.local_file(directory, &prefix)?;
+                let lister = local::Directories { root: &root, enters, named: &named };
+                lister.walk(parallel::waiting(DIRECTORIES), visit)
+            }
+            Backend::Remote(store) => {
+                let failed = |failure| self.error(directory, failure);
+                let lister = remote::Prefixes::new(store, &prefix, enters, &failed);
+                lister.walk(self.most_readers(), visit)
+            }
+        }
+    }
+}
+
+/// Returns the entry of an object, by its path relative to the directory whose path has `skip` bytes with its slash.
+fn entry(meta: &ObjectMeta, skip: usize) -> Option<FileMeta> {
+    Some(FileMeta::of_store(relative(&meta.location, skip)?, meta))
+}
+
+fn relative(path: &Path, skip: usize) -> Option<String> {
+    path.as_ref().get(skip..).filter(|name| !name.is_empty()).map(ToOwned::to_owned)
+}
