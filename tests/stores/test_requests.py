@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -28,10 +29,14 @@ def counted(s3: S3Server) -> Callable[[Callable[[], object]], Counter[str]]:
         s3.take_requests()
         call()
         deltalog.upkeep.wait()
-        kinds = (request["kind"] for request in s3.take_requests())
-        return Counter("put" if kind in ("put", "create", "update") else kind for kind in kinds)
+        return by_kind(s3.take_requests())
 
     return count
+
+
+def by_kind(requests: list[dict[str, Any]]) -> Counter[str]:
+    kinds = (request["kind"] for request in requests)
+    return Counter("put" if kind in ("put", "create", "update") else kind for kind in kinds)
 
 
 def table_of(s3: S3Server, commits: int) -> DeltaTable:
@@ -78,13 +83,48 @@ def test_refresh(s3: S3Server, counted: Count) -> None:
     assert counted(table.update_incremental) == Counter(list=1, get=3)
 
 
+def split(requests: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
+    """Returns the requests up to the commit by kind, and those that follow it."""
+    is_commit = [request["kind"] == "create" and request["key"].endswith(".json") for request in requests]
+    end = is_commit.index(True) + 1
+    return by_kind(requests[:end]), by_kind(requests[end:])
+
+
 def test_append(s3: S3Server, counted: Count) -> None:
-    """The file, the commit and its checksum are put. The cost does not grow with the table."""
-    small = table_of(s3, 2)
-    cost = counted(lambda: write_deltalake(small, ROWS, mode="append"))
-    assert cost <= Counter(list=2, put=3, get=1), cost
-    larger = table_of(s3, 5)
-    assert counted(lambda: write_deltalake(larger, ROWS, mode="append")) == cost
+    """The log is listed, the file and the commit are put. The cost does not grow with the table."""
+
+    def costs(table: DeltaTable) -> tuple[Counter[str], Counter[str]]:
+        counted(lambda: None)
+        write_deltalake(table, ROWS, mode="append")
+        deltalog.upkeep.wait()
+        return split(s3.take_requests())
+
+    for commits in (2, 5):
+        table = table_of(s3, commits)
+        for repeated in range(5):
+            append, behind = costs(table)
+            assert append == Counter(list=1, put=2), append
+            # The checksum, which is derived from that of the version that the handle has: it is read once.
+            assert behind <= Counter(put=1, get=0 if repeated else 1), behind
+    table.update_incremental()
+    append, behind = costs(table)
+    assert append == Counter(list=1, put=2), append
+    # The checksum of the version before is still known.
+    assert behind == Counter(put=1), behind
+    assert table.version() + 1 == DeltaTable(URI, storage_options=s3.options()).version()
+
+
+def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count) -> None:
+    """Their commit is read. If it has changed the schema, the rows are written again."""
+    table = table_of(s3, 2)
+    write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
+    cost = counted(lambda: write_deltalake(table, ROWS, mode="append"))
+    assert cost <= Counter(list=1, get=2, put=3), cost
+    other = DeltaTable(URI, storage_options=s3.options())
+    other.alter.add_columns([deltalog.Field("more", "long")])
+    write_deltalake(table, ROWS, mode="append")
+    table.update_incremental()
+    assert (table.version(), table.count()) == (5, 500)
 
 
 def test_checkpoint(s3: S3Server, counted: Count) -> None:

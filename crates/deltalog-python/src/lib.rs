@@ -52,6 +52,7 @@ mod logging;
 mod optimize;
 mod registry;
 mod restore;
+mod small_append;
 mod snapshot;
 mod spark_changes;
 mod spark_plan;

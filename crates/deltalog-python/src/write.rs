@@ -1,16 +1,18 @@
 //! Writing and committing Arrow data without an engine.
 
+use deltalog::PendingWrite;
 use deltalog::engine::protocol::StructType;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, Answer};
+use crate::small_append::{Rows, SmallAppend, small_append};
 use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::upkeep;
 use crate::write_arguments::WriteArguments;
-use crate::write_batches::write_batches;
+use crate::write_batches::written_pieces;
 use crate::write_target::WriteTarget;
 
 /// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists, and does not
@@ -31,14 +33,21 @@ pub(crate) fn write_stream(
         let target = WriteTarget::new(uri, storage_options, base)?;
         let schema = StructType::from_arrow(&reader.schema())
             .map_err(|error| error.in_table(target.storage().url()))?;
-        let Some(pending) = target.begin(arguments.request(schema)?, &upkeep::environment())? else {
-            return Ok(None);
+        let (request, environment) = (arguments.request(schema)?, upkeep::environment());
+        let operation = |pending: &PendingWrite| arguments.operation(pending);
+        let rest = match target.base() {
+            Some(base) => match small_append(base, &request, &environment, operation, reader)? {
+                SmallAppend::Done(outcome) => return Ok(Answer::of(outcome)),
+                SmallAppend::Rest(rest) => rest,
+            },
+            None => Rows::of(reader),
         };
+        let Some(pending) = target.begin(request, &environment)? else { return Ok(None) };
         if let Some(applied) = pending.already_applied() {
             return Ok(Some(Answer::AlreadyApplied(AlreadyApplied::new(applied))));
         }
-        let operation = arguments.operation(&pending)?;
-        let files = write_batches(pending.writer()?, reader)?;
+        let operation = operation(&pending)?;
+        let files = written_pieces(pending.writer()?, rest.schema, rest.pieces)?.finish()?;
         Ok(Answer::of(pending.commit(files, operation)?))
     })
 }

@@ -16,6 +16,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::write::DataWriter;
@@ -27,7 +28,7 @@ use crate::logging::check_stop;
 
 /// The number of rows that are written at once. It bounds the memory of conversions, and signals are checked in
 /// between.
-const ROWS_AT_ONCE: usize = 1 << 16;
+pub(crate) const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes all rows of `reader`, and completes the files. If that fails, they are deleted.
 pub(crate) fn write_batches(
@@ -38,11 +39,18 @@ pub(crate) fn write_batches(
 }
 
 /// Writes all rows of `reader`. If that fails, the written files are deleted.
-pub(crate) fn written(
+pub(crate) fn written(writer: DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<DataWriter> {
+    let schema = reader.schema();
+    written_pieces(writer, schema, pieces(reader))
+}
+
+/// Writes all `pieces`. If that fails, the written files are deleted.
+pub(crate) fn written_pieces(
     mut writer: DataWriter,
-    reader: Box<dyn RecordBatchReader + Send>,
+    schema: SchemaRef,
+    pieces: impl Iterator<Item = Result<RecordBatch>>,
 ) -> Result<DataWriter> {
-    match write_all(&mut writer, reader) {
+    match write_all(&mut writer, schema, pieces) {
         Ok(()) => Ok(writer),
         Err(error) => {
             // The first error is returned. Files that could not be deleted are left for clean-up.
@@ -52,10 +60,13 @@ pub(crate) fn written(
     }
 }
 
-fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {
+fn write_all(
+    writer: &mut DataWriter,
+    schema: SchemaRef,
+    mut pieces: impl Iterator<Item = Result<RecordBatch>>,
+) -> Result<()> {
     // A schema that does not fit is refused before the source produces any row.
-    writer.write(&RecordBatch::new_empty(reader.schema()))?;
-    let mut pieces = pieces(reader);
+    writer.write(&RecordBatch::new_empty(schema))?;
     let mut rows = 0;
     while rows < ROWS_AT_ONCE {
         let Some(piece) = pieces.next().transpose()? else { return Ok(()) };

@@ -71,6 +71,11 @@ impl WriteTarget {
         PendingWrite::on(&self.storage, Some(newest), request(schema)?, environment)
     }
 
+    /// Returns the snapshot that the writer has read.
+    pub(crate) fn base(&self) -> Option<&Snapshot> {
+        self.base.as_ref()
+    }
+
     /// Begins a write, see [`PendingWrite::begin`] and [`PendingWrite::begin_on`].
     pub(crate) fn begin(
         &self,

@@ -10,7 +10,7 @@ mod file_totals;
 mod open;
 mod policies;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +22,7 @@ use crate::commit_actions::{CommitActions, Commits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
 use crate::log::{
-    CommitFile, CommitKind, CommitTimes, LogSegment, Refreshed, StagedCommit, VersionChecksum,
+    CommitFile, CommitKind, CommitTimes, LogSegment, NewerVersions, Refreshed, StagedCommit, VersionChecksum,
     read_commit_info,
 };
 use crate::protocol::{
@@ -229,9 +229,17 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::refresh`].
     pub(crate) fn newest_version(&self) -> Result<u64> {
-        match self.segment().newest_version_in(self.0.source.segments())? {
-            Some(newest) => Ok(newest),
-            None => self.refresh().map(|newest| newest.version()),
+        self.newer_versions().map(|newer| newer.newest)
+    }
+
+    /// Returns the newer versions of the same table. Costs one listing; new commits are not read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`].
+    pub(crate) fn newer_versions(&self) -> Result<NewerVersions> {
+        match self.segment().newer_versions_in(self.0.source.segments())? {
+            Some(newer) => Ok(newer),
+            None => Ok(NewerVersions { newest: self.refresh()?.version(), entries: BTreeMap::new() }),
         }
     }
 

@@ -13,6 +13,8 @@
 //!   the whole log is listed.
 //! - A checkpoint newer than the requested version is never used.
 
+use std::collections::BTreeMap;
+
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
 use super::commit_files::{CommitFile, CommitKind, useful_compactions, with_compactions};
 use super::name::LogFileName;
@@ -40,6 +42,15 @@ pub struct LogSegment {
     /// The newest checksum file of an earlier version, if this version has none: with the commits since, it tells
     /// what the checksum of this version would say.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
+}
+
+/// The versions after that of a segment.
+#[derive(Debug)]
+pub(crate) struct NewerVersions {
+    /// The newest version, or that of the segment if there is no newer one.
+    pub(crate) newest: u64,
+    /// The entries of the published commits of newer versions, as far as the listing shows them.
+    pub(crate) entries: BTreeMap<u64, FileMeta>,
 }
 
 /// The outcome of refreshing a segment.
@@ -77,10 +88,8 @@ struct Listing {
     compactions: Vec<CommitFile>,
     checkpoints: CheckpointCandidates,
     checksum: Option<(u64, FileMeta)>,
-    /// The published commit of the version at which the listing starts.
-    first: Option<(u64, FileMeta)>,
-    /// The last published commit.
-    last: Option<(u64, FileMeta)>,
+    /// The entries of the published commits, by version.
+    entries: BTreeMap<u64, FileMeta>,
     /// Whether there is any file of a log besides the hint.
     has_files: bool,
 }
@@ -102,10 +111,7 @@ impl Listing {
             match name {
                 LogFileName::Commit(version) => {
                     listing.commits.push(commit(version, CommitKind::Published));
-                    if version == start {
-                        listing.first = Some((version, file.clone()));
-                    }
-                    listing.last = Some((version, file));
+                    listing.entries.insert(version, file);
                 }
                 LogFileName::Compaction { start, end } => {
                     listing.compactions.push(commit(end, CommitKind::Compacted { start }))
@@ -167,15 +173,14 @@ impl Listing {
             modified_ms: file.modified_ms,
             kind: CommitKind::Published,
         });
-        self.last = Some((wanted, file));
+        self.entries.insert(wanted, file);
         self.has_files = true;
         Ok(())
     }
 
-    /// Returns the entry of the commit of `wanted`, if it is the first or the last one of the listing.
+    /// Returns the entry of the published commit of `wanted`.
     fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
-        let of = |(version, file): &(u64, FileMeta)| (*version == wanted).then(|| file.clone());
-        self.first.as_ref().and_then(of).or_else(|| self.last.as_ref().and_then(of))
+        self.entries.get(&wanted).cloned()
     }
 
     /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which
@@ -331,15 +336,19 @@ impl LogSegment {
         Self { compactions, ..self }
     }
 
-    /// Lists the log from this version on, and returns the newest version. Returns `None` if this version was
+    /// Lists the log from this version on, and returns the newer versions. Returns `None` if this version was
     /// cleaned up, see [`Refreshed::CleanedUp`].
     ///
     /// # Errors
     /// The same as [`LogSegment::refresh_in`], but gaps are not detected.
-    pub(crate) fn newest_version_in(&self, source: SegmentSource<'_>) -> Result<Option<u64>> {
-        let listing = Listing::from(source, self.version, None)?;
+    pub(crate) fn newer_versions_in(&self, source: SegmentSource<'_>) -> Result<Option<NewerVersions>> {
+        let mut listing = Listing::from(source, self.version, None)?;
         let newest = listing.newest_version().unwrap_or_default().max(self.version);
-        Ok(self.is_still_in(source.storage, &listing)?.then_some(newest))
+        if !self.is_still_in(source.storage, &listing)? {
+            return Ok(None);
+        }
+        let entries = listing.entries.split_off(&(self.version + 1));
+        Ok(Some(NewerVersions { newest, entries }))
     }
 
     /// Returns the error that says that the table was dropped, and perhaps another one created in its place, since this

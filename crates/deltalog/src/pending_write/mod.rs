@@ -31,12 +31,13 @@ use crate::definition::{CreationMode, TableDefinition, TableHeader};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
-use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, path};
+use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, TableFeature, path};
 use crate::replacement::{ReplaceWhere, check_predicate};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::transaction::{AlreadyApplied, PartitionOverwrite, SaveMode, check_distinct};
 use crate::unused_files::delete_data_file;
+use crate::upkeep::MOST_OWN_COMMITS;
 use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
 use crate::write_request::{WriteRequest, check_existing, evolved, requested};
 
@@ -114,6 +115,26 @@ impl PendingWrite {
             _ => read.refresh()?,
         };
         Self::on(read.storage(), Some(base), request, environment)
+    }
+
+    /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for newer
+    /// versions, which the commit does anyway. Returns `None` if such a write would probably be in vain; a write that
+    /// fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`] tells.
+    #[doc(hidden)]
+    pub fn begin_append_at(
+        read: &Snapshot,
+        request: &WriteRequest,
+        environment: &Environment,
+    ) -> Option<Self> {
+        let own_commits = read.left_over().newest_own_commit().saturating_sub(read.version());
+        let is_likely = request.mode == SaveMode::Append
+            && request.app_transactions.is_empty()
+            && own_commits <= MOST_OWN_COMMITS
+            // Each write sets the metadata, so that the next one on the same version is a conflict.
+            && !read.protocol().supports(&TableFeature::IdentityColumns);
+        let begun =
+            is_likely.then(|| Self::on(read.storage(), Some(read.clone()), request.clone(), environment));
+        begun?.ok()?.filter(|pending| pending.evolved.is_none())
     }
 
     /// Checks the request against exactly `base`; `None` stands for a table that is to be created.

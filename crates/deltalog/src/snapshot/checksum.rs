@@ -75,6 +75,9 @@ impl Snapshot {
     /// Errors of the store.
     pub(crate) fn known_checksum(&self) -> Result<Option<KnownChecksum>> {
         let is_doubtful = |version| self.left_over().is_doubtful(version);
+        if let Some(checksum) = self.derived_checksum() {
+            return Ok(Some(KnownChecksum { checksum, since: Vec::new() }));
+        }
         if !is_doubtful(self.version())
             && let Some(checksum) = self.checksum()?
         {
@@ -97,6 +100,20 @@ impl Snapshot {
         let found = read(self.storage(), version)?;
         let found = found.filter(|found| believable(self.storage(), state, version, found));
         Ok(found.map(|checksum| KnownChecksum { checksum, since }))
+    }
+
+    /// Returns the checksum of this version if this process has derived it for its own commit.
+    fn derived_checksum(&self) -> Option<VersionChecksum> {
+        let is_wrong = || {
+            self.left_over().is_doubtful(self.version())
+                || self.0.facts.is_checksum_wrong.load(Ordering::Relaxed)
+        };
+        let checksum = self.left_over().derived_checksum(self.version()).filter(|_| !is_wrong())?;
+        // Another table may have taken the place of the one that was committed to.
+        let is_own = checksum.metadata.as_ref() == Some(self.metadata())
+            && checksum.protocol.as_ref() == Some(self.protocol())
+            && believable(self.storage(), &self.0.state, self.version(), &checksum);
+        is_own.then_some(checksum)
     }
 
     /// Compares the checksum of this version with the number of its live files, which was counted. One with another

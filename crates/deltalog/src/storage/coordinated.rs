@@ -301,7 +301,7 @@ impl Storage {
                 let put = store.put(self.path(path)?, bytes.clone().into(), PutMode::Overwrite);
                 put.map(|()| PutOutcome::Created).map_err(|failure| self.error(path, failure))
             }
-            Ok(()) => Ok(PutOutcome::Created),
+            Ok(_) => Ok(PutOutcome::Created),
             Err(failure) if failure.is_existing() => Ok(PutOutcome::AlreadyExists),
             Err(failure) => Ok(PutOutcome::Unknown(self.error(path, failure))),
         }

@@ -112,17 +112,11 @@ pub struct FileMeta {
 
 impl FileMeta {
     fn of_store(name: String, meta: &ObjectMeta) -> Self {
-        let tag = |e_tag: &String| {
-            let mut hasher = DefaultHasher::new();
-            // Some stores quote the tag in one answer and not in the other.
-            e_tag.trim_start_matches("W/").trim_matches('"').hash(&mut hasher);
-            hasher.finish()
-        };
         Self {
             name,
             size: meta.size,
             modified_ms: meta.last_modified.timestamp_millis(),
-            tag: meta.e_tag.as_ref().map(tag),
+            tag: meta.e_tag.as_deref().map(tag_of),
         }
     }
 
@@ -134,6 +128,14 @@ impl FileMeta {
                 _ => self.modified_ms == other.modified_ms,
             }
     }
+}
+
+/// Returns the number that stands for the entity tag of a store.
+fn tag_of(e_tag: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    // Some stores quote the tag in one answer and not in the other.
+    e_tag.trim_start_matches("W/").trim_matches('"').hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The outcome of a put-if-absent.
@@ -549,37 +551,54 @@ impl Storage {
     /// which the file may exist is [`PutOutcome::Unknown`].
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
+        self.put_if_absent_tagged(path, bytes).map(|(outcome, _)| outcome)
+    }
+
+    /// Does the same, and returns the tag that a listing shows for a file that was created, if the store has told it.
+    ///
+    /// # Errors
+    /// As [`Storage::put_if_absent`].
+    pub(crate) fn put_if_absent_tagged(
+        &self,
+        path: &str,
+        bytes: impl Into<PutPayload>,
+    ) -> Result<(PutOutcome, Option<u64>)> {
         let bytes = bytes.into();
         if let Some(outcome) = self.put_coordinated(path, &bytes)? {
-            return Ok(outcome);
+            return Ok((outcome, None));
         }
         if let Backend::Remote(store) = &self.backend {
             self.ensure_checked(store)?;
         }
-        self.put_unchecked(path, bytes)
+        self.put_tagged(path, bytes)
     }
 
     fn put_unchecked(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
-        let (located, bytes) = (self.path(path)?, bytes.into());
+        self.put_tagged(path, bytes.into()).map(|(outcome, _)| outcome)
+    }
+
+    fn put_tagged(&self, path: &str, bytes: PutPayload) -> Result<(PutOutcome, Option<u64>)> {
+        let located = self.path(path)?;
         let store = match &self.backend {
             Backend::Local => {
                 let created = local::create(&self.local_file(path, &located)?, &bytes);
-                return Ok(match created.map_err(|error| self.not_written(path, error))?.publish() {
+                let outcome = match created.map_err(|error| self.not_written(path, error))?.publish() {
                     Ok(true) => PutOutcome::Created,
                     Ok(false) => PutOutcome::AlreadyExists,
                     // A refusal does not mean that there is no file: the operating system may refuse to sync the
                     // directory that already contains it.
                     Err(error) => PutOutcome::Unknown(self.io_error(path, error)),
-                });
+                };
+                return Ok((outcome, None));
             }
             Backend::Remote(store) => store,
         };
         match store.create(located, bytes) {
-            Ok(()) => Ok(PutOutcome::Created),
-            Err(failure) if failure.is_existing() => Ok(PutOutcome::AlreadyExists),
+            Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(tag_of))),
+            Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
             // Nor does one of a store, if the caller's own client has repeated a put whose first response was lost.
-            Err(failure) => Ok(PutOutcome::Unknown(self.error(path, failure))),
+            Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
         }
     }
 

@@ -284,10 +284,11 @@ impl Remote {
         self.run(|client| async move { client.store.put_opts(&path, bytes, options).await.map(drop) })
     }
 
-    /// Creates an object unless it exists, with a request that is sent once.
-    pub(super) fn create(&self, path: Path, bytes: PutPayload) -> Result<()> {
+    /// Creates an object unless it exists, with a request that is sent once. Returns the tag of the object.
+    pub(super) fn create(&self, path: Path, bytes: PutPayload) -> Result<Option<String>> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        self.run(|client| async move { client.once.put_opts(&path, bytes, options).await.map(drop) })
+        let put = self.run(|client| async move { client.once.put_opts(&path, bytes, options).await })?;
+        Ok(put.e_tag)
     }
 
     pub(super) fn delete(&self, path: Path) -> Result<()> {

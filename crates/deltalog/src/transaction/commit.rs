@@ -149,7 +149,7 @@ impl<'a> Attempts<'a> {
             let version = self.head.next_version();
             let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             let mut lost_to = match putter.put(version, &prepared.payload)? {
-                Owner::Own => return Ok(Ok(self.committed(version, prepared))),
+                Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag))),
                 Owner::Foreign(winner) => winner,
             };
             if let Some(stop) = self.meet(version, &lost_to)? {
@@ -169,17 +169,21 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Does what is due after the commit of `version`.
-    fn committed(&self, version: u64, prepared: Prepared) -> Committed {
+    /// Does what is due after the commit of `version`, or lets it be done. `tag` is that of its file.
+    fn committed(&mut self, version: u64, prepared: Prepared, tag: Option<u64>) -> Committed {
         let Transaction { storage, environment, id, base, changes, .. } = self.transaction;
+        if let Some(base) = base {
+            base.left_over().note_own_commit(version, &prepared.payload, tag);
+        }
         let bytes = prepared.payload.content_length() as u64;
         let own = prepared.into_commits(version, changes);
-        upkeep::after_commit(&CommittedVersion {
+        let winners = std::mem::take(&mut self.winners).into_all();
+        upkeep::after_commit(CommittedVersion {
             base: base.as_ref(),
             storage,
             version,
             bytes,
-            since: self.winners.all().map(|winners| winners.iter().chain(&own).collect()),
+            since: winners.map(|winners| winners.into_iter().chain(own).collect()),
             environment,
         });
         let first = base.as_ref().map_or(0, |base| base.version() + 1);
@@ -195,7 +199,8 @@ impl<'a> Attempts<'a> {
         };
         let mut found = None;
         let with_statistics = self.transaction.needs_statistics();
-        visit(base, with_statistics, &self.transaction.environment, |step| {
+        let may_skip = self.may_skip_commits();
+        visit(base, with_statistics, may_skip, &self.transaction.environment, |step| {
             found = match step {
                 Step::Winner(winner) => self.note(*winner)?,
                 Step::CleanedUp(version) => self.skip_gap(base, version)?,
@@ -247,15 +252,19 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
+    /// Returns whether the transaction depends on no file, no application and no domain.
+    fn may_skip_commits(&self) -> bool {
+        let Transaction { reads, changes, .. } = self.transaction;
+        reads.is_nothing()
+            && changes.only_adds_rows()
+            && changes.transactions.is_empty()
+            && changes.domains.is_empty()
+    }
+
     /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
     /// that depends on no file and no application can, and only if protocol and metadata do not concern it.
     fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
-        let Transaction { reads, changes, .. } = self.transaction;
-        if !reads.is_nothing()
-            || !changes.only_adds_rows()
-            || !changes.transactions.is_empty()
-            || !changes.domains.is_empty()
-        {
+        if !self.may_skip_commits() {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));
         }
         let newest = base.refresh()?;

@@ -32,8 +32,8 @@ fn is_refusal(error: &Error) -> bool {
 
 /// Who has committed a version.
 pub(super) enum Owner {
-    /// This transaction.
-    Own,
+    /// This transaction. The tag of the commit is known if the store has acknowledged it with one.
+    Own(Option<u64>),
     /// Another writer, with these bytes.
     Foreign(Bytes),
 }
@@ -55,14 +55,14 @@ impl Putter<'_> {
         let path = LogFileName::Commit(version).path();
         let mut last = None;
         for attempt in 0..MAX_PUTS {
-            let outcome = match self.storage.put_if_absent(&path, bytes.clone()) {
-                Ok(outcome) => outcome,
+            let (outcome, tag) = match self.storage.put_if_absent_tagged(&path, bytes.clone()) {
+                Ok(answer) => answer,
                 // An earlier put may still be in flight and take effect later.
                 Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
                 Err(error) => return Err(error.at_version(version)),
             };
             match outcome {
-                PutOutcome::Created => return Ok(Owner::Own),
+                PutOutcome::Created => return Ok(Owner::Own(tag)),
                 // If the store's client retried this put, the file may be its own effect.
                 PutOutcome::AlreadyExists => match self.read_back(version) {
                     // The file was deleted, or the store's reads lag behind: try again.
@@ -107,12 +107,12 @@ impl Putter<'_> {
     pub(super) fn read_back(&self, version: u64) -> Result<Option<Owner>> {
         let Some(bytes) = read(self.storage, version, self.environment)? else { return Ok(None) };
         let own = txn_id(&bytes).map_err(|error| located(error, self.storage, version))?;
-        Ok(Some(if own.as_deref() == Some(self.txn_id) { Owner::Own } else { Owner::Foreign(bytes) }))
+        Ok(Some(if own.as_deref() == Some(self.txn_id) { Owner::Own(None) } else { Owner::Foreign(bytes) }))
     }
 
     /// Makes our own commit durable if it was found by reading, because the store has not acknowledged it.
     fn durable(&self, owner: Owner, version: u64) -> Result<Owner> {
-        if matches!(owner, Owner::Own) {
+        if matches!(owner, Owner::Own(_)) {
             let path = LogFileName::Commit(version).path();
             self.storage.sync([path.as_str()]).map_err(|error| self.unknown(version, error))?;
         }

@@ -6,10 +6,14 @@
 //!
 //! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
 //!   follow. See [`Snapshot::refresh`].
-//! - These versions are read, several at once. If one of them was cleaned up, its changes are unknown.
+//! - These versions are read, several at once, but for those that this process has committed: the tag of the listing
+//!   tells that they are still the same. If one of them was cleaned up, its changes are unknown.
+
+use bytes::Bytes;
 
 use crate::environment::Environment;
 use crate::error::{ErrorKind, Result};
+use crate::log::NewerVersions;
 use crate::parallel;
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;
@@ -23,6 +27,9 @@ const AT_ONCE: usize = 8;
 /// The size in bytes up to which a commit is parsed with the statistics of its files, whatever the rules need. A
 /// checksum lists the few files of a small table with their statistics.
 const SMALL_COMMIT: usize = 16 << 10;
+
+/// The most commits that are read by a transaction which need not know them. A newer checkpoint takes fewer requests.
+const MOST_READ: usize = 50;
 
 /// The most file actions of winners that are kept for the checksum of the own commit.
 const MOST_KEPT_ACTIONS: usize = 100_000;
@@ -54,8 +61,8 @@ impl Winners {
     }
 
     /// Returns the winners; `None` unless all of them were kept.
-    pub(super) fn all(&self) -> Option<&[Commit]> {
-        (!self.has_gaps).then_some(&self.commits)
+    pub(super) fn into_all(self) -> Option<Vec<Commit>> {
+        (!self.has_gaps).then_some(self.commits)
     }
 }
 
@@ -63,33 +70,45 @@ impl Winners {
 pub(super) enum Step {
     /// The commit of the next version.
     Winner(Box<Commit>),
-    /// The commits from this version on were cleaned up, at least some of them.
+    /// The commits from this version on were cleaned up, at least some of them, or need not be read.
     CleanedUp(u64),
     /// The table is no longer there.
     Replaced,
 }
 
+/// Returns a commit that this process has made, if the listing shows that it is still the same.
+fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<Bytes> {
+    base.left_over().own_commit(version, newer.entries.get(&version)?)
+}
+
 /// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. After a step that
-/// is no commit there is no other one.
+/// is no commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
 ///
 /// # Errors
 /// `CorruptLog`; also errors of the store and those of `visit`.
 pub(super) fn visit(
     base: &Snapshot,
     with_statistics: bool,
+    may_skip: bool,
     environment: &Environment,
     mut visit: impl FnMut(Step) -> Result<bool>,
 ) -> Result<()> {
-    let newest = match base.newest_version() {
-        Ok(newest) => newest,
+    let newer = match base.newer_versions() {
+        Ok(newer) => newer,
         Err(error) if matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
             return visit(Step::Replaced).map(drop);
         }
         Err(error) => return Err(error),
     };
-    let versions: Vec<u64> = (base.version() + 1..=newest).collect();
+    let versions: Vec<u64> = (base.version() + 1..=newer.newest).collect();
+    if may_skip && versions.len() > MOST_READ {
+        return visit(Step::CleanedUp(base.version() + 1)).map(drop);
+    }
     for some in versions.chunks(AT_ONCE) {
-        let read = |version: &u64| read_commit(base.storage(), *version, with_statistics, environment);
+        let read = |version: &u64| match own_commit(base, &newer, *version) {
+            Some(bytes) => parse(base.storage(), *version, &bytes, with_statistics).map(Some),
+            None => read_commit(base.storage(), *version, with_statistics, environment),
+        };
         for (version, commit) in some.iter().zip(parallel::each(some, AT_ONCE, read)?) {
             let Some(commit) = commit else { return visit(Step::CleanedUp(*version)).map(drop) };
             if !visit(Step::Winner(Box::new(commit)))? {

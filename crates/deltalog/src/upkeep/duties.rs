@@ -1,6 +1,6 @@
 //! What is left to do after a commit, by the commit itself or behind it.
 
-use super::checksum::{self, Derived};
+use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
 use super::{NO_CHECKSUM, compaction};
 use crate::background::{Task, Turn};
@@ -11,6 +11,19 @@ use crate::panics::caught;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
+/// The time in milliseconds after a commit from which its checksum is only written if the table is still there.
+const SOON_MS: u64 = 1_000;
+
+/// The checksum of a version that was committed.
+pub(super) enum DueChecksum {
+    /// It was written, or cannot be derived.
+    None,
+    /// A checkpoint is due first.
+    Derived(Derived),
+    /// A request of the store may be needed for it, which the commit does not wait for.
+    Underived(Since),
+}
+
 /// A version that was committed, and what is needed for the work that follows it.
 pub(super) struct Duties {
     /// The version that the transaction was based on.
@@ -20,8 +33,9 @@ pub(super) struct Duties {
     pub(super) bytes: u64,
     /// Without a background: this work makes no commits.
     pub(super) environment: Environment,
-    /// The checksum, if a checkpoint is due first.
-    pub(super) derived: Option<Derived>,
+    /// When it was committed, in milliseconds since the epoch.
+    pub(super) committed_ms: i64,
+    pub(super) checksum: DueChecksum,
 }
 
 impl Duties {
@@ -47,7 +61,15 @@ impl Duties {
     /// Writes the checksum: the derived one, if it agrees with the number of live files that a checkpoint has
     /// `counted`, else one that is counted as well.
     fn write_checksum(&self, counted: Option<u64>) {
-        if let Some(derived) = &self.derived {
+        let underived = match &self.checksum {
+            DueChecksum::Underived(since) => self.attempt(NO_CHECKSUM, || checksum::derive(since)).flatten(),
+            _ => None,
+        };
+        let derived = match &self.checksum {
+            DueChecksum::Derived(derived) => Some(derived),
+            _ => underived.as_ref(),
+        };
+        if let Some(derived) = derived {
             let is_right = counted.is_none_or(|counted| derived.agrees_with(self, counted));
             if !is_right {
                 self.attempt(NO_CHECKSUM, || checksum::doubt_others(self));
@@ -63,8 +85,21 @@ impl Duties {
         self.attempt(NO_CHECKSUM, || checksum::recount(self));
     }
 
-    /// Writes a log compaction, if one is due, and goes on with a clean-up.
+    /// Writes the checksum, if it was not written before the commit has returned.
+    pub(super) fn write_due_checksum(&self) {
+        let DueChecksum::Underived(since) = &self.checksum else { return };
+        self.attempt(NO_CHECKSUM, || {
+            let Some(derived) = checksum::derive(since)? else { return Ok(()) };
+            match self.environment.ms_since(self.committed_ms) < SOON_MS {
+                true => checksum::write(self.storage(), self.version, &derived),
+                false => checksum::write_later(self, &derived),
+            }
+        });
+    }
+
+    /// Writes the checksum and a log compaction, as far as they are due, and goes on with a clean-up.
     pub(super) fn write_compaction(&self, pace: Pace<'_>) {
+        self.write_due_checksum();
         self.attempt("its log compaction could not be written", || compaction::keep(self));
         self.attempt("the clean-up of its log could not go on", || cleanup::go_on(self, pace));
     }

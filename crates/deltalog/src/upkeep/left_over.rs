@@ -1,10 +1,20 @@
 //! What upkeep leaves to later commits of the same table.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
+use object_store::PutPayload;
+
+use crate::log::VersionChecksum;
 use crate::storage::FileMeta;
+
+/// The most commits of this process that are kept.
+pub(crate) const MOST_OWN_COMMITS: u64 = 20;
+
+/// The size in bytes up to which they are kept.
+const LARGEST_OWN_COMMIT: usize = 16 << 10;
 
 /// What a snapshot shares with those that are refreshed from it.
 #[derive(Debug, Default)]
@@ -14,6 +24,17 @@ pub(crate) struct LeftOver {
     doubt: Mutex<Option<Doubt>>,
     /// Whether it was logged that a part of the history cannot be read.
     has_warned: AtomicBool,
+    own: Mutex<OwnCommits>,
+    /// The newest checksum that this process has derived, and its version.
+    derived: Mutex<Option<(u64, VersionChecksum)>>,
+}
+
+/// The newest commits of this process. A later transaction on the same snapshot need not read them.
+#[derive(Debug, Default)]
+struct OwnCommits {
+    /// The tags of the files that the store has acknowledged, and what is in them.
+    files: BTreeMap<u64, (u64, Bytes)>,
+    newest: u64,
 }
 
 /// The checksums that may have a wrong number of files.
@@ -54,8 +75,44 @@ impl LeftOver {
         *expired = files;
     }
 
-    /// Records that the checksums of the versions up to `newest` may be wrong, except one.
+    /// Records that this process has committed `version`. `tag` is that of the file.
+    pub(crate) fn note_own_commit(&self, version: u64, payload: &PutPayload, tag: Option<u64>) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.newest = own.newest.max(version);
+        if let Some(tag) = tag.filter(|_| payload.content_length() <= LARGEST_OWN_COMMIT) {
+            own.files.insert(version, (tag, payload.clone().into()));
+            if own.files.len() as u64 > MOST_OWN_COMMITS {
+                own.files.pop_first();
+            }
+        }
+    }
+
+    /// Returns what is in a commit of this process, if `listed` is its file.
+    pub(crate) fn own_commit(&self, version: u64, listed: &FileMeta) -> Option<Bytes> {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tag, bytes) = own.files.get(&version)?;
+        (listed.tag == Some(*tag) && listed.size == bytes.len() as u64).then(|| bytes.clone())
+    }
+
+    /// Returns the newest version that this process has committed; 0 if there is none.
+    pub(crate) fn newest_own_commit(&self) -> u64 {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).newest
+    }
+
+    /// Keeps a checksum that was derived, in the place of that of another version.
+    pub(super) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
+        *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, checksum.clone()));
+    }
+
+    /// Returns the checksum of `version`, if it is the one that was derived last.
+    pub(crate) fn derived_checksum(&self, version: u64) -> Option<VersionChecksum> {
+        let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        derived.as_ref().filter(|(of, _)| *of == version).map(|(_, checksum)| checksum.clone())
+    }
+
+    /// Records that the checksums of the versions up to `newest` may be wrong, except one, which is about to be counted.
     pub(super) fn doubt_checksums(&self, newest: u64, except: u64) {
+        *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
@@ -87,5 +144,25 @@ mod tests {
         assert_eq!(left.take().files, [file]);
         assert!(!left.has_files() && left.take().files.is_empty());
         assert!(left.is_first_warning() && !left.is_first_warning());
+    }
+
+    /// A commit with the same number may have taken the place of ours, in a table that was restored.
+    #[test]
+    fn own_commits_are_known_by_tag_and_size_and_are_few() {
+        let left = LeftOver::default();
+        let listed = |size, tag| FileMeta { name: String::new(), size, modified_ms: 1, tag };
+        left.note_own_commit(7, &"abc".into(), Some(5));
+        assert_eq!(left.own_commit(7, &listed(3, Some(5))).unwrap(), "abc");
+        for other in [listed(4, Some(5)), listed(3, Some(6)), listed(3, None)] {
+            assert!(left.own_commit(7, &other).is_none());
+        }
+        left.note_own_commit(8, &"abc".into(), None);
+        left.note_own_commit(9, &vec![0; LARGEST_OWN_COMMIT + 1].into(), Some(5));
+        assert_eq!((left.own.lock().unwrap().files.len(), left.newest_own_commit()), (1, 9));
+        for version in 10..40 {
+            left.note_own_commit(version, &"abc".into(), Some(5));
+        }
+        assert!(left.own_commit(19, &listed(3, Some(5))).is_none());
+        assert!(left.own_commit(20, &listed(3, Some(5))).is_some());
     }
 }

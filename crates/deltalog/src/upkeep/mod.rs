@@ -3,6 +3,7 @@
 //! ```text
 //!                 before the commit returns    afterwards, on threads of its own
 //!   commit N ─┬─► N.crc ─────────────────────► compaction, if due; the rest of an earlier clean-up
+//!             ├─ in a remote store ──────────► N.crc ──► the same
 //!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up before the retention
 //! ```
 //!
@@ -19,7 +20,7 @@ mod left_over;
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
-pub(crate) use left_over::LeftOver;
+pub(crate) use left_over::{LeftOver, MOST_OWN_COMMITS};
 
 use crate::checkpoint;
 use crate::environment::Environment;
@@ -27,7 +28,8 @@ use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-use duties::{Duties, attempt};
+use checksum::Since;
+use duties::{DueChecksum, Duties, attempt};
 
 /// A version that this process has just committed.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub(crate) struct CommittedVersion<'a> {
     pub(crate) bytes: u64,
     /// The commits after the base up to this version, oldest first; `None` if they are not all in memory. The last one
     /// is of this version and has its provenance. Others before it may have a part of its file actions.
-    pub(crate) since: Option<Vec<&'a Commit>>,
+    pub(crate) since: Option<Vec<Commit>>,
     pub(crate) environment: &'a Environment,
 }
 
@@ -48,31 +50,47 @@ pub(crate) struct CommittedVersion<'a> {
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.
-pub(crate) fn after_commit(committed: &CommittedVersion<'_>) {
-    let CommittedVersion { base, storage, version, bytes, environment, .. } = *committed;
-    let located = (storage, version);
-    let derived = attempt(located, NO_CHECKSUM, || checksum::derive(committed)).flatten();
-    let has_checkpoint = base.is_some_and(|base| checkpoint::is_due(base, version));
-    // A checkpoint counts the files, with which the checksum is compared before it is written.
-    let derived = match derived {
-        Some(derived) if !has_checkpoint => {
-            attempt(located, NO_CHECKSUM, || checksum::write(storage, version, &derived));
-            None
-        }
-        derived => derived,
+pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
+    let CommittedVersion { base, storage, version, bytes, since, environment } = committed;
+    // The files that a handle has open end with the handle.
+    let kept = |base: &Snapshot| match environment.background() {
+        Some(_) => base.without_open_files(),
+        None => base.clone(),
     };
-    let Some(base) = base else { return };
+    let since = Since { storage: storage.clone(), version, base: base.map(kept), commits: since };
+    let Some(base) = base else {
+        attempt((storage, version), NO_CHECKSUM, || checksum::write_derived(&since));
+        return;
+    };
+    let has_checkpoint = checkpoint::is_due(base, version);
+    // A checkpoint counts the files, with which the checksum is compared before it is written.
+    let checksum = if environment.background().is_some() && !storage.has_directories() {
+        DueChecksum::Underived(since)
+    } else {
+        let derived = attempt((storage, version), NO_CHECKSUM, || checksum::derive(&since)).flatten();
+        match derived {
+            Some(derived) if !has_checkpoint => {
+                attempt((storage, version), NO_CHECKSUM, || checksum::write(storage, version, &derived));
+                DueChecksum::None
+            }
+            Some(derived) => DueChecksum::Derived(derived),
+            None => DueChecksum::None,
+        }
+    };
+    let is_behind = matches!(checksum, DueChecksum::Underived(_));
     let duties = Duties {
-        // The files that a handle has open end with the handle.
-        base: if environment.background().is_some() { base.without_open_files() } else { base.clone() },
+        base: kept(base),
         version,
         bytes,
         environment: environment.without_background(),
-        derived,
+        committed_ms: environment.now_ms(),
+        checksum,
     };
     if has_checkpoint {
         duties.submit(environment, "checkpoint", Duties::write_checkpoint);
     } else if compaction::is_due(base, version) || base.left_over().has_files() {
         duties.submit(environment, "compaction", Duties::write_compaction);
+    } else if is_behind {
+        duties.submit(environment, "checksum", |duties, _| duties.write_due_checksum());
     }
 }

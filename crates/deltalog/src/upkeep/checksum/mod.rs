@@ -21,10 +21,9 @@ use crate::log::VersionChecksum;
 use crate::log::name::LogFileName;
 use crate::protocol::PathResolver;
 use crate::replay::Commit;
-use crate::snapshot::KnownChecksum;
+use crate::snapshot::{KnownChecksum, Snapshot};
 use crate::storage::Storage;
 
-use super::CommittedVersion;
 use super::duties::Duties;
 use running::extended;
 
@@ -57,13 +56,23 @@ impl Derived {
     }
 }
 
-/// Returns the checksum of a committed version if it can be derived without reading the file list.
-pub(super) fn derive(committed: &CommittedVersion<'_>) -> Result<Option<Derived>> {
-    let Some(since) = &committed.since else { return Ok(None) };
+/// A version that was committed, and what its checksum is derived from.
+pub(super) struct Since {
+    pub(super) storage: Storage,
+    pub(super) version: u64,
+    /// The version that the transaction was based on; `None` if it created the table.
+    pub(super) base: Option<Snapshot>,
+    /// See [`CommittedVersion::since`](super::CommittedVersion::since).
+    pub(super) commits: Option<Vec<Commit>>,
+}
+
+/// Returns the checksum of a committed version if it can be derived without reading the file list. It is kept for the
+/// commits that follow.
+pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
+    let Some(since) = &committed.commits else { return Ok(None) };
     let Some(known) = known_before(committed)? else { return Ok(None) };
-    let commits: Vec<&Commit> =
-        known.since.iter().map(|commit| &**commit).chain(since.iter().copied()).collect();
-    let resolver = match committed.base {
+    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(since).collect();
+    let resolver = match &committed.base {
         Some(base) => base.resolver().clone(),
         None => PathResolver::new(committed.storage.root())?,
     };
@@ -71,11 +80,20 @@ pub(super) fn derive(committed: &CommittedVersion<'_>) -> Result<Option<Derived>
         return Ok(None);
     };
     // Files of early writers lack both. No commit after the base has set what is still missing.
-    if let Some(base) = committed.base {
+    if let Some(base) = &committed.base {
         checksum.protocol.get_or_insert_with(|| base.protocol().clone());
         checksum.metadata.get_or_insert_with(|| base.metadata().clone());
+        base.left_over().keep_checksum(committed.version, &checksum);
     }
     Ok(Some(Derived { checksum, is_complete }))
+}
+
+/// Writes the checksum of a version right after its commit, if it can be derived.
+pub(super) fn write_derived(committed: &Since) -> Result<()> {
+    match derive(committed)? {
+        Some(derived) => write(&committed.storage, committed.version, &derived),
+        None => Ok(()),
+    }
 }
 
 /// Writes a checksum that was derived, right after its commit.
@@ -124,8 +142,8 @@ fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()
 }
 
 /// Returns the checksum from which that of the committed version can be derived.
-fn known_before(committed: &CommittedVersion<'_>) -> Result<Option<KnownChecksum>> {
-    let Some(base) = committed.base else {
+fn known_before(committed: &Since) -> Result<Option<KnownChecksum>> {
+    let Some(base) = &committed.base else {
         let nothing = KnownChecksum { checksum: VersionChecksum::of_nothing(), since: Vec::new() };
         return Ok((committed.version == 0).then_some(nothing));
     };
