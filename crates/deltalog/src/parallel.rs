@@ -29,6 +29,11 @@ pub(crate) fn waiting(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { cores().max(count) }
 }
 
+/// Returns the number of threads for work of which there is to be no more than `count` at the same time.
+pub(crate) fn exactly(count: usize) -> usize {
+    if IS_ALONE.get() { 1 } else { count }
+}
+
 /// Applies `work` to each item and returns the results in order, using at most `threads` threads including
 /// the caller's, or fewer if the system has no more.
 ///

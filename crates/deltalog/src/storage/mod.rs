@@ -12,6 +12,7 @@
 
 mod answers;
 mod beside;
+mod budget;
 mod check;
 mod chunks;
 #[cfg(feature = "_cloud")]
@@ -74,7 +75,7 @@ pub(crate) const MISSING_FILE_HINT: &str = concat!(
     "read a newer version, or restore the file"
 );
 
-/// The number of files of a remote store that are read at the same time.
+/// The number of files of a remote store that are read at the same time, unless an option says otherwise.
 const REQUESTS: usize = 16;
 
 /// The root of a table in a store. Cheap to clone.
@@ -266,7 +267,10 @@ impl Storage {
     /// Returns the number of threads for any number of files.
     pub(crate) fn most_readers(&self) -> usize {
         match &self.backend {
-            Backend::Remote(store) if store.waits() => parallel::waiting(REQUESTS),
+            Backend::Remote(store) if store.waits() => match store.reads().concurrency {
+                Some(files) => parallel::exactly(files),
+                None => parallel::waiting(REQUESTS),
+            },
             _ => parallel::cores(),
         }
     }

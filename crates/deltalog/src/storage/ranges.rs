@@ -7,18 +7,22 @@
 //!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
 //!   column, is read ahead by itself, because columns are read side by side. When a unit is begun, those before the
 //!   previous one are dropped.
+//! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read in
+//!   small pieces, one after the other.
 //! - What is not planned is read as it is asked for.
 //! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
 
 use std::io;
 use std::iter;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
 
 use super::Storage;
+use super::budget::{PATIENCE, Share};
 use super::remote::Remote;
 use crate::error::{Error, Result};
 
@@ -162,17 +166,60 @@ pub(super) struct Plan {
 #[derive(Debug)]
 struct Unit {
     ranges: Vec<Range<u64>>,
-    held: Vec<Piece>,
+    /// The ranges by which it is read when the budget is used up.
+    apart: Vec<Range<u64>>,
+    held: Vec<Held>,
+    /// Whether it is read in pieces, because it is large or because the budget was used up.
+    is_in_pieces: bool,
+    /// Whether the budget was used up.
+    is_short_of_memory: bool,
+}
+
+/// A piece, and what it takes of the budget. Pieces that were read together share it.
+#[derive(Debug)]
+struct Held {
+    piece: Piece,
+    _share: Arc<Share>,
 }
 
 impl Unit {
     /// Returns the unit that is read by `ranges`, which are not empty. Those of a large unit stay apart, because a
     /// piece is dropped when the next one of its range is read. Only what one piece may have is joined.
     fn new(ranges: Vec<Range<u64>>) -> Self {
-        let most = ahead(ranges.len());
-        let whole = joined(ranges.clone(), CLOSE, u64::MAX);
-        let ranges = if total(&whole) <= UNIT { whole } else { joined(ranges, CLOSE, most) };
-        Self { ranges, held: Vec::new() }
+        let apart = joined(ranges.clone(), CLOSE, LEAST_AHEAD);
+        let (most, whole) = (ahead(ranges.len()), joined(ranges.clone(), CLOSE, u64::MAX));
+        let is_large = total(&whole) > UNIT;
+        let ranges = if is_large { joined(ranges, CLOSE, most) } else { whole };
+        Self { ranges, apart, held: Vec::new(), is_in_pieces: is_large, is_short_of_memory: false }
+    }
+}
+
+impl Unit {
+    /// Returns the bytes from `at` on, if they are held.
+    fn from(&self, at: u64) -> Option<Bytes> {
+        self.held.iter().find_map(|held| held.piece.from(at))
+    }
+
+    /// Reads `wanted`, or if the budget is used up only the beginning of `needed`.
+    fn read(
+        &mut self,
+        file: &RemoteFile,
+        mut wanted: Vec<Range<u64>>,
+        needed: Range<u64>,
+        patience: Duration,
+    ) -> io::Result<()> {
+        let budget = &file.store.reads().budget;
+        let share = budget.take(total(&wanted), patience).unwrap_or_else(|| {
+            self.is_in_pieces = true;
+            if !std::mem::replace(&mut self.is_short_of_memory, true) {
+                self.ranges = std::mem::take(&mut self.apart);
+            }
+            wanted = vec![needed.start..needed.end.min(needed.start + LEAST_AHEAD)];
+            budget.overdraw(total(&wanted))
+        });
+        let (share, pieces) = (Arc::new(share), file.request(wanted)?);
+        self.held.extend(pieces.into_iter().map(|piece| Held { piece, _share: Arc::clone(&share) }));
+        Ok(())
     }
 }
 
@@ -194,22 +241,28 @@ impl Plan {
             Some((index, unit.ranges.iter().find(|range| range.contains(&at))?.clone()))
         });
         let Some((index, range)) = found else { return Ok(None) };
+        let holds = units.iter().any(|unit| !unit.held.is_empty());
         let Some(unit) = units.get_mut(index) else { return Ok(None) };
-        if let Some(bytes) = unit.held.iter().find_map(|piece| piece.from(at)) {
+        if let Some(bytes) = unit.from(at) {
             return Ok(Some(bytes));
         }
-        if total(&unit.ranges) <= UNIT {
-            let ranges = std::mem::take(&mut unit.held).is_empty().then(|| unit.ranges.clone());
-            unit.held = file.request(ranges.unwrap_or_else(|| vec![range]))?;
-        } else {
+        // Who holds something must not wait for others that may do the same.
+        let patience = if holds { Duration::ZERO } else { PATIENCE };
+        if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());
             // What was read of this range before is not read again.
-            unit.held.retain(|piece| !range.contains(&piece.start));
+            unit.held.retain(|held| !range.contains(&held.piece.start));
             // Small ranges that were joined are read in any order.
-            let start = if range.end - range.start <= ahead { range.start } else { at };
-            unit.held.extend(file.request(iter::once(start..range.end.min(start + ahead)))?);
+            let most = if unit.is_short_of_memory { LEAST_AHEAD } else { ahead };
+            let start = if range.end - range.start <= most { range.start } else { at };
+            let wanted = start..range.end.min(start + ahead);
+            let is_small = range.end - range.start <= LEAST_AHEAD;
+            let needed = if is_small { range.clone() } else { at..range.end };
+            unit.read(file, vec![wanted], needed, patience)?;
+        } else {
+            unit.read(file, unit.ranges.clone(), at..range.end, patience)?;
         }
-        let bytes = unit.held.iter().find_map(|piece| piece.from(at));
+        let bytes = unit.from(at);
         for passed in units.iter_mut().take(index.saturating_sub(1)) {
             passed.held = Vec::new();
         }

@@ -6,7 +6,7 @@ use deltalog_testkit::s3::{Kind, S3Server};
 use parquet::file::reader::ChunkReader;
 
 use super::ranges::END;
-use super::{FileReader, Storage};
+use super::{Backend, FileReader, Storage};
 
 struct Place {
     server: S3Server,
@@ -16,12 +16,17 @@ struct Place {
 
 /// An object of `size` bytes.
 fn place(size: usize) -> Place {
+    place_with(size, &[])
+}
+
+fn place_with(size: usize, more: &[(&str, &str)]) -> Place {
     let server = S3Server::start();
     server.create_bucket("tables");
     let content: Vec<u8> = (0..size).map(|at| (at * 7 % 251) as u8).collect();
     server.put_object("tables", "t/f", content.clone());
     let options = server.options();
     let options = options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let options = options.chain(more.iter().copied());
     Place { storage: Storage::open("s3://tables/t", options).unwrap(), server, content }
 }
 
@@ -39,6 +44,14 @@ impl Place {
             range.trim_start_matches("bytes=").split('-').next().unwrap().parse::<u64>().ok()
         });
         ranges
+    }
+
+    /// Returns the bytes that readers hold, and the most that they did.
+    fn held(&self) -> (u64, u64) {
+        match &self.storage.backend {
+            Backend::Remote(store) => store.reads().budget.now_and_most(),
+            Backend::Local => (0, 0),
+        }
     }
 
     fn check(&self, file: &FileReader, start: usize, length: usize) {
@@ -152,6 +165,58 @@ fn adjacent_columns_of_a_large_unit_are_read_side_by_side() {
 fn length(range: &str) -> Option<u64> {
     let (from, to) = range.trim_start_matches("bytes=").split_once('-')?;
     Some(to.parse::<u64>().ok()? + 1 - from.parse::<u64>().ok()?)
+}
+
+/// More readers than the memory is for wait for each other.
+#[test]
+fn readers_share_a_budget() {
+    const UNIT: usize = 1 << 20;
+    let place = place_with(8 * UNIT, &[("read_memory", "3500000")]);
+    std::thread::scope(|scope| {
+        for reader in 0..8 {
+            let place = &place;
+            scope.spawn(move || {
+                let start = (reader * UNIT) as u64;
+                for _ in 0..5 {
+                    // The end of the file is read when it is opened.
+                    let file = place.open().planned(|| vec![vec![start..start + UNIT as u64]]);
+                    place.check(&file, reader * UNIT, UNIT);
+                }
+            });
+        }
+    });
+    let (now, most) = place.held();
+    assert_eq!(now, 0);
+    assert!(most <= 3_500_000 && most > 1 << 20, "{most}");
+}
+
+/// A scan may be left unread for a long time. Others go on in small pieces.
+#[test]
+fn a_budget_that_is_used_up_stops_no_reader() {
+    const MIB: usize = 1 << 20;
+    let place = place_with(4 * MIB, &[("read_memory", "1000000")]);
+    let idle = place.open().planned(|| vec![vec![0..MIB as u64]]);
+    place.check(&idle, 0, 10);
+    assert_eq!(place.held().0, MIB as u64);
+    // Two columns that are read side by side.
+    let columns = vec![vec![MIB as u64..2 * MIB as u64, 2 * MIB as u64..3 * MIB as u64]];
+    let file = place.open().planned(|| columns);
+    place.requested();
+    let began = std::time::Instant::now();
+    for at in (0..MIB).step_by(1 << 16) {
+        place.check(&file, MIB + at, 1 << 16);
+        place.check(&file, 2 * MIB + at, 1 << 16);
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(10), "only the first read waits");
+    let asked: u64 = place.requested().iter().filter_map(|range| length(range)).sum();
+    assert_eq!(asked, 2 * MIB as u64, "no byte twice");
+    assert!(place.held().1 <= (MIB + 2 * (128 << 10)) as u64, "{:?}", place.held());
+    drop(idle);
+    // What is still to be read is read at once again.
+    let file = place.open().planned(|| vec![vec![3 * MIB as u64..3 * MIB as u64 + 500_000]]);
+    place.requested();
+    place.check(&file, 3 * MIB, 400_000);
+    assert_eq!(place.requested().len(), 1);
 }
 
 #[test]

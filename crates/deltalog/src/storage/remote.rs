@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -16,6 +16,7 @@ use object_store::{
 };
 
 use super::answers::Failure;
+use super::budget::{self, Budget};
 use super::driver::Driver;
 use super::list::Depth;
 use super::parts::Parts;
@@ -30,17 +31,35 @@ const PARALLEL: usize = 8;
 pub(super) struct Remote {
     clients: Arc<Clients>,
     driver: Driver,
+    reads: Reads,
+}
+
+/// How much is read at the same time.
+#[derive(Clone, Debug)]
+pub(super) struct Reads {
+    /// The memory for what is read ahead.
+    pub(super) budget: Arc<Budget>,
+    /// The number of files; `None` to leave it to this crate.
+    pub(super) concurrency: Option<usize>,
+}
+
+impl Default for Reads {
+    /// Returns those without options, which share one budget.
+    fn default() -> Self {
+        static BUDGET: LazyLock<Arc<Budget>> = LazyLock::new(|| Budget::new(budget::DEFAULT));
+        Self { budget: Arc::clone(&BUDGET), concurrency: None }
+    }
 }
 
 /// A store that ends with the last table that uses it.
 #[cfg(feature = "_cloud")]
 #[derive(Debug)]
-pub(super) struct WeakRemote(std::sync::Weak<Clients>, Driver);
+pub(super) struct WeakRemote(std::sync::Weak<Clients>, Driver, Reads);
 
 #[cfg(feature = "_cloud")]
 impl WeakRemote {
     pub(super) fn upgrade(&self) -> Option<Remote> {
-        self.0.upgrade().map(|clients| Remote { clients, driver: self.1 })
+        self.0.upgrade().map(|clients| Remote { clients, driver: self.1, reads: self.2.clone() })
     }
 }
 
@@ -114,25 +133,33 @@ impl Client {
 
 impl Remote {
     pub(super) fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { clients: Arc::new(Clients::Given(Client::given(store))), driver: Driver::Runtime }
+        Self::with(Clients::Given(Client::given(store)), Driver::Runtime, Reads::default())
     }
 
     /// Takes a store whose requests are complete when they are polled first. They run on the thread of the caller.
     pub(super) fn immediate(store: Arc<dyn ObjectStore>) -> Self {
-        Self { clients: Arc::new(Clients::Given(Client::given(store))), driver: Driver::Caller }
+        Self::with(Clients::Given(Client::given(store)), Driver::Caller, Reads::default())
+    }
+
+    fn with(clients: Clients, driver: Driver, reads: Reads) -> Self {
+        Self { clients: Arc::new(clients), driver, reads }
     }
 
     /// Makes clients by a recipe, and others whenever the process was forked.
     #[cfg(feature = "_cloud")]
-    pub(super) fn made(recipe: Recipe) -> object_store::Result<Self> {
+    pub(super) fn made(recipe: Recipe, reads: Reads) -> object_store::Result<Self> {
         let made = PerProcess::new();
         made.get_or_make(&recipe.0, drop)?;
-        Ok(Self { clients: Arc::new(Clients::Made(made, recipe)), driver: Driver::Runtime })
+        Ok(Self::with(Clients::Made(made, recipe), Driver::Runtime, reads))
     }
 
     #[cfg(feature = "_cloud")]
     pub(super) fn downgrade(&self) -> WeakRemote {
-        WeakRemote(Arc::downgrade(&self.clients), self.driver)
+        WeakRemote(Arc::downgrade(&self.clients), self.driver, self.reads.clone())
+    }
+
+    pub(super) fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// Returns a number that no other open store has.

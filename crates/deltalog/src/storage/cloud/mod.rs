@@ -73,7 +73,9 @@ pub(super) fn open<'a>(
     provider: Provider,
 ) -> Result<Opened> {
     let given: Vec<(&str, &str)> = options.into_iter().collect();
-    let options = Options::new(given.iter().copied())?;
+    let mut options = Options::new(given.iter().copied())?;
+    let asked = options.clone();
+    let reads = options.reads()?;
     let has_user = !url.username().is_empty() && !path::has_container(url.scheme());
     if has_user || url.password().is_some() {
         return Err(Error::invalid_argument("the location contains credentials")
@@ -83,7 +85,6 @@ pub(super) fn open<'a>(
         return Err(Error::invalid_argument("the location has a query or a fragment")
             .with_hint("write %3F for '?' and %23 for '#'; pass tokens as storage options"));
     }
-    let asked = options.clone();
     let asked_provider = provider.clone();
     let Place { url, recipe, log_store_scheme } = match path::canonical_scheme(url.scheme()).as_str() {
         #[cfg(feature = "s3")]
@@ -93,7 +94,11 @@ pub(super) fn open<'a>(
         #[cfg(feature = "azure")]
         "abfss" | "az" | "azure" => azure::open(url, options, provider)?,
         #[cfg(feature = "hdfs")]
-        "hdfs" => hdfs::open(url, &given, provider.is_some())?,
+        "hdfs" => {
+            let of_reads = |(name, _): &(&str, &str)| options::READS.contains(&&*name.to_ascii_lowercase());
+            let others: Vec<_> = given.iter().copied().filter(|option| !of_reads(option)).collect();
+            hdfs::open(url, &others, provider.is_some())?
+        }
         scheme => return Err(unsupported(scheme)),
     };
     // A file of credentials may have been replaced.
@@ -102,7 +107,7 @@ pub(super) fn open<'a>(
     #[cfg(not(feature = "s3"))]
     let files = Vec::new();
     // What is wrong with the settings is found now, not with the first request.
-    let make = || Remote::made(recipe).map_err(|error| invalid(&error, &asked.values()));
+    let make = || Remote::made(recipe, reads).map_err(|error| invalid(&error, &asked.values()));
     let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), files, make)?;
     #[cfg(feature = "s3")]
     let log_store = log_store_scheme.map(|scheme| LogStore {

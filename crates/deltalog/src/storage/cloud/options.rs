@@ -3,6 +3,7 @@
 //! Their names are those of the crate `object_store`, which `deltalake` and Polars have as well, in any case.
 
 use std::collections::BTreeMap;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use object_store::RetryConfig;
 
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
+use crate::storage::budget::Budget;
+use crate::storage::remote::Reads;
 
 /// The names of options for all stores that concern retries.
 const RETRIES: [&str; 5] = [
@@ -19,6 +22,9 @@ const RETRIES: [&str; 5] = [
     "backoff_config.max_backoff",
     "backoff_config.base",
 ];
+
+/// The names of options for all stores that concern reads.
+pub(super) const READS: [&str; 2] = ["io_concurrency", "read_memory"];
 
 /// The names of options for all stores that concern connections.
 const CLIENT: [&str; 19] = [
@@ -161,6 +167,23 @@ impl Options {
         Ok(retries)
     }
 
+    /// Takes out what the options say about reads.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value that is not a positive number.
+    pub(super) fn reads(&mut self) -> Result<Reads> {
+        let mut reads = Reads::default();
+        if let Some(value) = self.0.remove("io_concurrency") {
+            let files: NonZeroU16 = parsed("io_concurrency", &value, "a number of files from 1 to 65535")?;
+            reads.concurrency = Some(usize::from(files.get()));
+        }
+        if let Some(value) = self.0.remove("read_memory") {
+            let bytes: NonZeroU64 = parsed("read_memory", &value, "a positive number of bytes")?;
+            reads.budget = Budget::new(bytes.get());
+        }
+        Ok(reads)
+    }
+
     /// Takes out the option `name`.
     #[cfg(feature = "s3")]
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
@@ -196,7 +219,7 @@ pub(super) fn environment() -> Vec<(String, String)> {
 
 fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
     let error = Error::invalid_argument(format!("there is no storage option '{name}' for {store}"));
-    let all = known.iter().chain(&CLIENT).chain(&RETRIES).copied();
+    let all = known.iter().chain(&CLIENT).chain(&RETRIES).chain(&READS).copied();
     match (name, nearest(name, all)) {
         (name, _) if name.ends_with("allow_unsafe_rename") || name.ends_with("copy_if_not_exists") => error
             .with_hint("leave it out: commits are created with a condition, which the store checks itself"),
@@ -235,6 +258,28 @@ mod tests {
             wrong.retries().unwrap_err().to_string(),
             "the storage option 'retry_timeout' is not a duration such as '30s'"
         );
+    }
+
+    #[test]
+    fn limits_of_reads_are_taken_out() {
+        let mut options = Options::new([("io_concurrency", "40"), ("READ_MEMORY", "1000")]).unwrap();
+        let reads = options.reads().unwrap();
+        assert_eq!(reads.concurrency, Some(40));
+        assert!(reads.budget.take(999, Duration::ZERO).is_some_and(|_held| {
+            // One byte is left.
+            reads.budget.take(2, Duration::ZERO).is_none()
+        }));
+        assert!(options.0.is_empty());
+        for (name, value) in [("io_concurrency", "0"), ("io_concurrency", "many"), ("read_memory", "-1")] {
+            let error = Options::new([(name, value)]).unwrap().reads().unwrap_err();
+            assert!(
+                error.to_string().starts_with(&format!("the storage option '{name}' is not a ")),
+                "{error}"
+            );
+        }
+        // Without options, all stores share a budget.
+        let (one, other) = (Reads::default(), Reads::default());
+        assert!(std::sync::Arc::ptr_eq(&one.budget, &other.budget));
     }
 
     #[test]

@@ -1,0 +1,126 @@
+//! The memory for what is read from remote stores: one budget for all readers of a process, or of a store.
+//!
+//! - Counted is what readers hold and what is under way for them: what a plan has read ahead, but not the bytes that
+//!   were handed out, nor footers and what is read without a plan.
+//! - Who holds something never waits for more, because another one may do the same. A reader that holds nothing waits a
+//!   little: mostly others are about to be done. Then it reads without the budget, but as little at once as it can
+//!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the
+//!   budget is exceeded by at most that little for each reader.
+//! - What is larger than the whole budget may be read while nothing else is held.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The bytes of a budget that no option sets.
+pub(super) const DEFAULT: u64 = 256 << 20;
+
+/// How long a reader that holds nothing waits for others.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A number of bytes that readers share.
+#[derive(Debug)]
+pub(super) struct Budget {
+    limit: u64,
+    taken: Mutex<Taken>,
+    given_back: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: u64,
+    /// The most that was taken at the same time.
+    most: u64,
+}
+
+/// A part of a budget. It is given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Budget {
+    pub(super) fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self { limit, taken: Mutex::default(), given_back: Condvar::new() })
+    }
+
+    /// Takes `bytes`, after others have given back what they hold. Returns `None` if that takes longer than `patience`.
+    pub(super) fn take(self: &Arc<Self>, bytes: u64, patience: Duration) -> Option<Share> {
+        let deadline = Instant::now() + patience;
+        let mut taken = self.taken();
+        while taken.bytes > 0 && taken.bytes.saturating_add(bytes) > self.limit {
+            let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            taken = self.given_back.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Some(self.share(taken, bytes))
+    }
+
+    /// Takes `bytes` although there may be too few.
+    pub(super) fn overdraw(self: &Arc<Self>, bytes: u64) -> Share {
+        self.share(self.taken(), bytes)
+    }
+
+    fn share(self: &Arc<Self>, mut taken: MutexGuard<'_, Taken>, bytes: u64) -> Share {
+        taken.bytes = taken.bytes.saturating_add(bytes);
+        taken.most = taken.most.max(taken.bytes);
+        Share { budget: Arc::clone(self), bytes }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the bytes that are taken, and the most that were at the same time.
+    #[cfg(test)]
+    #[cfg_attr(not(feature = "s3"), expect(dead_code, reason = "the tests need a server"))]
+    pub(super) fn now_and_most(&self) -> (u64, u64) {
+        let taken = self.taken();
+        (taken.bytes, taken.most)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.budget.taken();
+        taken.bytes = taken.bytes.saturating_sub(self.bytes);
+        drop(taken);
+        self.budget.given_back.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(5);
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        let budget = Budget::new(10);
+        let first = budget.take(6, Duration::ZERO).unwrap();
+        assert!(budget.take(5, Duration::ZERO).is_none());
+        assert!(budget.take(5, SHORT).is_none());
+        let second = budget.take(4, Duration::ZERO).unwrap();
+        drop(first);
+        assert!(budget.take(6, Duration::ZERO).is_some());
+        drop(second);
+        let much = budget.take(11, Duration::ZERO).expect("nothing else is held");
+        let little = budget.overdraw(1);
+        drop((much, little));
+        assert_eq!(budget.now_and_most(), (0, 12));
+    }
+
+    #[test]
+    fn who_waits_goes_on_when_others_give_back() {
+        let budget = Budget::new(10);
+        let held = budget.take(10, Duration::ZERO).unwrap();
+        std::thread::scope(|scope| {
+            let waiting: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| budget.take(5, Duration::from_secs(60)).is_some())).collect();
+            std::thread::sleep(SHORT);
+            drop(held);
+            assert!(waiting.into_iter().all(|thread| thread.join().unwrap()));
+        });
+        assert_eq!(budget.now_and_most(), (0, 10));
+    }
+}
