@@ -95,6 +95,18 @@ def _in_store_beside_local(spec: TableSpec, table: Path, scratch: Path) -> Mappi
     return {**store.place(table), "local": str(table)}
 
 
+def _unanswered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """An empty table. Each writer appends as many rows as the specification has files in a commit."""
+    import pyarrow as pa
+
+    from deltalog import write_deltalake
+
+    assert isinstance(spec, Commits)
+    empty = scratch / "empty"
+    write_deltalake(empty, pa.table({"id": pa.array([], pa.int64())}))
+    return {**store.place(empty, lost_percent=10), "writers": 32, "each": spec.adds}
+
+
 def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     """Selects a month by partition values and a hundredth of the files by statistics."""
     assert isinstance(spec, Checkpointed)
@@ -366,6 +378,15 @@ CASES = (
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("one row", "ours", "deltalake"),),
+    ),
+    Case(
+        name="store-unanswered",
+        about="32 writers append 25 rows each, one by one, to a store that loses 10 % of its answers",
+        operation="store_unanswered",
+        setup=_unanswered,
+        tables={"small": Commits(1, 5), "full": Commits(1, 25)},
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("appends", "ours", "deltalake"),),
     ),
     Case(
         name="write-rows",

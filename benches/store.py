@@ -33,8 +33,11 @@ def _server() -> S3Server:
     return server
 
 
-def place(table: Path) -> Mapping[str, Any]:
-    """Copies a table to a new place in the store. Returns its URL, and the options to open it with."""
+def place(table: Path, lost_percent: int = 0) -> Mapping[str, Any]:
+    """Copies a table to a new place in the store. Returns its URL, and the options to open it with.
+
+    Of all requests, `lost_percent` take effect without an answer.
+    """
     server, prefix = _server(), f"{table.name}-{next(_numbers)}"
     server.faults()
     for key in server.keys(_BUCKET):
@@ -42,7 +45,8 @@ def place(table: Path) -> Mapping[str, Any]:
     for file in sorted(table.rglob("*")):
         if file.is_file():
             server.put(_BUCKET, f"{prefix}/{file.relative_to(table)}", file.read_bytes())
-    server.faults(rule({"latency_ms": LATENCY_MS}))
+    lost = rule("close_after", when={"chance": {"per_mille": lost_percent * 10, "seed": 1}})
+    server.faults(rule({"latency_ms": LATENCY_MS}), *([lost] if lost_percent else []))
     server.take_requests()
     options = {**server.options(), "aws_conditional_put": "etag"}
     return {"table": f"s3://{_BUCKET}/{prefix}", "options": options}

@@ -62,6 +62,49 @@ def _median(count: int, append: Callable[[], None], update: Callable[[], None]) 
     return median(seconds)
 
 
+def unanswered(
+    watch: Watch,
+    writers: int,
+    each: int,
+    writer: Callable[[], Callable[[pa.Table], object]],
+    errors: tuple[type[Exception], ...],
+    ids: Callable[[], pa.Array],
+) -> dict[str, int]:
+    """Lets `writers` threads append `each` rows, one by one, to a table in a store that answers only some requests.
+
+    `writer` opens the table and returns what appends to it, `ids` reads the ids of all rows. An append that raises one
+    of `errors` is not made again. Notes how many appends were acknowledged, how many of these are in the table, how
+    many rows are there twice, and how many appends have failed.
+    """
+
+    def work(number: int) -> list[int]:
+        append = writer()
+        acknowledged = []
+        for id_ in range(number * each, (number + 1) * each):
+            try:
+                append(pa.table({"id": pa.array([id_], pa.int64())}))
+            except errors:
+                continue
+            acknowledged.append(id_)
+        return acknowledged
+
+    start = perf_counter()
+    with ThreadPoolExecutor(writers) as pool:
+        acknowledged = {id_ for some in pool.map(work, range(writers)) for id_ in some}
+    watch.took("appends", perf_counter() - start, peak_bytes())
+    rows = ids().to_pylist()
+    counts = {
+        "acknowledged": len(acknowledged),
+        "landed": len(acknowledged & set(rows)),
+        "doubled": len(rows) - len(set(rows)),
+        "errors": writers * each - len(acknowledged),
+    }
+    for quantity, number in counts.items():
+        watch.note("appends", quantity, number)
+    # What contenders make of it differs, and is what the case shows.
+    return {"appends": writers * each}
+
+
 def at_once(watch: Watch, lap: str, append: Callable[[], None], threads: int, each: int) -> int:
     """Measures the mean time of an append while `threads` threads make `each` of them. Returns how many there were."""
 

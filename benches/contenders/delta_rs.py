@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from benches.contenders import appends, changed, log, rows, written
 from benches.tables.actions import NARROW, WIDE
@@ -32,6 +33,19 @@ def store_open_list(watch: Watch, table: str, options: dict[str, str], local: st
 
 def store_append(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
     return append(watch, table, options)
+
+
+def store_unanswered(
+    watch: Watch, table: str, options: dict[str, str], writers: int, each: int
+) -> dict[str, Any]:
+    def writer() -> Callable[[pa.Table], object]:
+        opened = DeltaTable(table, storage_options=options)
+        return lambda row: write_deltalake(opened, row, mode="append")
+
+    def ids() -> pa.Array:
+        return DeltaTable(table, storage_options=options).to_pyarrow_table()["id"]
+
+    return appends.unanswered(watch, writers, each, writer, (DeltaError, OSError), ids)
 
 
 def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:

@@ -114,6 +114,19 @@ def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> d
     return {"version": version}
 
 
+def store_unanswered(
+    watch: Watch, table: str, options: dict[str, str], writers: int, each: int
+) -> dict[str, Any]:
+    def writer() -> Callable[[pa.Table], object]:
+        opened = deltalog.DeltaTable(table, storage_options=options)
+        return lambda row: deltalog.write_deltalake(opened, row, mode="append")
+
+    def ids() -> pa.Array:
+        return pa.table(deltalog.DeltaTable(table, storage_options=options).to_arrow())["id"]
+
+    return appends.unanswered(watch, writers, each, writer, (deltalog.DeltaError,), ids)
+
+
 def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:
     row = appends.row(NARROW)
 

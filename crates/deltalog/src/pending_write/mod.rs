@@ -117,9 +117,10 @@ impl PendingWrite {
         Self::on(read.storage(), Some(base), request, environment)
     }
 
-    /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for newer
-    /// versions, which the commit does anyway. Returns `None` if such a write would probably be in vain; a write that
-    /// fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`] tells.
+    /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
+    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably be in vain. A write
+    /// that fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`]
+    /// tells.
     #[doc(hidden)]
     pub fn begin_append_at(
         read: &Snapshot,

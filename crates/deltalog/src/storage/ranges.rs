@@ -7,8 +7,8 @@
 //!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
 //!   column, is read ahead by itself, because columns are read side by side. When a unit is begun, those before the
 //!   previous one are dropped.
-//! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read in
-//!   small pieces, one after the other.
+//! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
+//!   in small pieces, one after the other.
 //! - What is not planned is read as it is asked for.
 //! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
 
