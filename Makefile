@@ -61,7 +61,7 @@ $(wheel): $(wheel_sources) | .venv/.deps
 	$(bin)/python -m scripts.hadoop_aws .cache/hadoop-aws
 	touch $@
 
-# A cluster of HDFS, of the Hadoop of the newest Spark, which the Rust tests start.
+# A cluster of HDFS, of the Hadoop of the newest Spark, which the tests of Rust and of the Spark layer start.
 .cache/hdfs/.complete: scripts/mini_hdfs.py scripts/hadoop_aws.py scripts/jvm_connector.py | .venv/.deps
 	$(bin)/python -m scripts.mini_hdfs .cache/hdfs
 	touch $@
@@ -158,7 +158,7 @@ test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(s3_s
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
 
 .PHONY: test-spark
-test-spark: .venv/.wheel .cache/hadoop-aws/.complete $(s3_server) ## test the Spark layer on the newest Spark
+test-spark: .venv/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server) ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
 # How many of these tests run at the same time: each keeps about one core busy. The longest begin.
@@ -166,7 +166,7 @@ WHEEL_JOBS ?= 2
 wheel_tests := test-spark-$(lastword $(SPARKS)) test-python $(filter-out %-$(lastword $(SPARKS)),$(SPARKS:%=test-spark-%))
 
 .PHONY: test-wheel
-test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-aws/.complete ## test-python, and the Spark layer on the newest patch of every minor
+test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-aws/.complete .cache/hdfs/.complete ## test-python, and the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory --keep-going -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
 .PHONY: spark-environments
@@ -176,7 +176,7 @@ spark-environments: $(SPARKS:%=.venvs/%/.wheel)
 SPARK_TESTS = $(if $(filter $*,$(lastword $(SPARKS))),,-m $(if $(filter $*,$(firstword $(SPARKS))),'not newest',every_spark))
 
 .PHONY: $(SPARKS:%=test-spark-%)
-$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.complete $(s3_server)
+$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
 	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 

@@ -165,3 +165,25 @@ def test_settings_of_azure(settings: dict[str, str], options: dict[str, str]) ->
 )
 def test_settings_of_gcs(settings: dict[str, str], options: dict[str, str]) -> None:
     assert storage_options("gs", "b", settings) == options
+
+
+KERBEROS = {"spark.kerberos.principal": "ann@LAKE", "spark.kerberos.keytab": "/keys/ann"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({}, {}),
+        ({"hdfs_user": ""}, {}),
+        (
+            {"hdfs_user": "ann", "dfs.ha.namenodes.Lake": "a,b"},
+            {"hdfs_user": "ann", "dfs.ha.namenodes.Lake": "a,b"},
+        ),
+        ({"hadoop.security.authentication": "kerberos"}, {"hadoop.security.authentication": "kerberos"}),
+        (KERBEROS, {"hdfs_kerberos_principal": "ann@LAKE", "hdfs_kerberos_keytab": "/keys/ann"}),
+        # Without a keytab there is the ticket of the user.
+        ({"spark.kerberos.principal": "ann@LAKE"}, {}),
+    ],
+)
+def test_settings_of_hdfs(settings: dict[str, str], options: dict[str, str]) -> None:
+    assert storage_options("hdfs", "lake:8020", settings) == options

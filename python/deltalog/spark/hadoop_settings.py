@@ -2,6 +2,7 @@
 
 The names are those of the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
 (`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`).
+The client of HDFS in the core knows Hadoop's own names, and takes those of `Locations.java`.
 The settings by which the JVM connector lets DynamoDB decide about commits are those of its documentation. What they do
 not say is left to the environment and to what the machine has, as for all other users of the core. So is what a class
 of credentials says that is not known here.
@@ -28,6 +29,13 @@ _LOG_STORES = {
     "spark.delta.logStore.s3.impl": "s3",
     "spark.delta.logStore.s3n.impl": "s3n",
 }
+# The name under which the user whom a session names to HDFS is among the settings.
+HDFS_USER = "hdfs_user"
+# How Spark logs in.
+_KERBEROS = {
+    "spark.kerberos.principal": "hdfs_kerberos_principal",
+    "spark.kerberos.keytab": "hdfs_kerberos_keytab",
+}
 _ENCRYPTIONS = {"AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 
 
@@ -35,14 +43,14 @@ def storage_options(scheme: str, authority: str, settings: Mapping[str, str]) ->
     """Returns the options of a store.
 
     Args:
-        scheme: `s3`, `gs` or `abfss`.
-        authority: the bucket; in Azure `container@account.dfs.core.windows.net`.
+        scheme: `s3`, `gs`, `abfss` or `hdfs`.
+        authority: the bucket; in Azure `container@account.dfs.core.windows.net`; in HDFS the name node.
         settings: Hadoop's settings by name.
 
     Raises:
         UnsupportedFeatureError: files are encrypted in a way that only Hadoop knows.
     """
-    known = {"s3": _s3, "gs": _gcs, "abfss": _azure}[scheme]
+    known = {"s3": _s3, "gs": _gcs, "abfss": _azure, "hdfs": _hdfs}[scheme]
     return known(authority, settings)
 
 
@@ -209,3 +217,16 @@ def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
         case "MsiTokenProvider" if client:
             return {"azure_storage_client_id": client}
     return {}
+
+
+def _hdfs(_name_node: str, settings: Mapping[str, str]) -> dict[str, str]:
+    named = {_KERBEROS.get(name, name): value for name, value in settings.items()}
+    options = {
+        name: value
+        for name, value in named.items()
+        if value and name.startswith(("dfs.", "hadoop.", "hdfs_"))
+    }
+    # The ticket of the user, unless Spark has both.
+    if not {*_KERBEROS.values()} <= options.keys():
+        options = {name: value for name, value in options.items() if name not in _KERBEROS.values()}
+    return options

@@ -36,7 +36,10 @@ _STORES = {
     "wasbs": "abfss",
     "az": "abfss",
     "azure": "abfss",
+    "hdfs": "hdfs",
 }
+# The options that say how a store is reached, and not only how it is asked.
+_REACH = ("aws_", "azure_", "google_", "hdfs_", "dfs.", "hadoop.")
 _CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
 
@@ -89,8 +92,9 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
     if found.is_local:
         return Location(found.url)
     scheme, authority = _store_of(found.url, options.storage)
-    of_session = hadoop_settings.storage_options(scheme, authority, found.settings)
-    asked = hadoop_settings.storage_options(scheme, authority, {**found.settings, **options.hadoop})
+    settings = {**found.settings, hadoop_settings.HDFS_USER: found.user or ""}
+    of_session = hadoop_settings.storage_options(scheme, authority, settings)
+    asked = hadoop_settings.storage_options(scheme, authority, {**settings, **options.hadoop})
     asked.update(options.storage)
     uri = canonical_uri(found.url, asked)
     return _remembered(uri, asked, found.obstacle(scheme, of_session, asked))
@@ -150,6 +154,8 @@ class _Found(NamedTuple):
     """The scheme by which Hadoop reaches the store; None if it has no class for it."""
     settings: dict[str, str]
     hadoop_version: str
+    user: str | None
+    """In HDFS, whom the session names to the name node."""
 
     @classmethod
     def of(cls, jvm: Jvm, session: Any, path: str) -> "_Found":
@@ -180,6 +186,10 @@ class _Found(NamedTuple):
 
     def obstacle(self, scheme: str, of_session: Mapping[str, str], asked: Mapping[str, str]) -> str | None:
         """Returns why the tasks of Spark cannot reach the files; None if they can."""
+        if self.scheme is None and scheme not in _CONNECTORS:
+            return (
+                f"Hadoop has no file system for '{scheme}', through which Spark reads and writes data files"
+            )
         if self.scheme is None:
             connector = _CONNECTORS[scheme]
             version = self.hadoop_version if connector != "gcs-connector" else "the version for Hadoop 3"
@@ -193,12 +203,13 @@ class _Found(NamedTuple):
         differing = sorted(
             name
             for name in {*of_session, *asked}
-            if name.startswith(("aws_", "azure_", "google_")) and of_session.get(name) != asked.get(name)
+            if name.startswith(_REACH) and of_session.get(name) != asked.get(name)
         )
         if differing:
+            example = ", for one bucket as in fs.s3a.bucket.<bucket>.access.key" if scheme == "s3" else ""
             return (
                 f"the options say how the store is reached ({', '.join(differing)}), and the tasks of Spark reach it "
-                "as the session does: set Hadoop's settings, for one bucket as in fs.s3a.bucket.<bucket>.access.key"
+                f"as the session does: set Hadoop's settings{example}"
             )
         return None
 
@@ -210,7 +221,7 @@ def ensure_known(path: str) -> None:
     scheme = path.partition(":")[0].lower()
     if scheme != "file" and scheme not in _STORES:
         raise UnsupportedFeatureError(
-            f"the store '{scheme}' is not supported yet; use a local path, or s3a://, gs:// or abfss://"
+            f"the store '{scheme}' is not supported; use a local path, or s3a://, gs://, abfss:// or hdfs://"
         )
 
 

@@ -38,7 +38,7 @@ _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
 # The names of options of stores, which are those of `storage_options` in Python.
-_STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "backoff_config.")
+_STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_config.")
 _STORE_NAMES = (
     "allow_http",
     "allow_invalid_certificates",
@@ -53,7 +53,7 @@ _STORE_NAMES = (
     "timeout",
     "user_agent",
 )
-_HADOOP_PREFIXES = ("fs.", "google.cloud.")
+_HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
 
 class Options:

@@ -9,6 +9,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.VersionInfo;
 import org.apache.spark.sql.SparkSession;
 
@@ -22,12 +23,29 @@ public class Locations {
   private static final String[] GS_SETTINGS = {"fs.gs.", "google.cloud."};
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
+  private static final String[] HDFS = {"hdfs"};
+  // Those that the core's client knows, and by which Spark logs in. Others are secrets, or those of servers.
+  private static final String[] HDFS_SETTINGS = {
+    "dfs.ha.namenodes.",
+    "dfs.namenode.rpc-address.",
+    "dfs.client.failover.",
+    "dfs.client.use.datanode.hostname",
+    "dfs.client.socket-timeout",
+    "dfs.client.block.write.replace-datanode-on-failure.",
+    "dfs.data.transfer.protection",
+    "hadoop.security.authentication",
+    "spark.kerberos.keytab",
+    "spark.kerberos.principal"
+  };
+  // That of Hadoop, for a host that is not the name of several name nodes.
+  private static final int HDFS_PORT = 8020;
 
   private Locations() {}
 
   /**
    * Returns a JSON object about a path: its URL, and if it is in a store, the scheme by which Hadoop reaches the store,
-   * or null if it has no class for it, and Hadoop's settings for stores of this kind.
+   * or null if it has no class for it, Hadoop's settings for stores of this kind, and in HDFS the user whom the session
+   * names to the name node, or null if that is whom it has logged in as.
    *
    * A path without a scheme is in Hadoop's default file system. A relative path is resolved against its working
    * directory. Throws an IllegalArgumentException if the text is not a path, and an IllegalStateException if Hadoop has
@@ -38,7 +56,7 @@ public class Locations {
     Configuration settings = settings(session);
     if (path.toUri().getScheme() == null) {
       URI store = FileSystem.getDefaultUri(settings);
-      if (store.getScheme().equals("file")) {
+      if (store.getScheme().equals("file") || (isHdfs(store) && !path.isAbsolute())) {
         path = qualified(path, settings);
       } else if (path.isAbsolute()) {
         path = new Path(store.getScheme(), store.getAuthority(), path.toUri().getPath());
@@ -48,13 +66,47 @@ public class Locations {
     } else if (path.toUri().getScheme().equalsIgnoreCase("file")) {
       path = qualified(path, settings);
     }
+    if (isHdfs(path.toUri())) {
+      path = inHdfs(path, settings);
+    }
     Map described = new HashMap();
     described.put("url", path.toUri().toString());
     String scheme = path.toUri().getScheme();
     described.put("scheme", scheme.equalsIgnoreCase("file") ? scheme : hadoop(scheme, settings));
     described.put("settings", chosen(settings, settingsOf(scheme)));
     described.put("hadoop_version", VersionInfo.getVersion());
+    described.put("user", isHdfs(path.toUri()) ? user() : null);
     return Json.text(described);
+  }
+
+  private static boolean isHdfs(URI uri) {
+    return "hdfs".equalsIgnoreCase(uri.getScheme());
+  }
+
+  /** Returns a path in HDFS with the name node's host and port, or the name of several name nodes. */
+  private static Path inHdfs(Path path, Configuration settings) {
+    URI uri = path.toUri();
+    String authority = uri.getAuthority();
+    if (authority == null) {
+      URI store = FileSystem.getDefaultUri(settings);
+      if (!isHdfs(store) || store.getAuthority() == null) {
+        throw new IllegalArgumentException(
+            "it names no name node, and fs.defaultFS is not in HDFS; write hdfs://host:port/path");
+      }
+      authority = store.getAuthority();
+    }
+    boolean isName = authority.indexOf(':') >= 0 || settings.get("dfs.ha.namenodes." + authority) != null;
+    return new Path("hdfs", isName ? authority : authority + ":" + HDFS_PORT, uri.getPath());
+  }
+
+  private static String user() {
+    try {
+      UserGroupInformation user = UserGroupInformation.getCurrentUser();
+      boolean isNamed = !UserGroupInformation.isSecurityEnabled() || user.getRealUser() != null;
+      return isNamed ? user.getShortUserName() : null;
+    } catch (IOException e) {
+      throw new IllegalStateException(e.getMessage(), e);
+    }
   }
 
   private static Path qualified(Path path, Configuration settings) {
@@ -116,11 +168,17 @@ public class Locations {
     if (lower.equals("gs") || lower.equals("gcs")) {
       return GS;
     }
+    if (lower.equals("hdfs")) {
+      return HDFS;
+    }
     return lower.startsWith("abfs") || lower.startsWith("wasb") || lower.startsWith("az") ? AZURE : new String[0];
   }
 
   private static String[] settingsOf(String scheme) {
     String[] names = names(scheme);
+    if (names == HDFS) {
+      return HDFS_SETTINGS;
+    }
     return names == S3 ? S3_SETTINGS : names == GS ? GS_SETTINGS : names == AZURE ? AZURE_SETTINGS : new String[0];
   }
 
@@ -135,12 +193,18 @@ public class Locations {
       for (int i = 0; i < prefixes.length; i++) {
         if (name.startsWith(prefixes[i])) {
           String value = settings.get(name);
-          if (value != null) {
+          if (value != null && (prefixes != HDFS_SETTINGS || !isDefault(name, settings))) {
             chosen.put(name, value);
           }
         }
       }
     }
     return chosen;
+  }
+
+  /** Returns whether a setting is what Hadoop has without any. */
+  private static boolean isDefault(String name, Configuration settings) {
+    String[] sources = settings.getPropertySources(name);
+    return sources != null && sources.length > 0 && sources[sources.length - 1].endsWith("-default.xml");
   }
 }

@@ -1,0 +1,72 @@
+"""Starts a cluster of HDFS, of Hadoop's own tests, in one process: a name node and a data node.
+
+It runs in a separate process, which ends with this one: a shell waits for the end of a pipe that only this process can
+write, and kills it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+
+JARS = Path(__file__).parents[2] / ".cache" / "hdfs"
+# The class that Hadoop starts clusters with for tests of other projects.
+MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
+GUARD = '"$@" </dev/null & server=$!; read -r line; kill -9 $server'
+PATIENCE = 120
+
+
+def is_installed() -> bool:
+    return (JARS / ".complete").is_file()
+
+
+class MiniHdfs:
+    """A cluster without files, whose data is in `directory`."""
+
+    def __init__(self, directory: Path) -> None:
+        with closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        # It is written when all parts of the cluster run.
+        details = directory / "details.json"
+        home = os.environ.get("JAVA_HOME")
+        # It runs for seconds only: starting counts.
+        command = [f"{home}/bin/java" if home else "java", "-Xmx256m", "-XX:+UseSerialGC"]
+        command += [f"-Dtest.build.data={directory}", "-cp", str(JARS / "*"), MAIN]
+        command += ["-format", "-datanodes", "1", "-nnport", str(port), "-writeDetails", str(details)]
+        log = directory / "log"
+        with log.open("w") as output:
+            self._guard = subprocess.Popen(
+                ["sh", "-c", GUARD, "sh", *command], stdin=subprocess.PIPE, stdout=output, stderr=output
+            )
+        deadline = time.monotonic() + PATIENCE
+        while not details.is_file():
+            if time.monotonic() > deadline:
+                self.close()
+                raise TimeoutError(f"the cluster of HDFS does not answer:\n{log.read_text()}")
+            time.sleep(0.02)
+        self.name_node = f"127.0.0.1:{port}"
+
+    @property
+    def root(self) -> str:
+        """The URL of its root, without a slash at its end."""
+        return f"hdfs://{self.name_node}"
+
+    def close(self) -> None:
+        """Ends the cluster."""
+        assert self._guard.stdin
+        self._guard.stdin.close()
+        self._guard.wait(60)
+
+    def __enter__(self) -> MiniHdfs:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
