@@ -173,6 +173,8 @@ class Snapshot:
         max_age: timedelta | None = None,
     ) -> Snapshot:
         """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, that of the table opened before."""
+    def at_version(self, version: int) -> Snapshot:
+        """Opens another version of the same table, with the same storage options."""
     @property
     def uri(self) -> str:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
@@ -532,7 +534,7 @@ class StatementTask:
         `committing` is a `deltalog.spark.connect.writer.Committing`. Without deletion vectors, the rows that stay are
         copied here. If it fails for certain, all new files are deleted.
         """
-    def delete(self) -> None:
+    def delete(self, storage_options: Mapping[str, str] | None = None) -> None:
         """Deletes all files of a statement that was not committed."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -909,7 +911,7 @@ class SparkWrite:
     def task(self) -> WriteTask:
         """Returns what tasks need to write files of this write."""
     @staticmethod
-    def resume(token: bytes) -> SparkWrite:
+    def resume(token: bytes, storage_options: Mapping[str, str] | None = None) -> SparkWrite:
         """Returns the write that `token` stands for, to be committed or aborted in another process."""
     def commit_fragments(
         self,
@@ -924,5 +926,5 @@ class SparkWrite:
         On any error but `CommitStateUnknownError`, all files of the write are deleted.
         """
     @staticmethod
-    def delete(token: bytes) -> None:
+    def delete(token: bytes, storage_options: Mapping[str, str] | None = None) -> None:
         """Deletes all files of a write that is not committed."""

@@ -27,8 +27,13 @@ def run_client(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Yields the address and the working directory of a Connect server in a separate process."""
+def running_server(
+    tmp_path_factory: pytest.TempPathFactory, logs: Path | None = None, **environment: str
+) -> Iterator[tuple[str, Path]]:
+    """Yields the address and the working directory of a Connect server in a separate process.
+
+    Its log and its event log are in the directory `logs`.
+    """
     directory = tmp_path_factory.mktemp("of the server")
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
@@ -40,12 +45,18 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[s
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "America/New_York",
     }
+    if logs is None:
+        logs = tmp_path_factory.mktemp("logs")
+    else:
+        settings["spark.eventLog.enabled"] = "true"
+        settings["spark.eventLog.dir"] = logs.as_uri()
+        settings["spark.eventLog.compress"] = "false"
     command = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
-    log = tmp_path_factory.mktemp("logs") / "server.log"
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, **environment}
+    log = logs / "server.log"
     with log.open("w") as output:
         process = subprocess.Popen(
             command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True

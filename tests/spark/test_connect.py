@@ -1,7 +1,9 @@
 """The format under Spark Connect. Clients run in separate processes, because a process has one kind of session."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import deltalake
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 
 import deltalog
 from tests.spark.connect_server import run_client, running_server
+from tests.stores.s3_server import S3Server
 
 pytest.importorskip("grpc")
 pytest.importorskip("pandas")
@@ -18,10 +21,29 @@ pytest.importorskip("pandas")
 LEGACY = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants")
 
 
+CANARY = "canary+secret/key"
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+def s3() -> Iterator[S3Server]:
+    """A server whose keys only the Connect server has."""
+    with S3Server() as server:
+        server.set(secret_key=CANARY)
+        server.create_bucket("tables")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of what the Connect server logs."""
+    return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, s3: S3Server, logs: Path) -> Iterator[tuple[str, Path]]:
     """A Connect server in a separate process and working directory: its address, and the directory."""
-    yield from running_server(tmp_path_factory)
+    keys = {name.upper(): value for name, value in s3.options().items() if name.endswith(("_key", "_id"))}
+    yield from running_server(tmp_path_factory, logs, **keys)
 
 
 def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -247,3 +269,86 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
         assert text in refusals, (text, refusals)
     assert refusals.count("'table' is relative") >= 2, refusals
     assert "'2025-01-31 12:00:00' has no time zone" in refusals, refusals
+
+
+@pytest.mark.newest
+def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, tmp_path: Path) -> None:
+    """The server has the credentials, and the client says where the store is. Nobody sees a secret."""
+    uri = "s3a://tables/a t"
+    options = s3.options()
+    place = {name: options[name] for name in ("aws_endpoint_url", "aws_region", "aws_allow_http")}
+    code = f"""
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        from deltalog.tables import DeltaTable
+        spark = deltalog.spark.enable(SparkSession.builder.remote({server[0]!r}).getOrCreate())
+        place, uri = {place!r}, {uri!r}
+        def outcome(call):
+            try:
+                return call()
+            except Exception as error:
+                return type(error).__name__ + ": " + str(error).replace("\\n", " ")
+        def read(**options):
+            return spark.read.format("deltalog").options(**place, **options).load(uri)
+        def write(rows, mode, **options):
+            rows.write.format("deltalog").mode(mode).options(**place, **options).save(uri)
+        data = spark.range(100, numPartitions=1).selectExpr("id", "id % 2 AS p", "'old' AS s")
+        write(data, "append", **{{"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}})
+        write(data.where("id < 20"), "overwrite", baseVersion="0")
+        print("rows", read().count(), read(versionAsOf="0").count())
+        table = DeltaTable.forPath(spark, uri, place).alias("t")
+        print("deleted", table.delete("id < 5").collect()[0].num_affected_rows)
+        print("updated", table.update("id < 8", {{"s": "'new'"}}).collect()[0].num_affected_rows)
+        source = spark.createDataFrame([(9, 1, "merged"), (200, 0, "added")], "id long, p long, s string")
+        # The source reads the table, by another spelling.
+        itself = spark.read.format("deltalog").options(**place).load(uri.replace("s3a:", "s3:")).where("id = 10")
+        merge = table.merge(source.union(itself).alias("s"), "t.id = s.id").whenMatchedUpdateAll()
+        print("merged", merge.whenNotMatchedInsertAll().execute().collect()[0].num_affected_rows)
+        print("versions", [row.version for row in table.history().collect()], table.count("s = 'new'"))
+        print("location", table.detail().collect()[0].location)
+        failing = data.selectExpr("if(id = 99, raise_error('boom'), id) AS id", "p", "s")
+        print("failing", outcome(lambda: write(failing.selectExpr("CAST(id AS LONG) AS id", "p", "s"), "append")))
+        table.toDF().explain(True)
+        print("none", outcome(lambda: spark.read.format("deltalog").options(**place).load("s3://tables/none").collect()))
+        print("bucket", outcome(lambda: DeltaTable.forPath(spark, "s3://nowhere/t", place)))
+        def with_secret(name, value="refused-value"):
+            return {{**place, name: value}}
+        reader, writer = spark.read.format("deltalog"), data.write.format("deltalog").mode("append")
+        key, setting = with_secret("aws_secret_access_key"), with_secret("fs.s3a.secret.key")
+        proxy = with_secret("proxy_url", "http://user:refused-value@127.0.0.1")
+        print("refused", outcome(lambda: reader.options(**key).load(uri).collect()))
+        print("refused", outcome(lambda: writer.options(**setting).save(uri)))
+        print("refused", outcome(lambda: DeltaTable.forPath(spark, uri, proxy)))
+        print("misuse", outcome(lambda: DeltaTable.forPath(spark, uri, {{"mergeSchema": "true"}})))
+    """
+    done = run_client(code, tmp_path)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    found = [line.split(" ", 1) for line in done.stdout.splitlines() if " " in line]
+    said = dict(found)
+    assert said["rows"] == "20 100"
+    assert (said["deleted"], said["updated"], said["merged"]) == ("5", "3", "3")
+    assert said["versions"] == "[4, 3, 2, 1, 0] 3"
+    assert said["location"] == "s3://tables/a%20t"
+    assert "boom" in said["failing"]
+    assert "no Delta table" in said["none"]
+    assert "NoSuchBucket" in said["bucket"]
+    assert "mergeschema does not say" in said["misuse"]
+    refusals = [text for name, text in found if name == "refused"]
+    for text, name in zip(refusals, ["aws_secret_access_key", "fs.s3a.secret.key", "proxy_url"], strict=True):
+        assert f"secrets ({name}) are refused" in text, text
+        assert "refused-value" not in text
+    table = deltalog.DeltaTable(uri, storage_options=options)
+    rows = pa.table(table.to_arrow()).sort_by("id").to_pydict()
+    assert rows["id"] == [*range(5, 20), 200]
+    assert rows["s"][:6] == ["new", "new", "new", "old", "merged", "old"]
+    # The failed job has left no files.
+    versions = [deltalog.DeltaTable(uri, version, storage_options=options) for version in range(5)]
+    assert {key.rpartition("/")[2] for key in s3.keys("tables") if key.endswith(".parquet")} == {
+        file.rpartition("/")[2] for version in versions for file in version.file_uris()
+    }
+    seen = done.stdout + done.stderr
+    seen += "".join(file.read_text(errors="replace") for file in logs.rglob("*") if file.is_file())
+    assert "aws_endpoint_url" in seen  # The event log has the plans.
+    seen += "".join(s3.get("tables", key).decode("latin-1") for key in s3.keys("tables"))
+    for form in (CANARY, quote(CANARY, safe=""), base64.b64encode(CANARY.encode()).decode(), CANARY[7:]):
+        assert form not in seen

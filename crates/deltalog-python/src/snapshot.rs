@@ -158,6 +158,11 @@ impl Snapshot {
         .map(Self)
     }
 
+    /// Opens another version of the same table, with the same storage options.
+    fn at_version(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
+        call(py, || CoreSnapshot::builder(self.0.storage()).version(version).open()).map(Self)
+    }
+
     #[getter]
     fn uri(&self) -> String {
         self.0.storage().url()

@@ -165,14 +165,13 @@ impl Token {
     }
 
     /// Opens the write that this token stands for.
-    pub(crate) fn open(&self) -> Result<PendingWrite> {
-        let storage = open_storage(&self.uri, None)?;
+    pub(crate) fn open(&self, storage: &Storage) -> Result<PendingWrite> {
         let environment = upkeep::environment();
         if let Some(table) = &self.new_table {
-            return PendingWrite::creating(&storage, table.clone(), self.request()?, &environment);
+            return PendingWrite::creating(storage, table.clone(), self.request()?, &environment);
         }
-        let base = self.open_base(&storage)?;
-        PendingWrite::on(&storage, base, self.request()?, &environment)?.ok_or_else(|| {
+        let base = self.open_base(storage)?;
+        PendingWrite::on(storage, base, self.request()?, &environment)?.ok_or_else(|| {
             Error::invalid_argument("the write has no effect, so it cannot be resumed")
                 .in_table(storage.url())
         })
@@ -521,11 +520,12 @@ impl SparkWrite {
     }
 
     #[staticmethod]
-    fn resume(py: Python<'_>, token: &[u8]) -> PyResult<Self> {
+    #[pyo3(signature = (token, storage_options = None))]
+    fn resume(py: Python<'_>, token: &[u8], storage_options: Option<StoreOptions>) -> PyResult<Self> {
         call(py, || {
             let token = Token::read(token)?;
-            let storage = open_storage(&token.uri, None)?;
-            let pending = token.open()?;
+            let storage = open_storage(&token.uri, storage_options)?;
+            let pending = token.open(&storage)?;
             Ok(Self::new(token, storage, pending))
         })
     }
@@ -561,11 +561,12 @@ impl SparkWrite {
     }
 
     #[staticmethod]
-    fn delete(py: Python<'_>, token: &[u8]) -> PyResult<()> {
+    #[pyo3(signature = (token, storage_options = None))]
+    fn delete(py: Python<'_>, token: &[u8], storage_options: Option<StoreOptions>) -> PyResult<()> {
         call(py, || {
             // The table may have been replaced, so its log is not read.
             let token = Token::read(token)?;
-            delete_files(&open_storage(&token.uri, None)?, &token.directory)
+            delete_files(&open_storage(&token.uri, storage_options)?, &token.directory)
         })
     }
 }

@@ -152,8 +152,9 @@ impl StatementTask {
     }
 
     /// Deletes all files of the tasks of a statement that was not committed.
-    fn delete(&self, py: Python<'_>) -> PyResult<()> {
-        call(py, || self.0.delete(&open_storage(self.0.table_url(), None)?))
+    #[pyo3(signature = (storage_options = None))]
+    fn delete(&self, py: Python<'_>, storage_options: Option<StoreOptions>) -> PyResult<()> {
+        call(py, || self.0.delete(&open_storage(self.0.table_url(), storage_options)?))
     }
 }
 

@@ -225,16 +225,6 @@ def ensure_known(path: str) -> None:
         )
 
 
-def ensure_local(path: str) -> None:
-    """Raises `UnsupportedFeatureError` for a URL that is not in the local file system, without showing its secrets."""
-    if _URL.match(path) and not path.lower().startswith(_LOCAL):
-        scheme = path.partition(":")[0]
-        raise UnsupportedFeatureError(
-            f"the store '{scheme}' is not supported under Spark Connect yet; use a classic session, or read the table "
-            "without Spark: deltalog.DeltaTable opens s3://, gs:// and abfss://"
-        )
-
-
 def _store_of(url: str, options: Mapping[str, str]) -> tuple[str, str]:
     """Returns the canonical scheme and authority of a URL."""
     spelled, _, rest = url.partition("://")

@@ -56,6 +56,21 @@ _STORE_NAMES = (
 _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
 
+def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns options that say how a store is reached.
+
+    Raises `InvalidArgumentError` for another one.
+    """
+    options = Options(given)
+    others = sorted(options.values.keys() - options.storage.keys() - options.hadoop.keys())
+    if others:
+        raise InvalidArgumentError(
+            f"{others[0]} does not say how a store is reached: pass settings of Hadoop for file systems (fs.…, dfs.…) "
+            "or storage options"
+        )
+    return given
+
+
 class Options:
     """Options by name, ignoring case."""
 

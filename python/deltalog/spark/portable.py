@@ -5,7 +5,7 @@
     SparkWrite.begin, task    →    WriteTask.write (Arrow) →    SparkWrite.resume, commit_fragments
 
 Rust and Arrow process the data in Spark's Python workers, where `deltalog` must also be installed. The processes
-exchange tasks, tokens and fragments, without credentials. All columns are read,
+exchange tasks, tokens and fragments, without credentials (`connect/place.py`). All columns are read,
 because Spark does not tell the source which ones are needed.
 """
 
@@ -41,6 +41,7 @@ from deltalog._internal import (
 )
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
+from deltalog.spark.connect.place import Place, check_plain, connect_uri, place_of
 from deltalog.spark.connect.statement import POSITION_FIELDS
 from deltalog.spark.connect.writer import statement_writer
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
@@ -48,7 +49,6 @@ from deltalog.spark.options import Options
 from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text
 from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
-from deltalog.spark.sql.names import connect_uri
 from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
@@ -101,6 +101,7 @@ class DeltalogDataSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._options = Options(dict(options))
+        check_plain(self._options)  # Before it is pickled.
         self._version: int | None = None
         self._versions: tuple[int, int] | None = None
 
@@ -131,6 +132,7 @@ class DeltalogDataSource(DataSource):
         if self._options.command is not None:
             arguments = self._options.values.get(ARGUMENTS, "{}")
             return CommandReader(answer_text(self._newest, self._options.command, arguments))
+        place = place_of(self._options)
         changes = self._changes() if self._options.wants_changes else None
         snapshot = self._snapshot() if changes is None else changes.snapshot
         expected = (
@@ -144,26 +146,25 @@ class DeltalogDataSource(DataSource):
             )
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
         if changes is not None:
-            return ChangesReader(snapshot, changes.versions, schema, partitions)
-        return self._reader_type()(snapshot, schema, partitions, self._options)
+            return ChangesReader(place, snapshot, changes.versions, schema, partitions)
+        return self._reader_type()(place, snapshot, schema, partitions, self._options)
 
     def _reader_type(self) -> type["DeltalogReader"]:
         return DeltalogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if self._options.statement is not None:
-            uri, *roots = map(connect_uri, [self._options.path, *self._options.allowed_roots])
-            return statement_writer(uri, roots, self._options.statement)
+            return statement_writer(place_of(self._options), self._roots(), self._options.statement)
         mode = "overwrite" if overwrite else "append"
         self._options.check_write()
         self._options.check_mode(mode)
         partition_by = self._options.partition_by()
         table = TableOptions(partition_by, self._options.table_configuration())
-        uri = connect_uri(self._options.path)
+        place = place_of(self._options)
+        uri = place.uri
         base = None
         if overwrite:
-            roots = [connect_uri(root) for root in self._options.allowed_roots]
-            base = requested_base(self._options, uri, roots)
+            base = requested_base(self._options, uri, self._roots(), place.storage_options)
         replaced = replaced_rows(self._options, settings=None)
         record = Record.of_options(self._options)
         begun = SparkWrite.begin(
@@ -171,6 +172,7 @@ class DeltalogDataSource(DataSource):
             schemas.of_data(schema.json()),
             mode,
             table,
+            storage_options=place.storage_options,
             base=base,
             partition_overwrite=replaced.mode or "static",
             app_transaction=record.app_transaction,
@@ -190,22 +192,26 @@ class DeltalogDataSource(DataSource):
         parameters = {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
         if self._options.replace_where is not None:
             parameters["predicate"] = self._options.replace_where
-        return DeltalogWriter(uri, pending.token(), pending.task(), parameters, record.user_metadata)
+        return DeltalogWriter(place, pending.token(), pending.task(), parameters, record.user_metadata)
+
+    def _roots(self) -> list[str]:
+        return [connect_uri(root) for root in self._options.allowed_roots]
 
     def _newest(self) -> Snapshot:
-        return Snapshot.open(connect_uri(self._options.path))
+        place = place_of(self._options)
+        return Snapshot.open(place.uri, storage_options=place.storage_options)
 
     def _snapshot(self) -> Snapshot:
         self._options.check_read(under_connect=True)
-        roots = [connect_uri(root) for root in self._options.allowed_roots]
-        if self._version is not None:
-            return Snapshot.open(connect_uri(self._options.path), version=self._version, allowed_roots=roots)
-        return Snapshot.open(connect_uri(self._options.path), *_wanted(self._options), allowed_roots=roots)
+        # The scan is planned on the version of the schema.
+        wanted = _wanted(self._options) if self._version is None else (self._version, None)
+        place = place_of(self._options)
+        return Snapshot.open(place.uri, *wanted, place.storage_options, allowed_roots=self._roots())
 
     def _changes(self) -> SparkChanges:
         self._options.check_read()
-        roots = [connect_uri(root) for root in self._options.allowed_roots]
-        newest = Snapshot.open(connect_uri(self._options.path), allowed_roots=roots)
+        place = place_of(self._options)
+        newest = Snapshot.open(place.uri, storage_options=place.storage_options, allowed_roots=self._roots())
         if self._versions is not None:  # The scan must be planned on the versions of the returned schema.
             return newest.spark_changes(ChangeRange(*self._versions))
         (start, start_ms), (end, end_ms) = (
@@ -244,8 +250,10 @@ class VersionsPartition(InputPartition):
 class DeltalogReader(DataSourceReader):
     """A reader that plans on the driver and reads in the workers."""
 
-    def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int, options: Options) -> None:
-        self._uri = snapshot.uri
+    def __init__(
+        self, place: Place, snapshot: Snapshot, schema: StructType, partitions: int, options: Options
+    ) -> None:
+        self._place = place
         self._version = snapshot.version
         self._row_ids = options.wants_row_ids
         self._positions = options.wants_positions
@@ -256,7 +264,10 @@ class DeltalogReader(DataSourceReader):
         self._filters = ""
 
     def partitions(self) -> Sequence[InputPartition]:
-        snapshot = Snapshot.open(self._uri, version=self._version, allowed_roots=self._roots)
+        uri, storage_options = self._place
+        snapshot = Snapshot.open(
+            uri, version=self._version, storage_options=storage_options, allowed_roots=self._roots
+        )
         return [
             FragmentPartition(fragment)
             for fragment in snapshot.scan_partitions(
@@ -271,7 +282,9 @@ class DeltalogReader(DataSourceReader):
             return
         # Spark requires exactly its own types, including nullability.
         expected = arrow_schema(self._schema)
-        for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
+        for batch in pyarrow.RecordBatchReader.from_stream(
+            read_fragment(partition.value, self._place.storage_options)
+        ):
             yield batch.cast(expected)
 
 
@@ -279,9 +292,14 @@ class ChangesReader(DataSourceReader):
     """A reader of the change data feed in the schema of its last version. Each partition is a range of versions."""
 
     def __init__(
-        self, snapshot: Snapshot, versions: tuple[int, int] | None, schema: StructType, partitions: int
+        self,
+        place: Place,
+        snapshot: Snapshot,
+        versions: tuple[int, int] | None,
+        schema: StructType,
+        partitions: int,
     ) -> None:
-        self._uri = snapshot.uri
+        self._place = place
         self._roots = snapshot.allowed_roots
         self._versions = versions
         self._schema = schema
@@ -304,7 +322,8 @@ class ChangesReader(DataSourceReader):
             return
         first, last = self._versions
         start, end = partition.value
-        newest = Snapshot.open(self._uri, version=last, allowed_roots=self._roots)
+        uri, storage_options = self._place
+        newest = Snapshot.open(uri, version=last, storage_options=storage_options, allowed_roots=self._roots)
         rows = newest.changes(
             ChangeRange(first, last), predicate=f"_commit_version >= {start} AND _commit_version <= {end}"
         )
@@ -365,13 +384,13 @@ class DeltalogWriter(DataSourceArrowWriter):
 
     def __init__(
         self,
-        uri: str,
+        place: Place,
         token: bytes,
         task: WriteTask,
         parameters: dict[str, str],
         user_metadata: str | None = None,
     ) -> None:
-        self._uri = uri
+        self._place = place
         self._token = token
         self._task = task
         self._parameters = parameters
@@ -385,7 +404,7 @@ class DeltalogWriter(DataSourceArrowWriter):
             return WriterCommitMessage()
         batches = (batch for part in ([first], iterator) for batch in part)
         reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
-        return FragmentMessage(self._numbered_task().write(reader))
+        return FragmentMessage(self._numbered_task().write(reader, self._place.storage_options))
 
     def _numbered_task(self) -> WriteTask:
         """Returns the task with the number of Spark's task, by which it counts the values of identity columns.
@@ -399,7 +418,7 @@ class DeltalogWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         try:
-            write = SparkWrite.resume(self._token)
+            write = SparkWrite.resume(self._token, self._place.storage_options)
         except DeltaError:
             self._delete()
             raise
@@ -413,7 +432,7 @@ class DeltalogWriter(DataSourceArrowWriter):
         # Spark ends this process without letting it wait for its threads.
         upkeep.wait()
         if isinstance(outcome, AlreadyApplied):
-            log_applied(outcome, self._uri)
+            log_applied(outcome, self._place.uri)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of a job that failed; then the message of at least one task is missing.
@@ -426,7 +445,7 @@ class DeltalogWriter(DataSourceArrowWriter):
 
     def _delete(self) -> None:
         with contextlib.suppress(DeltaError):  # The first error is the one to raise.
-            SparkWrite.delete(self._token)
+            SparkWrite.delete(self._token, self._place.storage_options)
 
 
 class NothingToWrite(DataSourceArrowWriter):

@@ -1,9 +1,10 @@
 """`DeltaTable` for Spark, with the names of `delta.tables.DeltaTable`. Import it from `deltalog.tables`."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import Snapshot
@@ -13,6 +14,7 @@ from deltalog.spark.dml.clauses import Condition, Values
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import as_pyspark_error, raises_pyspark_errors
+from deltalog.spark.options import store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
@@ -63,22 +65,39 @@ class _Methods(type):
 class DeltaTable(metaclass=_Methods):
     """A Delta table, created by `forPath` or `forName`. Each call uses the newest version."""
 
-    def __init__(self, spark: SparkSession, path: str, alias: str | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        alias: str | None = None,
+        store: Mapping[str, str] | None = None,
+    ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
+        self._store = dict(store or {})
 
     def __getattr__(self, name: str) -> NoReturn:
         raise _missing(name)
 
     @classmethod
     @raises_pyspark_errors
-    def forPath(cls, sparkSession: SparkSession, path: str) -> "DeltaTable":  # noqa: N802, N803 (the names users know)
+    def forPath(  # noqa: N802 (the names users know)
+        cls,
+        sparkSession: SparkSession,  # noqa: N803
+        path: str,
+        hadoopConf: Mapping[str, str] | None = None,  # noqa: N803
+    ) -> "DeltaTable":
         """Returns the table at `path`.
 
-        Raises `NotATableError` if there is none.
+        `hadoopConf` says how its store is reached, as options of a read do: settings of Hadoop (`fs.…`, `dfs.…`) or
+        storage options. Under Spark Connect, it can have the storage options that are no secrets.
+
+        Raises:
+            NotATableError: there is no table.
+            InvalidArgumentError: `hadoopConf` has another name.
         """
-        table = cls(sparkSession, path)
+        table = cls(sparkSession, path, store=store_options(hadoopConf or {}))
         table._ask("version")
         return table
 
@@ -134,7 +153,7 @@ class DeltaTable(metaclass=_Methods):
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
         """Returns the newest version as a DataFrame, which stays on that version."""
-        reader = self._spark.read.format("deltalog")
+        reader = self._reader()
         if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
             reader = reader.option("versionAsOf", self._ask("version"))
         newest = reader.load(self._path)
@@ -143,7 +162,10 @@ class DeltaTable(metaclass=_Methods):
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName)
+        return DeltaTable(self._spark, self._path, aliasName, self._store)
+
+    def _reader(self) -> DataFrameReader:
+        return self._spark.read.format("deltalog").options(**self._store)
 
     @raises_pyspark_errors
     def delete(self, condition: Condition | None = None) -> DataFrame:
@@ -181,8 +203,8 @@ class DeltaTable(metaclass=_Methods):
 
     def _target(self) -> DataFrame | Target:
         if is_connect(self._spark):
-            return Target(self._spark, self._path, self._alias, self._ask)
-        newest = self._spark.read.format("deltalog").load(self._path)
+            return Target(self._spark, self._path, self._alias, self._ask, self._store)
+        newest = self._reader().load(self._path)
         return newest if self._alias is None else newest.alias(self._alias)
 
     @raises_pyspark_errors
@@ -276,11 +298,11 @@ class DeltaTable(metaclass=_Methods):
         A Connect client may have no access to the table's files, so there the server executes the command.
         """
         if not is_connect(self._spark):
-            location = location_in(self._spark, self._path)
+            location = location_in(self._spark, self._path, self._store)
             newest = Snapshot.open(location.uri, storage_options=location.storage_options)
             return commands.answer(newest, command, arguments)
         options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
-        [row] = self._spark.read.format("deltalog").options(**options).load(self._path).collect()
+        [row] = self._reader().options(**options).load(self._path).collect()
         return commands.value_of(row[commands.ANSWER])
 
     def _time_zone(self) -> str:

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.connect.place import connect_uri
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.location import unescaped
-from deltalog.spark.sql.names import PROVIDERS, connect_uri
+from deltalog.spark.sql.names import PROVIDERS
 
 _QUERY = re.compile(r"\b(select|table|from|values)\b|subquery", re.IGNORECASE)
 # Rows that a client or the server has at hand, with everything that is checkpointed or made up.
 _WITHOUT_TABLE = {"local_relation", "cached_local_relation", "cached_remote_relation", "range"}
 _VERSION = "versionasof"
+_AZURE = ("abfs", "az", "wasb")
 
 
 class SourceReads(NamedTuple):
@@ -67,11 +69,23 @@ def _leaf(relation: Any, uri: str) -> bool | int:
     if source.format.lower() not in PROVIDERS:
         return False
     try:
-        is_target = any(unescaped(connect_uri(path)) == unescaped(uri) for path in paths)
-    except InvalidArgumentError:  # A relative path, which the server refuses.
+        is_target = any(may_be(connect_uri(path), uri) for path in paths)
+    except (InvalidArgumentError, UnsupportedFeatureError):  # A path that the server refuses.
         return True
     version = options.get(_VERSION, "")
     return int(version) if is_target and version.isdigit() else is_target
+
+
+def may_be(other: str, uri: str) -> bool:
+    """Returns whether a URL may be another spelling of the table's `uri`."""
+    if other.startswith(_AZURE) and uri.startswith(_AZURE):
+        # The account may be an option, or one of the server's settings. That a container is the same is enough.
+        return _container(other) == _container(uri)
+    return unescaped(other).rstrip("/") == unescaped(uri).rstrip("/")
+
+
+def _container(uri: str) -> str:
+    return re.split("[@/]", uri.partition("://")[2], maxsplit=1)[0]
 
 
 def _messages(message: Any) -> Iterator[Any]:

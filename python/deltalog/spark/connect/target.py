@@ -3,7 +3,7 @@
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -46,10 +46,17 @@ class Table(NamedTuple):
 class Target:
     """A table that statements change, by its path."""
 
-    def __init__(self, spark: SparkSession, path: str, alias: str | None, ask: Callable[..., Any]) -> None:
-        """Creates it; `ask` has the server execute a command of `read/commands.py`."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        alias: str | None,
+        ask: Callable[..., Any],
+        store: Mapping[str, str],
+    ) -> None:
+        """Creates it; `ask` has the server execute a command of `read/commands.py`, `store` are options."""
         self._spark, self._path, self._ask = spark, path, ask
-        self.alias = alias
+        self.alias, self.store = alias, store
 
     @property
     def spark(self) -> SparkSession:
@@ -102,7 +109,11 @@ class Begun:
         Files without rows for which `condition` is true may be left out.
         """
         reader = self.target.spark.read.format(FORMAT).option("versionAsOf", self.table.version)
-        reader = reader.option(POSITIONS, "true").option("rowIds", str(self.table.tracks_rows).lower())
+        reader = (
+            reader.options(**self.target.store)
+            .option(POSITIONS, "true")
+            .option("rowIds", str(self.table.tracks_rows).lower())
+        )
         if condition is not None:
             reader = reader.option(CONDITION, json.dumps([condition, self.time_zone]))
         rows = reader.load(self.target.path)
@@ -119,8 +130,8 @@ class Begun:
             **about,
         )
         with server_errors():
-            writer = rows.write.format(FORMAT).mode("append").option(STATEMENT, request.to_json())
-            writer.save(self.target.path)
+            writer = rows.write.format(FORMAT).mode("append").options(**self.target.store)
+            writer.option(STATEMENT, request.to_json()).save(self.target.path)
         self._record.forget(self.target.spark)
         return self.target.metrics(self.statement_id, self.table.version)
 

@@ -25,6 +25,7 @@ from deltalog._internal import (
     StatementTask,
     __version__,
 )
+from deltalog.spark.connect.place import Place
 from deltalog.spark.connect.statement import StatementRequest
 from deltalog.spark.dml import identities
 from deltalog.spark.dml.text import StatementText
@@ -53,11 +54,14 @@ class StatementMessage(WriterCommitMessage):
         self.fragment = fragment
 
 
-def statement_writer(uri: str, roots: list[str], text: str) -> "StatementWriter":
+def statement_writer(place: Place, roots: list[str], text: str) -> "StatementWriter":
     """Checks a statement, given as JSON, and returns the writer of its rows."""
     request = StatementRequest.from_json(text)
     uuid.UUID(request.statement_id)  # It becomes the name of a directory.
-    snapshot = Snapshot.open(uri, version=request.version, allowed_roots=roots)
+    uri, storage_options = place
+    snapshot = Snapshot.open(
+        uri, version=request.version, storage_options=storage_options, allowed_roots=roots
+    )
     if snapshot.table_id != request.table_id:
         raise InvalidArgumentError(
             f"the table {uri} was replaced by another one while the statement was planned"
@@ -70,7 +74,7 @@ def statement_writer(uri: str, roots: list[str], text: str) -> "StatementWriter"
     )
     if applied is not None:
         log_applied(applied, uri)
-    return StatementWriter(uri, roots, request, None if applied is not None else task)
+    return StatementWriter(place, roots, request, None if applied is not None else task)
 
 
 def _write_of(snapshot: Snapshot) -> SparkWrite:
@@ -85,9 +89,9 @@ class StatementWriter(DataSourceArrowWriter):
     """A writer whose workers carry out tasks of a statement. Without a task there is nothing to do."""
 
     def __init__(
-        self, uri: str, roots: list[str], request: StatementRequest, task: StatementTask | None
+        self, place: Place, roots: list[str], request: StatementRequest, task: StatementTask | None
     ) -> None:
-        self._uri, self._roots, self._request, self._task = uri, roots, request, task
+        self._place, self._roots, self._request, self._task = place, roots, request, task
         self._started_ms = round(1000 * time.time())
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
@@ -98,14 +102,19 @@ class StatementWriter(DataSourceArrowWriter):
             return WriterCommitMessage()
         batches = (batch for part in ([first], iterator) for batch in part)
         reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
-        return StatementMessage(self._task.run(reader))
+        return StatementMessage(self._task.run(reader, self._place.storage_options))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._task is None:
             return
         request = self._request
         try:
-            snapshot = Snapshot.open(self._uri, version=request.version, allowed_roots=self._roots)
+            snapshot = Snapshot.open(
+                self._place.uri,
+                version=request.version,
+                storage_options=self._place.storage_options,
+                allowed_roots=self._roots,
+            )
         except DeltaError:
             self._delete()
             raise
@@ -126,7 +135,7 @@ class StatementWriter(DataSourceArrowWriter):
         # Spark ends this process without letting it wait for its threads.
         upkeep.wait()
         if isinstance(done, AlreadyApplied):
-            log_applied(done, self._uri)
+            log_applied(done, self._place.uri)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of a job that failed; then the message of at least one task is missing.
@@ -139,4 +148,4 @@ class StatementWriter(DataSourceArrowWriter):
     def _delete(self) -> None:
         if self._task is not None:
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
-                self._task.delete()
+                self._task.delete(self._place.storage_options)

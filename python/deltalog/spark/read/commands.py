@@ -109,7 +109,7 @@ def _statement_target(
     Raises an error if the table cannot be changed by a statement with this name.
     """
     if version is not None and version != snapshot.version:
-        snapshot = Snapshot.open(snapshot.uri, version=version)
+        snapshot = snapshot.at_version(version)
     _check_types(snapshot, name)
     pair = None if app_transaction is None else (app_transaction[0], app_transaction[1])
     _, applied = StatementTask.begin(snapshot, name, "", pair)

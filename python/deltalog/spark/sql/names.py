@@ -1,13 +1,14 @@
-"""Locations of tables specified by path or by name, in classic and Connect sessions."""
+"""Locations of tables specified by path in classic sessions, or by name."""
 
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import Location, ensure_local, location_at
+from deltalog.spark.location import Location, location_of
+from deltalog.spark.options import Options
 
 # The second one is the provider in catalogs of the JVM connector.
 PROVIDERS = ("deltalog", "delta")
@@ -18,27 +19,10 @@ def is_connect(spark: Any) -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-def location_in(spark: SparkSession, path: str) -> Location:
-    """Returns the location of a path in a classic session."""
-    return location_at(Jvm(spark.sparkContext._gateway), spark._jsparkSession, path)
-
-
-def connect_uri(path: str) -> str:
-    """Returns the URL of a path in a process without Hadoop. A path without a scheme is local.
-
-    Raises `InvalidArgumentError` for a relative path, because the processes of the server have different working
-    directories, and `UnsupportedFeatureError` for another store.
-    """
-    local = path.removeprefix("file:") if path.startswith("file:") else path
-    if "://" in local:
-        ensure_local(path)
-        return path
-    if not local.startswith("/"):
-        raise InvalidArgumentError(
-            f"the path {path!r} is relative, but must be absolute here, because the processes of Spark (and the "
-            "client of a Connect server) have different working directories"
-        )
-    return "file://" + quote("/" + local.lstrip("/"))
+def location_in(spark: SparkSession, path: str, store: Mapping[str, str]) -> Location:
+    """Returns the location of a path in a classic session, whose store is reached as the options say."""
+    options = Options({**store, "path": path})
+    return location_of(Jvm(spark.sparkContext._gateway), spark._jsparkSession, options)
 
 
 def path_of_name(spark: SparkSession, name: str) -> str:
