@@ -12,6 +12,7 @@ from deltalog.spark.bridge import Bridge
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm, alias, callback, probe
 from deltalog.spark.jvm.compile import PACKAGE, ClassesError, give_to_executors, load
+from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
 
@@ -47,8 +48,10 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
+    hide_secrets(spark)
     if is_connect(spark):
         return _enable_portable(spark, alias_delta)
+    hide_from_py4j()
     gateway: Any = spark.sparkContext._gateway
     callback.check_pinned(gateway)
     with _lock:

@@ -4,12 +4,16 @@ from typing import Any
 
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.options import Options
+from deltalog.spark.secrecy import check_table_options
 from deltalog.spark.sql import alterations, statements
 from deltalog.spark.sql.definition import Definition
 
 
 class DefinitionCalls(Role):
     """Answers `DefinitionCalls.java`."""
+
+    def check_options(self, options: str) -> None:
+        check_table_options(Options.of_json(options))
 
     def create(self, session: Any, definition: str) -> None:
         statements.create(self._jvm, session, Definition.of(definition))

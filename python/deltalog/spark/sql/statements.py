@@ -15,6 +15,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, path_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import check_expected_schema
+from deltalog.spark.secrecy import check_table_options
 from deltalog.spark.sql.definition import Definition, defaults_of
 from deltalog.spark.write import job
 from deltalog.spark.write.base import overwrite_base
@@ -54,6 +55,7 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
     """Creates or replaces a table without rows, or creates an entry for the existing table at the location."""
     entry = _Entry(jvm, session, definition)
     options = Options(definition.options)
+    check_table_options(options)
     options.check_mode("errorifexists")
     existing = _existing(entry.location) if definition.mode == "create" else None
     if existing is not None:
@@ -84,6 +86,7 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
 
 def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, options: Options) -> None:
     """Creates, replaces or overwrites a table with rows."""
+    check_table_options(Options(definition.options))
     entry = _Entry(jvm, session, definition)
     options = Options({**definition.options, **options.values})
     options.check_write()

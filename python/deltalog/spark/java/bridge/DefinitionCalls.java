@@ -6,6 +6,9 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 
 /** Definitions of tables: CREATE, REPLACE and ALTER TABLE. */
 public interface DefinitionCalls {
+  /** Refuses options of a table, as JSON, that may be secrets. */
+  void checkOptions(String options);
+
   /** Creates or replaces a table without rows; definition is the JSON of TableDefinition. */
   void create(SparkSession session, String definition);
 

@@ -3,8 +3,10 @@ package io.deltalog.spark;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -39,6 +41,8 @@ public class Locations {
   };
   // That of Hadoop, for a host that is not the name of several name nodes.
   private static final int HDFS_PORT = 8020;
+
+  private static final List DEFAULTS = Arrays.asList(new String[] {"core-default.xml", "hdfs-default.xml"});
 
   private Locations() {}
 
@@ -193,7 +197,7 @@ public class Locations {
       for (int i = 0; i < prefixes.length; i++) {
         if (name.startsWith(prefixes[i])) {
           String value = settings.get(name);
-          if (value != null && (prefixes != HDFS_SETTINGS || !isDefault(name, settings))) {
+          if (value != null && !isDefault(name, settings)) {
             chosen.put(name, value);
           }
         }
@@ -205,6 +209,6 @@ public class Locations {
   /** Returns whether a setting is what Hadoop has without any. */
   private static boolean isDefault(String name, Configuration settings) {
     String[] sources = settings.getPropertySources(name);
-    return sources != null && sources.length > 0 && sources[sources.length - 1].endsWith("-default.xml");
+    return sources != null && sources.length > 0 && DEFAULTS.contains(sources[sources.length - 1]);
   }
 }

@@ -22,6 +22,7 @@ public class AnalyzerHook {
       add(analyzer, "extendedResolutionRules", new MergeTargets());
       add(analyzer, "postHocResolutionRules", new DynamicOverwrites());
       add(analyzer, "postHocResolutionRules", new ConstraintTargets());
+      add(analyzer, "postHocResolutionRules", new TableSecrets());
       // The last one, after those that pad values which are compared with columns of the type char.
       add(analyzer, "postHocResolutionRules", new StatementRule(session));
       return null;

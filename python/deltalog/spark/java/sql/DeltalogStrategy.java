@@ -62,7 +62,7 @@ public class DeltalogStrategy extends SparkStrategy {
         && name instanceof ResolvedIdentifier && !(((ResolvedIdentifier) name).catalog() instanceof DeltalogCatalog);
   }
 
-  private static TableSpecBase specification(V2CreateTablePlan plan) {
+  static TableSpecBase specification(V2CreateTablePlan plan) {
     if (plan instanceof CreateTable) {
       return ((CreateTable) plan).tableSpec();
     }

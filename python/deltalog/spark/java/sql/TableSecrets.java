@@ -1,0 +1,27 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.catalyst.plans.logical.TableSpec;
+import org.apache.spark.sql.catalyst.plans.logical.TableSpecBase;
+import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+
+/**
+ * Refuses options of a table that may be secrets, when the statement is analyzed: Spark shows the plan of one that runs
+ * with all options whose names it does not know to be those of secrets.
+ */
+public class TableSecrets extends Rule {
+  public TreeNode apply(TreeNode plan) {
+    if (plan instanceof V2CreateTablePlan) {
+      TableSpecBase defined = DeltalogStrategy.specification((V2CreateTablePlan) plan);
+      scala.Option provider = defined.provider();
+      if (defined instanceof TableSpec && provider.isDefined() && CatalogEntries.isOurs((String) provider.get())) {
+        scala.collection.immutable.Map options = ((TableSpec) defined).options();
+        if (!options.isEmpty()) {
+          Bridge.definitions().checkOptions(Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options)));
+        }
+      }
+    }
+    return plan;
+  }
+}

@@ -1,0 +1,129 @@
+"""Options of stores that may be secrets, and where nobody may see them.
+
+- Spark hides options in plans by their names, and so in its event log and its user interface. It knows only some of
+  those that are secrets: `aws_access_key_id` and the keys of accounts of Azure are not among them.
+- The options of a table are in the session catalog, whose database has them as they are. So those that may be secrets
+  are refused, before a plan has them.
+- At the level DEBUG, py4j logs what this package and the JVM tell each other.
+"""
+
+import logging
+import re
+
+from pyspark.sql import SparkSession
+
+from deltalog.spark.errors import UnsupportedFeatureError
+from deltalog.spark.options import Options
+
+# The options of stores that are no secrets. All others may be, also those that the core does not know yet.
+_PLAIN = {
+    "allow_http",
+    "allow_invalid_certificates",
+    "aws_allow_http",
+    "aws_checksum_algorithm",
+    "aws_default_region",
+    "aws_disable_bulk_delete",
+    "aws_disable_tagging",
+    "aws_endpoint",
+    "aws_endpoint_url",
+    "aws_endpoint_url_s3",
+    "aws_endpoint_url_sts",
+    "aws_profile",
+    "aws_region",
+    "aws_request_payer",
+    "aws_role_arn",
+    "aws_role_session_name",
+    "aws_s3_express",
+    "aws_server_side_encryption",
+    "aws_skip_signature",
+    "aws_sse_bucket_key_enabled",
+    "aws_sse_kms_key_id",
+    "aws_virtual_hosted_style_request",
+    "azure_disable_tagging",
+    "azure_skip_signature",
+    "azure_storage_account_name",
+    "azure_storage_authority_host",
+    "azure_storage_client_id",
+    "azure_storage_endpoint",
+    "azure_storage_tenant_id",
+    "azure_storage_use_emulator",
+    "azure_use_fabric_endpoint",
+    "backoff_config.base",
+    "backoff_config.init_backoff",
+    "backoff_config.max_backoff",
+    "connect_timeout",
+    "dynamodb_endpoint",
+    "dynamodb_region",
+    "dynamodb_scheme",
+    "dynamodb_table",
+    "dynamodb_ttl",
+    "google_base_url",
+    "google_skip_signature",
+    "hdfs_config_dir",
+    "hdfs_kerberos_keytab",
+    "hdfs_kerberos_principal",
+    "hdfs_user",
+    "log_store",
+    "max_retries",
+    "proxy_excludes",
+    "proxy_url",
+    "read_timeout",
+    "retry_timeout",
+    "timeout",
+    "user_agent",
+}
+# A URL with the name or the password of a user.
+_WITH_USER = re.compile(r"://[^/]*@")
+
+_SETTING = "spark.sql.redaction.options.regex"
+# By names of storage options, and by those of Hadoop's settings.
+_HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
+# Settings of Hadoop whose values are no secrets, by the ends of their names.
+_PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")
+_IN_JSON = re.compile(
+    r"""(?i)(\\*"(?:fs[.]|google[.]|aws_|azure_|google_)[^"\\]*(?:key|sas|secret|token|password|credential)"""
+    r"""[^"\\]*\\*": ?\\*")[^"\\]+"""
+)
+
+
+_USER = re.compile(r"""://[^/@"\s]+:[^/@"\s]+@""")
+
+
+def possible_secrets(options: Options) -> set[str]:
+    """Returns the names of storage options that may be secrets."""
+    given = options.storage.items()
+    return {name for name, value in given if name not in _PLAIN or _WITH_USER.search(value) is not None}
+
+
+def check_table_options(options: Options) -> None:
+    """Raises `UnsupportedFeatureError` if options of a table may be secrets, without showing their values."""
+    settings = {name for name in options.hadoop if _PLAIN_SETTINGS.search(name) is None}
+    refused = sorted(possible_secrets(options) | settings)
+    if refused:
+        raise UnsupportedFeatureError(
+            f"options of a table that may be secrets ({', '.join(refused)}) are refused, because the session catalog "
+            "keeps them as they are: set Hadoop's settings for the session, for one bucket as in "
+            "fs.s3a.bucket.<bucket>.access.key"
+        )
+
+
+def hide_secrets(spark: SparkSession) -> None:
+    """Has plans of the session hide options of stores that may be secrets, beside what they hide already."""
+    hidden = str(spark.conf.get(_SETTING, ""))
+    if _HIDDEN not in hidden:
+        spark.conf.set(_SETTING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
+
+
+def hide_from_py4j() -> None:
+    """Has py4j log no values that may be secrets in the JSON texts of this package, and no users of URLs."""
+    logger = logging.getLogger("py4j.clientserver")
+    if _hide_values not in logger.filters:
+        logger.addFilter(_hide_values)
+
+
+def _hide_values(record: logging.LogRecord) -> bool:
+    text = record.getMessage()
+    hidden = _USER.sub("://…@", _IN_JSON.sub(r"\1…", text))
+    if hidden != text:
+        record.msg, record.args = hidden, ()
+    return True
