@@ -8,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import deltalog.spark
+from tests.conftest import missing
+from tests.stores.mini_hdfs import MiniHdfs, is_installed
 
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
@@ -70,6 +72,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     yield deltalog.spark.enable(session)
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
+    """A cluster of HDFS."""
+    if not is_installed():
+        missing("no cluster of HDFS: make .cache/hdfs/.complete")
+    with MiniHdfs(tmp_path_factory.mktemp("hdfs")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

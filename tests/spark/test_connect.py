@@ -1,6 +1,7 @@
 """The format under Spark Connect. Clients run in separate processes, because a process has one kind of session."""
 
 import base64
+import getpass
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -11,6 +12,7 @@ import pytest
 
 import deltalog
 from tests.spark.connect_server import run_client, running_server
+from tests.stores.mini_hdfs import MiniHdfs
 from tests.stores.s3_server import S3Server
 
 pytest.importorskip("grpc")
@@ -309,7 +311,6 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
         failing = data.selectExpr("if(id = 99, raise_error('boom'), id) AS id", "p", "s")
         print("failing", outcome(lambda: write(failing.selectExpr("CAST(id AS LONG) AS id", "p", "s"), "append")))
         table.toDF().explain(True)
-        print("none", outcome(lambda: spark.read.format("deltalog").options(**place).load("s3://tables/none").collect()))
         print("bucket", outcome(lambda: DeltaTable.forPath(spark, "s3://nowhere/t", place)))
         def with_secret(name, value="refused-value"):
             return {{**place, name: value}}
@@ -330,7 +331,6 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
     assert said["versions"] == "[4, 3, 2, 1, 0] 3"
     assert said["location"] == "s3://tables/a%20t"
     assert "boom" in said["failing"]
-    assert "no Delta table" in said["none"]
     assert "NoSuchBucket" in said["bucket"]
     assert "mergeschema does not say" in said["misuse"]
     refusals = [text for name, text in found if name == "refused"]
@@ -352,3 +352,22 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
     seen += "".join(s3.get("tables", key).decode("latin-1") for key in s3.keys("tables"))
     for form in (CANARY, quote(CANARY, safe=""), base64.b64encode(CANARY.encode()).decode(), CANARY[7:]):
         assert form not in seen
+
+
+@pytest.mark.newest
+def test_a_table_in_hdfs(server: tuple[str, Path], hdfs: MiniHdfs, tmp_path: Path) -> None:
+    """Options say what Hadoop's files of settings would say: here who the user is."""
+    uri = f"{hdfs.root}/connect/a table"
+    code = f"""
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        from deltalog.tables import DeltaTable
+        spark = deltalog.spark.enable(SparkSession.builder.remote({server[0]!r}).getOrCreate())
+        uri, user = {uri!r}, {{"hdfs_user": {getpass.getuser()!r}}}
+        spark.range(9, numPartitions=1).write.format("deltalog").mode("append").options(**user).save(uri)
+        DeltaTable.forPath(spark, uri, user).delete("id > 2")
+        print(sorted(row.id for row in spark.read.format("deltalog").options(**user).load(uri).collect()))
+    """
+    done = run_client(code, tmp_path)
+    assert done.stdout.splitlines() == ["[0, 1, 2]"], (done.stdout, done.stderr)
+    assert deltalog.DeltaTable(uri).version() == 1

@@ -19,21 +19,12 @@ from deltalog import (
     write_deltalake,
 )
 from deltalog.tables import DeltaTable as SparkTable
-from tests.conftest import missing
 from tests.spark.statement_tables import in_one_task
-from tests.stores.mini_hdfs import MiniHdfs, is_installed
+from tests.stores.mini_hdfs import MiniHdfs
 
 pytestmark = pytest.mark.newest
 
 Rows = list[tuple[Any, ...]]
-
-
-@pytest.fixture(scope="module")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
-    if not is_installed():
-        missing("no cluster of HDFS: make .cache/hdfs/.complete")
-    with MiniHdfs(tmp_path_factory.mktemp("hdfs")) as cluster:
-        yield cluster
 
 
 _numbers = itertools.count()

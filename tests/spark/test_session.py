@@ -14,6 +14,8 @@ from deltalog import NotATableError
 from deltalog.spark.errors import DeltaError
 from tests.spark.processes import run_python
 
+HIDDEN = "spark.sql.redaction.options.regex"
+
 
 def ids(frame: DataFrame) -> list[int]:
     """Returns the ids in order. They come from the data files, whereas a count could come from the log."""
@@ -26,6 +28,27 @@ def test_enable_can_be_called_twice(spark: SparkSession, path: str) -> None:
     assert spark._jsparkSession.experimental().extraStrategies().size() == before
     spark.range(2).write.format("deltalog").save(path)
     assert ids(spark.read.format("deltalog").load(path)) == [0, 1]
+
+
+@pytest.mark.newest
+def test_plans_hide_options_that_may_be_secrets(spark: SparkSession) -> None:
+    other = spark.newSession()
+    before = other.conf.get(HIDDEN)
+    deltalog.spark.enable(deltalog.spark.enable(other))
+    pattern = other.conf.get(HIDDEN)
+    assert before is not None
+    assert pattern is not None
+    # Spark's own remains, and ours is there once.
+    assert pattern.startswith(f"{before}|")
+    assert pattern.count("azure") == 1
+    names = ("endpoint_url", "aws_access_key_id", "azure_storage_account_key", "fs.azure.account.key.lake")
+    shown = ("aws_region", "primary_key", "path")
+    for name in (*names, *shown):
+        matches = other._jvm.java.util.regex.Pattern.compile(pattern).matcher(name).find()  # type: ignore[union-attr]
+        assert matches == (name in names), name
+    other.conf.set(HIDDEN, "mine")
+    deltalog.spark.enable(other)
+    assert str(other.conf.get(HIDDEN)).startswith("mine|")
 
 
 def test_new_sessions_read_and_write(spark: SparkSession, path: str) -> None:

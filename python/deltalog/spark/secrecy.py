@@ -109,7 +109,7 @@ def check_table_options(options: Options) -> None:
 
 def hide_secrets(spark: SparkSession) -> None:
     """Has plans of the session hide options of stores that may be secrets, beside what they hide already."""
-    hidden = str(spark.conf.get(_SETTING, ""))
+    hidden = str(spark.conf.get(_SETTING))
     if _HIDDEN not in hidden:
         spark.conf.set(_SETTING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
 
