@@ -71,7 +71,11 @@ def test_a_refusal_is_never_taken_for_a_missing_table(
 
 def test_wrong_keys(table: S3Server) -> None:
     assert "check the key" in opening(table, aws_access_key_id="wrong")
-    assert "check the secret key" in opening(table, aws_secret_access_key="wrong")  # noqa: S106
+    assert "check the secret key ('aws_secret_access_key')" in opening(table, aws_secret_access_key="wrong")  # noqa: S106
+    table.set(session_token="of-this-hour")  # noqa: S106
+    for token in ("", "of-the-last-hour"):
+        text = opening(table, aws_session_token=token)
+        assert text.startswith("AccessDeniedError"), text
 
 
 @pytest.mark.parametrize("status", [400, 301])

@@ -48,7 +48,12 @@ def test_a_commit_without_an_answer_is_made_once(s3: S3Server, fault: str | dict
 
 
 @pytest.mark.parametrize(
-    ("code", "kind"), [("InvalidArgument", "InvalidArgumentError"), ("AccessDenied", "AccessDeniedError")]
+    ("code", "kind"),
+    [
+        ("InvalidArgument", "InvalidArgumentError"),
+        ("AccessDenied", "AccessDeniedError"),
+        ("ExpiredToken", "AccessDeniedError"),
+    ],
 )
 def test_a_commit_that_is_refused_is_an_error_at_once(s3: S3Server, code: str, kind: str) -> None:
     write_deltalake(URI, rows(0), storage_options=s3.options())

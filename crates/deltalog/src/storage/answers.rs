@@ -26,9 +26,22 @@ pub(super) enum Note {
     NoAnswer { request: Request, cause: String, is_unreachable: bool },
 }
 
+/// What hints call the settings of a store.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// What says who asks.
+    pub(super) credentials: &'static str,
+    /// What requests are signed with.
+    pub(super) secret: &'static str,
+    /// What the name of the store's host is made of.
+    pub(super) host: &'static str,
+}
+
 /// A request, without anything that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
+    /// The settings of the store that was asked.
+    pub(super) settings: &'static Settings,
     pub(super) method: String,
     /// With the port, if it is not the usual one.
     pub(super) host: String,
@@ -54,6 +67,8 @@ pub(super) struct Refusal {
     /// The store's own name of the reason, such as `NoSuchKey`.
     pub(super) code: Option<String>,
     pub(super) message: Option<String>,
+    /// What Azure says besides of a request without access. It may quote a signature, and is not shown.
+    pub(super) detail: Option<String>,
     pub(super) request_id: Option<String>,
     /// The region of the bucket.
     pub(super) region: Option<String>,
@@ -200,18 +215,21 @@ impl Failure {
         }
         match (self.note.as_deref(), &self.error) {
             (Some(note), _) if note.request().is_for_credentials() => {
-                Verdict::new(PermissionDenied, "no credentials for the store were found").hint(
-                    "pass them as storage options, or set the environment variables of the store's own tools",
-                )
+                Verdict::new(PermissionDenied, "no credentials for the store were found").hint(format!(
+                    "pass them as storage options ({}), or set the environment variables of the store's own tools",
+                    note.request().settings.credentials
+                ))
             }
             (Some(Note::Refused(refusal)), _) => refusal.verdict(),
             (Some(Note::NotAStore(_)), _) => {
                 Verdict::new(Unavailable, "the endpoint is not that of a store: it answers with a web page")
                     .hint("check the endpoint; the console of a store often has another port")
             }
-            (Some(Note::NoAnswer { is_unreachable: true, .. }), _) => {
-                Verdict::new(Unavailable, "the store cannot be reached")
-                    .hint("check the endpoint, the network and the proxy")
+            (Some(Note::NoAnswer { is_unreachable: true, request, .. }), _) => {
+                Verdict::new(Unavailable, "the store cannot be reached").hint(format!(
+                    "check the endpoint ({}), the network and the proxy",
+                    request.settings.host
+                ))
             }
             // A path below a file cannot exist.
             (None, error) if io_kind(error) == Some(std::io::ErrorKind::NotADirectory) => {
@@ -261,6 +279,7 @@ impl Refusal {
     fn verdict(&self) -> Verdict {
         use ErrorKind::{InvalidArgument, PermissionDenied, Unavailable};
         let code = self.code.as_deref().unwrap_or_default();
+        let Settings { credentials, secret, host } = self.request.settings;
         match (self.status, code) {
             (_, code) if is_bucket_missing(code) => {
                 Verdict::new(InvalidArgument, "the bucket or container does not exist")
@@ -273,10 +292,17 @@ impl Refusal {
                 })
             }
             (300..=399, _) => Verdict::new(InvalidArgument, "the endpoint sends requests elsewhere")
-                .hint("check the endpoint, and the account or the region of the store"),
+                .hint(format!("check the endpoint ({host})")),
             (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
-                Verdict::new(PermissionDenied, "the credentials have expired").hint("renew them")
+                expired(credentials)
             }
+            // Azure has one code for all that is wrong with a signature. ("Authentication and authorization errors".)
+            (_, "AuthenticationFailed")
+                if self.detail_has("time frame") || self.detail_has("expiry time") =>
+            {
+                expired(credentials)
+            }
+            (_, "AuthenticationFailed") if self.detail_has("date header") => clock(),
             (
                 _,
                 "InvalidAccessKeyId"
@@ -285,17 +311,15 @@ impl Refusal {
                 | "NotSignedUp"
                 | "UnrecognizedClientException",
             ) => Verdict::new(PermissionDenied, "the store does not know the access key")
-                .hint("check the key, and that the endpoint is that of its account"),
+                .hint(format!("check the key ({credentials}), and that the endpoint is that of its account")),
             (_, "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidSignatureException") => {
-                Verdict::new(PermissionDenied, "the store refused the signature of the request")
-                    .hint("check the secret key")
+                signature(secret)
             }
-            (_, "RequestTimeTooSkewed") => {
-                Verdict::new(PermissionDenied, "the clock of this machine differs too much from the store's")
-                    .hint("set the clock")
-            }
+            // Azurite has the message of the code `AuthenticationFailed`, and another code.
+            (403, "AuthorizationFailure") if self.says("failed to authenticate") => signature(secret),
+            (_, "RequestTimeTooSkewed") => clock(),
             (401, _) => Verdict::new(PermissionDenied, "the store does not accept the credentials")
-                .hint("check or renew them"),
+                .hint(format!("check or renew them ({credentials})")),
             (_, "AccessDeniedException") => Verdict::new(PermissionDenied, "DynamoDB refused access").hint(
                 "the credentials need dynamodb:GetItem, PutItem and Query for the table (and CreateTable, \
                  DescribeTable if it does not exist yet)",
@@ -321,6 +345,14 @@ impl Refusal {
         }
     }
 
+    fn says(&self, text: &str) -> bool {
+        self.message.as_deref().is_some_and(|message| message.contains(text))
+    }
+
+    fn detail_has(&self, text: &str) -> bool {
+        self.detail.as_deref().is_some_and(|detail| detail.contains(text))
+    }
+
     /// Returns whether it is a bucket of S3 in another region. Other stores do not answer like that.
     fn is_of_another_region(&self) -> bool {
         match self.code.as_deref().unwrap_or_default() {
@@ -329,6 +361,21 @@ impl Refusal {
             _ => matches!(self.status, 301 | 307) && self.region.is_some(),
         }
     }
+}
+
+fn expired(credentials: &str) -> Verdict {
+    Verdict::new(ErrorKind::PermissionDenied, "the credentials have expired")
+        .hint(format!("renew them ({credentials})"))
+}
+
+fn signature(secret: &str) -> Verdict {
+    Verdict::new(ErrorKind::PermissionDenied, "the store refused the signature of the request")
+        .hint(format!("check the secret key ({secret})"))
+}
+
+fn clock() -> Verdict {
+    Verdict::new(ErrorKind::PermissionDenied, "the clock of this machine differs too much from the store's")
+        .hint("set the clock")
 }
 
 impl fmt::Display for Request {
@@ -386,16 +433,61 @@ fn source_of<E: std::error::Error + 'static>(error: &object_store::Error) -> Opt
 mod tests {
     use super::*;
 
+    const SETTINGS: Settings = Settings { credentials: "'id'", secret: "'secret'", host: "'endpoint'" };
+
     fn verdict(status: u16, code: Option<&str>, region: Option<&str>) -> Verdict {
+        refusal(status, code, region, None).verdict()
+    }
+
+    fn refusal(status: u16, code: Option<&str>, region: Option<&str>, detail: Option<&str>) -> Refusal {
         let request = Request {
+            settings: &SETTINGS,
             method: "GET".to_owned(),
             host: "host".to_owned(),
             path: "/bucket/key".to_owned(),
             purpose: Purpose::Other,
         };
         let text = |text: Option<&str>| text.map(str::to_owned);
-        let (code, region) = (text(code), text(region));
-        Refusal { request, status, code, message: None, request_id: None, region }.verdict()
+        let (code, region, detail) = (text(code), text(region), text(detail));
+        Refusal { request, status, code, message: None, detail, request_id: None, region }
+    }
+
+    /// ("Authentication and authorization errors" of Azure Storage.) The details are those of the service.
+    #[test]
+    fn azure_says_in_a_detail_what_is_wrong_with_a_signature() {
+        let cases = [
+            (
+                "Signature not valid in the specified time frame: Start [x] - Expiry [y] - Current [z]",
+                "expired",
+            ),
+            ("Request date header too old: 'Mon, 01 Jan 2024 00:00:00 GMT'", "clock"),
+            (
+                "The MAC signature found in the HTTP request 'abc' is not the same as any computed",
+                "signature",
+            ),
+        ];
+        for (detail, expected) in cases {
+            let refusal = refusal(403, Some("AuthenticationFailed"), None, Some(detail));
+            let Verdict { kind, message, hint } = refusal.verdict();
+            assert_eq!(kind, ErrorKind::PermissionDenied);
+            assert!(message.contains(expected), "{detail}: {message}");
+            assert!(hint.is_some());
+            assert!(!Note::Refused(refusal).to_string().contains("abc"));
+        }
+    }
+
+    #[test]
+    fn hints_name_the_settings_of_the_store() {
+        for (status, code, setting) in [
+            (403, Some("SignatureDoesNotMatch"), "'secret'"),
+            (403, Some("InvalidAccessKeyId"), "'id'"),
+            (400, Some("ExpiredToken"), "'id'"),
+            (401, None, "'id'"),
+            (301, None, "'endpoint'"),
+        ] {
+            let hint = verdict(status, code, None).hint.unwrap();
+            assert!(hint.contains(setting), "{status} {code:?}: {hint}");
+        }
     }
 
     /// Azure and Google have no option `aws_region`.

@@ -27,6 +27,7 @@ mod hadoop;
 mod list;
 mod local;
 mod location;
+mod markers;
 mod parts;
 mod per_process;
 mod ranges;
@@ -357,7 +358,8 @@ impl Storage {
     }
 
     /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
-    /// that path in byte order. Nested directories are included. A directory that does not exist has no files.
+    /// that path in byte order. Nested directories are included. A directory that does not exist has no files, and
+    /// objects that stand for directories are no files ([`markers`]).
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -409,6 +411,7 @@ impl Storage {
             .filter(|file: &FileMeta| file.name.as_str() > after)
             .filter(|file| depth == list::Depth::All || !file.name.contains('/'))
             .collect();
+        markers::remove(&mut files);
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
     }

@@ -60,7 +60,6 @@ fn the_key_of_an_account_of_azure() {
     check(&Place::azurite(), &["azure_storage_account_key"], |values| Credentials::account_key(&values[0]));
 }
 
-/// The server looks at no token.
 #[test]
 fn a_token_of_google() {
     check(&Place::fake_gcs(), &["google_bearer_token"], |values| Credentials::bearer_token(&values[0]));

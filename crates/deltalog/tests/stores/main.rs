@@ -45,8 +45,10 @@ mod jvm_writers;
 mod killed;
 #[path = "../kills/mod.rs"]
 mod kills;
+mod markers;
 mod names;
 mod places;
+mod refusals;
 mod rows;
 mod tables;
 mod uploads;

@@ -89,8 +89,52 @@ impl Place {
         Self::remote(format!("{}/{}", HDFS.root(), new_bucket()), Vec::new())
     }
 
+    /// The same place for clients whose options have these values, or lack those whose value is empty.
+    pub fn with(mut self, changes: &[(&str, &str)]) -> Self {
+        self.options.retain(|(name, _)| !changes.iter().any(|(changed, _)| name == changed));
+        let set = changes.iter().filter(|(_, value)| !value.is_empty());
+        self.options.extend(set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        self
+    }
+
+    /// A bucket that does not exist, in the same store.
+    pub fn misspelled(mut self) -> Self {
+        self.root = self.root.replacen("bucket", "tpyo", 1);
+        self
+    }
+
+    /// The same place for clients that have, instead of the key of the account, a signature with these permissions,
+    /// which ends at a time.
+    pub fn signed(self, permissions: &str, until: &str) -> Self {
+        let bucket = self.root.split_once("://").unwrap().1.split('@').next().unwrap().to_owned();
+        let signature = AZURITE.signature(&bucket, permissions, until);
+        self.with(&[("azure_storage_account_key", ""), ("azure_storage_sas_token", &signature)])
+    }
+
+    /// The same place of Google for clients that may not list.
+    pub fn without_lists(self) -> Self {
+        self.with(&[("google_bearer_token", FAKE_GCS.token_without_lists())])
+    }
+
     fn remote(root: String, options: Vec<(String, String)>) -> Self {
         Self { root, options, directory: None }
+    }
+
+    /// Creates an empty object by its name as it is, behind the back of deltalog.
+    ///
+    /// # Panics
+    /// The place is in a store that has no markers, or none that can be made.
+    pub fn create_marker(&self, key: &str) {
+        let (scheme, rest) = self.root.split_once("://").unwrap();
+        let bucket = rest.split('@').next().unwrap();
+        match scheme {
+            "s3" if self.options == S3_SERVER.options() => S3_SERVER.put_object(bucket, key, ""),
+            // Azure takes the slash off.
+            "abfss" if key.ends_with('/') => {}
+            "abfss" => AZURITE.create_marker(bucket, &key.replace(' ', "%20")),
+            "gs" => FAKE_GCS.create_marker(bucket, key),
+            _ => panic!("no marker can be made in {}", self.root),
+        }
     }
 
     pub fn is_hdfs(&self) -> bool {

@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpRequest, HttpRequestBody};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::process::{Process, status_line, unique};
 use super::{installed, request};
@@ -77,18 +80,44 @@ impl Azurite {
     /// # Panics
     /// The server refuses to.
     pub fn create_bucket(&self, name: &str) {
+        let (status, body) = self.put(&format!("{name}?restype=container"), &[]);
+        let log = self.process.log();
+        assert_eq!(status, 201, "Azurite did not create the container {name}: {body}\n{log}");
+    }
+
+    /// Creates an empty blob by its name as it is, which stands for a directory to clients of Hadoop.
+    ///
+    /// # Panics
+    /// The server refuses to.
+    pub fn create_marker(&self, bucket: &str, key: &str) {
+        let headers =
+            [("content-length", "0"), ("x-ms-blob-type", "BlockBlob"), ("x-ms-meta-hdi_isfolder", "true")];
+        let (status, body) = self.put(&format!("{bucket}/{key}"), &headers);
+        assert_eq!(status, 201, "Azurite did not create the blob {key}: {body}");
+    }
+
+    /// Returns a signature with which a client has access to a container, with `permissions` such as `rl`, until a time
+    /// in the form `2030-01-01T00:00:00Z`. ("Create a service SAS", version 2018-11-09.)
+    pub fn signature(&self, bucket: &str, permissions: &str, until: &str) -> String {
+        let resource = format!("/blob/{}/{bucket}", self.account);
+        let version = "2018-11-09";
+        let fields = [permissions, "", until, &resource, "", "", "", version, "c", "", "", "", "", "", ""];
+        let key = BASE64_STANDARD.decode(KEY).expect("base 64");
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
+        let signed = BASE64_STANDARD.encode(ring::hmac::sign(&key, fields.join("\n").as_bytes()));
+        let signed = utf8_percent_encode(&signed, NON_ALPHANUMERIC);
+        format!("sv={version}&sr=c&sp={permissions}&se={until}&sig={signed}")
+    }
+
+    fn put(&self, path: &str, headers: &[(&'static str, &str)]) -> (u16, String) {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = "PUT".parse().expect("a method");
-        let url = format!("{}/{name}?restype=container", self.endpoint());
-        *request.uri_mut() = url.parse().expect("a URL");
+        *request.uri_mut() = format!("{}/{path}", self.endpoint()).parse().expect("a URL");
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().expect("a header"));
+        }
         let credential = AzureCredential::AccessKey(AzureAccessKey::try_new(KEY).expect("a key"));
         AzureAuthorizer::new(&credential, &self.account).try_authorize(&mut request).expect("a signature");
-        let (status, body) = request::send(request);
-        assert_eq!(
-            status,
-            201,
-            "Azurite did not create the container {name}: {body}\n{}",
-            self.process.log()
-        );
+        request::send(request)
     }
 }

@@ -14,6 +14,7 @@ use super::{
     check_texts, complete, is_true, named_twice, place, recipe,
 };
 use crate::error::{Error, Result};
+use crate::storage::answers::Settings;
 use crate::storage::credentials::Secret;
 
 /// The names of options, for those who misspell them.
@@ -62,7 +63,14 @@ const SECRETS: [&str; 8] = [
     "azure_use_azure_cli",
 ];
 
-builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential);
+/// What hints call the settings.
+const SETTINGS: Settings = Settings {
+    credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
+    secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",
+    host: "the account in the location, and 'azure_storage_endpoint'",
+};
+
+builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential, SETTINGS);
 
 fn credential(secret: Secret) -> Result<AzureCredential> {
     // The errors of the store quote what they cannot read.

@@ -13,6 +13,7 @@ use super::{
     check_texts, complete, named_twice, recipe,
 };
 use crate::error::Result;
+use crate::storage::answers::Settings;
 use crate::storage::credentials::Secret;
 
 /// The names of options, for those who misspell them.
@@ -34,7 +35,14 @@ const SECRETS: [&str; 5] = [
     "google_skip_signature",
 ];
 
-builder!(GoogleCloudStorageBuilder, GoogleCloudStorage, credential);
+/// What hints call the settings.
+const SETTINGS: Settings = Settings {
+    credentials: "'google_service_account', 'google_application_credentials' or 'google_bearer_token'",
+    secret: "'google_service_account' or 'google_application_credentials'",
+    host: "'google_base_url'",
+};
+
+builder!(GoogleCloudStorageBuilder, GoogleCloudStorage, credential, SETTINGS);
 
 fn credential(secret: Secret) -> Result<GcpCredential> {
     match secret {

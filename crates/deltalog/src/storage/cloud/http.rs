@@ -16,22 +16,30 @@ use object_store::client::{
 };
 use serde::Deserialize;
 
-use crate::storage::answers::{self, Note, Purpose, Refusal, Request};
+use crate::storage::answers::{self, Note, Purpose, Refusal, Request, Settings};
 
 /// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
 /// Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Connector(Arc<Mutex<Vec<(String, HttpClient)>>>);
+#[derive(Debug, Clone)]
+pub(super) struct Connector {
+    made: Arc<Mutex<Vec<(String, HttpClient)>>>,
+    settings: &'static Settings,
+}
 
-#[cfg(feature = "s3")]
 impl Connector {
+    /// Creates one for a store with these settings.
+    pub(super) fn new(settings: &'static Settings) -> Self {
+        Self { made: Arc::default(), settings }
+    }
+
     /// Returns the client that was made last: that of the store, with its limits, proxy and certificates. Those that
     /// ask for credentials are made before it.
     ///
     /// # Errors
     /// None was made.
+    #[cfg(feature = "s3")]
     pub(super) fn last(&self) -> object_store::Result<HttpClient> {
-        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let last = made.last().map(|(_, client)| client.clone());
         last.ok_or_else(|| object_store::Error::Generic { store: "S3", source: "no client was made".into() })
     }
@@ -42,12 +50,13 @@ impl HttpConnector for Connector {
         // Without it, making a client panics. One that the program has installed is taken.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = format!("{options:?}");
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = made.iter().find(|(known, _)| *known == key) {
             return Ok(client.clone());
         }
         let inner = ReqwestConnector::default().connect(options)?;
-        let client = HttpClient::new(Watched { inner, has_answered: AtomicBool::new(false) });
+        let client =
+            HttpClient::new(Watched { inner, has_answered: AtomicBool::new(false), settings: self.settings });
         made.push((key, client.clone()));
         Ok(client)
     }
@@ -57,12 +66,13 @@ impl HttpConnector for Connector {
 struct Watched {
     inner: HttpClient,
     has_answered: AtomicBool,
+    settings: &'static Settings,
 }
 
 #[async_trait::async_trait]
 impl HttpService for Watched {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let asked = asked(&request);
+        let asked = asked(&request, self.settings);
         tracing::trace!(request = %asked, "a request to a store");
         let response = match self.inner.execute(request).await {
             Ok(response) => response,
@@ -83,12 +93,13 @@ impl HttpService for Watched {
             let mut found = names.iter().filter_map(|name| parts.headers.get(*name)?.to_str().ok());
             found.next().map(str::to_owned)
         };
-        let Answer { code, message, region, request_id } = Answer::parse(&body);
+        let Answer { code, message, region, request_id, authentication_error_detail } = Answer::parse(&body);
         let refusal = Refusal {
             request: asked,
             status: status.as_u16(),
             code: header(&["x-ms-error-code"]).or(code),
             message,
+            detail: authentication_error_detail,
             request_id: header(&[
                 "x-amz-request-id",
                 "x-ms-request-id",
@@ -125,7 +136,7 @@ fn is_page(response: &HttpResponse) -> bool {
     kind.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"))
 }
 
-fn asked(request: &HttpRequest) -> Request {
+fn asked(request: &HttpRequest, settings: &'static Settings) -> Request {
     let uri = request.uri();
     let host = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
     let query = uri.query().unwrap_or_default();
@@ -135,6 +146,7 @@ fn asked(request: &HttpRequest) -> Request {
         _ => Purpose::Other,
     };
     Request {
+        settings,
         method: request.method().to_string(),
         host: host.unwrap_or_default().to_owned(),
         path: uri.path().to_owned(),
@@ -171,6 +183,7 @@ struct Answer {
     message: Option<String>,
     region: Option<String>,
     request_id: Option<String>,
+    authentication_error_detail: Option<String>,
 }
 
 /// That of DynamoDB.

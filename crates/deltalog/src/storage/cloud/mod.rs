@@ -35,6 +35,7 @@ use url::Url;
 pub(super) use self::dynamodb::DynamoDb;
 use self::http::Connector;
 use self::options::Options;
+use super::answers::Settings;
 use super::coordinator::CommitCoordinator;
 use super::credentials::CredentialProvider;
 use super::remote::{Client, Recipe, Remote};
@@ -232,6 +233,9 @@ fn complete<S>() -> Complete<S> {
 trait Builder: Clone + Send + Sync + 'static {
     type Store: ObjectStore + PaginatedListStore;
 
+    /// What hints call the settings of the store.
+    const SETTINGS: &'static Settings;
+
     /// Takes the credentials of a provider, if there is one, instead of those of options and environment.
     fn with_provider(self, provider: &Provider) -> Self;
 
@@ -247,9 +251,11 @@ trait Builder: Clone + Send + Sync + 'static {
 /// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait. `$convert`
 /// makes the store's credentials of those of a provider.
 macro_rules! builder {
-    ($builder:ty, $store:ty, $convert:expr) => {
+    ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {
             type Store = $store;
+
+            const SETTINGS: &'static crate::storage::answers::Settings = &$settings;
 
             fn with_provider(self, provider: &super::Provider) -> Self {
                 use std::sync::Arc;
@@ -291,7 +297,7 @@ fn recipe<B: Builder>(
     let bucket = |endpoint| format!("{endpoint} {}", url.authority());
     let unproven = traits.unproven.map(bucket);
     Recipe::new(move || {
-        let connector = Connector::default();
+        let connector = Connector::new(B::SETTINGS);
         let builder = prepare(builder.clone(), &connector)?;
         let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
         let never = RetryConfig { max_retries: 0, ..retries.clone() };

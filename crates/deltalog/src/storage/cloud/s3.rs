@@ -18,6 +18,7 @@ use super::{
     check_texts, is_true, named_twice, recipe,
 };
 use crate::error::{Error, Result};
+use crate::storage::answers::Settings;
 use crate::storage::credentials::Secret;
 
 /// The names of options, for those who misspell them.
@@ -74,7 +75,14 @@ const MACHINES: [&str; 4] = [
 /// The name of the option for a profile.
 const PROFILE: &str = "aws_profile";
 
-builder!(AmazonS3Builder, AmazonS3, credential);
+/// What hints call the settings.
+const SETTINGS: Settings = Settings {
+    credentials: "'aws_access_key_id' and 'aws_session_token'",
+    secret: "'aws_secret_access_key'",
+    host: "'aws_endpoint_url' and 'aws_region'",
+};
+
+builder!(AmazonS3Builder, AmazonS3, credential, SETTINGS);
 
 fn credential(secret: Secret) -> Result<AwsCredential> {
     let Secret::AccessKey { id, secret, session_token } = secret else {

@@ -155,3 +155,116 @@ fn debug_shows_no_secret() {
     let storage = Storage::open("s3://bucket/t", KEYS).unwrap();
     assert_eq!(format!("{storage:?}"), "Storage(\"s3://bucket/t\")");
 }
+
+/// What an option has that no store understands is an error, and never a panic of a client, with which a thread of the
+/// caller would end.
+#[test]
+fn odd_values_are_errors() {
+    const NAMES: [(&str, &[&str]); 4] = [
+        (
+            "s3://bucket/t",
+            &[
+                "aws_access_key_id",
+                "aws_checksum_algorithm",
+                "aws_container_authorization_token_file",
+                "aws_container_credentials_full_uri",
+                "aws_container_credentials_relative_uri",
+                "aws_endpoint_url_sts",
+                "aws_imdsv1_fallback",
+                "aws_metadata_endpoint",
+                "aws_region",
+                "aws_request_payer",
+                "aws_role_arn",
+                "aws_role_session_name",
+                "aws_s3_express",
+                "aws_secret_access_key",
+                "aws_server_side_encryption",
+                "aws_session_token",
+                "aws_sse_bucket_key_enabled",
+                "aws_sse_customer_key_base64",
+                "aws_sse_kms_key_id",
+                "aws_virtual_hosted_style_request",
+                "aws_web_identity_token_file",
+                "aws_endpoint_url",
+                "aws_profile",
+            ],
+        ),
+        (
+            "gs://bucket/t",
+            &[
+                "google_application_credentials",
+                "google_base_url",
+                "google_bearer_token",
+                "google_service_account",
+                "google_service_account_key",
+                "google_skip_signature",
+            ],
+        ),
+        (
+            "abfss://c@account.dfs.core.windows.net/t",
+            &[
+                "azure_storage_account_key",
+                "azure_storage_authority_host",
+                "azure_storage_client_id",
+                "azure_storage_client_secret",
+                "azure_storage_endpoint",
+                "azure_storage_encryption_key",
+                "azure_storage_sas_token",
+                "azure_storage_tenant_id",
+                "azure_storage_token",
+                "azure_msi_endpoint",
+                "azure_object_id",
+                "azure_msi_resource_id",
+                "azure_federated_token_file",
+                "azure_use_azure_cli",
+                "azure_fabric_workload_host",
+                "azure_fabric_token_service_url",
+                "azure_fabric_cluster_identifier",
+                "azure_fabric_session_token",
+                "azure_credential_type",
+            ],
+        ),
+        (
+            "s3://bucket/t",
+            &[
+                "connect_timeout",
+                "default_content_type",
+                "http2_keep_alive_interval",
+                "http2_max_frame_size",
+                "pool_idle_timeout",
+                "pool_max_idle_per_host",
+                "proxy_ca_certificate",
+                "proxy_excludes",
+                "proxy_url",
+                "read_timeout",
+                "timeout",
+                "user_agent",
+                "http2_only",
+                "http1_only",
+            ],
+        ),
+    ];
+    // Each is odd to another check: of headers, of URLs, of numbers.
+    const VALUES: [&str; 2] = ["a\nb", "://["];
+    let mut panicked = Vec::new();
+    for (uri, names) in NAMES {
+        let needed = match uri {
+            "gs://bucket/t" => {
+                [("google_base_url", "http://127.0.0.1:1"), ("google_bearer_token", "token")].to_vec()
+            }
+            "s3://bucket/t" => vec![KEYS[0], KEYS[1], ("aws_endpoint_url", "http://127.0.0.1:1")],
+            _ => vec![("azure_storage_endpoint", "http://127.0.0.1:1"), AZURE[0]],
+        };
+        for (name, value) in names.iter().flat_map(|name| VALUES.map(|value| (*name, value))) {
+            let mut options = needed.clone();
+            options.extend([("allow_http", "true"), ("max_retries", "0"), ("connect_timeout", "1s")]);
+            options.retain(|(known, _)| *known != name);
+            options.push((name, value));
+            let read = || Storage::open(uri, options.iter().copied())?.get("f").map(drop);
+            if !matches!(std::panic::catch_unwind(read), Ok(Err(_))) {
+                panicked.push((name, value));
+            }
+        }
+    }
+    assert!(panicked.is_empty(), "{panicked:#?}");
+}

@@ -20,8 +20,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::listing;
 use super::uploads::Uploads;
+use super::{TOKEN, TOKEN_WITHOUT_LISTS, listing};
 use crate::servers::request::install_crypto;
 
 const CONDITION: &str = "x-goog-if-generation-match";
@@ -35,6 +35,19 @@ struct Asked<'a> {
     bucket: &'a str,
     object: &'a str,
     query: HashMap<String, String>,
+}
+
+impl Asked<'_> {
+    /// Refuses requests without a token that is known. (XML API: "HTTP status and error codes".)
+    fn check_token(&self) -> Result<(), Answer> {
+        let token = self.parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        match token.and_then(|value| value.strip_prefix("Bearer ")) {
+            Some(TOKEN) => Ok(()),
+            Some(TOKEN_WITHOUT_LISTS) if !self.object.is_empty() => Ok(()),
+            Some(TOKEN_WITHOUT_LISTS) => Err(refusal(StatusCode::FORBIDDEN, "AccessDenied")),
+            _ => Err(refusal(StatusCode::UNAUTHORIZED, "AuthenticationRequired")),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -93,6 +106,9 @@ impl Front {
         let path = parts.uri.path().trim_start_matches('/');
         let (bucket, object) = path.split_once('/').unwrap_or((path, ""));
         let asked = Asked { parts: &parts, bucket, object, query: query_of(&parts) };
+        if let Err(refused) = asked.check_token() {
+            return refused;
+        }
         let answered = self.route(&asked, content).await;
         answered.unwrap_or_else(|error| refusal(StatusCode::BAD_GATEWAY, &error.to_string()))
     }
@@ -142,6 +158,9 @@ impl Front {
     async fn list(&self, asked: &Asked<'_>) -> Result<Answer, HttpError> {
         let url = listing::url(&self.server, asked.bucket, &asked.query);
         let (status, _, body) = self.ask(Method::GET, &url, &asked.parts.headers, Bytes::new()).await?;
+        if status == StatusCode::NOT_FOUND {
+            return Ok(refusal(status, "NoSuchBucket"));
+        }
         if status != StatusCode::OK {
             return Ok(refusal(status, &String::from_utf8_lossy(&body)));
         }

@@ -9,6 +9,8 @@
 //! - A listing becomes one of the JSON API ([`listing`]).
 //! - The parts of an upload stay in the front until it is completed ([`uploads`]).
 //!
+//! The front knows two tokens and refuses all others, because fake-gcs-server looks at none.
+//!
 //! So this server shows that deltalog sends what Google documents, and that a store which keeps its promise is enough.
 //! It does not show what Google does.
 
@@ -22,11 +24,17 @@ use std::process::Command;
 use std::thread::JoinHandle;
 
 use object_store::client::{HttpRequest, HttpRequestBody};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::oneshot;
 
 use super::process::{Process, status_line, unique};
 use super::{installed, request};
 use front::Front;
+
+/// The token that may do everything.
+const TOKEN: &str = "deltalog-secret";
+/// A token that may do everything with objects, and may not list them.
+const TOKEN_WITHOUT_LISTS: &str = "deltalog-secret-without-lists";
 
 /// A running fake-gcs-server with its front. Both stop when it is dropped.
 ///
@@ -88,11 +96,16 @@ impl FakeGcs {
         let endpoint = self.endpoint();
         [
             ("google_base_url", endpoint.as_str()),
-            ("google_bearer_token", "deltalog-secret"),
+            ("google_bearer_token", TOKEN),
             ("google_allow_http", "true"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into()
+    }
+
+    /// Returns a token that may read and write objects, and may not list them.
+    pub fn token_without_lists(&self) -> &'static str {
+        TOKEN_WITHOUT_LISTS
     }
 
     /// Creates a bucket.
@@ -108,6 +121,21 @@ impl FakeGcs {
         let (status, body) = request::send(request);
         let log = self.process.log();
         assert_eq!(status, 200, "fake-gcs-server did not create the bucket {name}: {body}\n{log}");
+    }
+
+    /// Creates an empty object by its name as it is, which may end with a slash.
+    ///
+    /// # Panics
+    /// The server refuses to.
+    pub fn create_marker(&self, bucket: &str, key: &str) {
+        let mut request = HttpRequest::new(HttpRequestBody::empty());
+        *request.method_mut() = "POST".parse().expect("a method");
+        let name = utf8_percent_encode(key, NON_ALPHANUMERIC);
+        let url =
+            format!("{}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}", self.json_endpoint());
+        *request.uri_mut() = url.parse().expect("a URL");
+        let (status, body) = request::send(request);
+        assert_eq!(status, 200, "fake-gcs-server did not create the object {key}: {body}");
     }
 }
 

@@ -1,0 +1,63 @@
+//! Objects that stand for directories, which clients of other stores put beside the files.
+//!
+//! | object, without content | who makes it |
+//! | --- | --- |
+//! | `dir/` | Hadoop's `s3a`, the consoles of S3 and Google, Google's connector for Hadoop |
+//! | `dir_$folder$` | Hadoop's `s3n`, EMR |
+//! | `dir`, with the metadata `hdi_isfolder` | Hadoop in accounts of Azure without a hierarchical namespace |
+//!
+//! In accounts of Azure with a hierarchical namespace, directories are listed as well; the client leaves them out, by
+//! their resource type. It also takes the slash off the end of a name. So what is left of the first and the third is an
+//! empty file with the name of a directory.
+
+use std::collections::HashSet;
+
+use super::FileMeta;
+
+/// The end of the names of markers that are beside their directories.
+const SUFFIX: &str = "_$folder$";
+
+/// Removes markers from a listing. An empty object with the name of a directory without files stays: nothing tells it
+/// from an empty file.
+pub(super) fn remove(files: &mut Vec<FileMeta>) {
+    // Files of tables are not empty, so that mostly nothing is to be done.
+    if files.iter().all(|file| file.size > 0) {
+        return;
+    }
+    let empty: HashSet<&str> =
+        files.iter().filter(|file| file.size == 0).map(|file| file.name.as_str()).collect();
+    let mut directories = HashSet::new();
+    for file in files.iter() {
+        let parents = file.name.match_indices('/').filter_map(|(at, _)| file.name.get(..at));
+        directories.extend(parents.filter(|parent| empty.contains(parent)).map(str::to_owned));
+    }
+    files.retain(|file| {
+        file.size > 0 || !(file.name.ends_with(SUFFIX) || directories.contains(file.name.as_str()))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(files: &[(&str, u64)]) -> Vec<String> {
+        let mut files: Vec<FileMeta> = files
+            .iter()
+            .map(|(name, size)| FileMeta { name: (*name).to_owned(), size: *size, modified_ms: 0, tag: None })
+            .collect();
+        remove(&mut files);
+        files.into_iter().map(|file| file.name).collect()
+    }
+
+    #[test]
+    fn directories_are_left_out_and_empty_files_stay() {
+        let files =
+            [("a", 0), ("a-b", 1), ("a/b", 0), ("a/b/c", 1), ("d_$folder$", 0), ("e", 0), ("f_$folder$", 1)];
+        assert_eq!(left(&files), ["a-b", "a/b/c", "e", "f_$folder$"]);
+    }
+
+    #[test]
+    fn a_file_with_content_is_no_marker() {
+        assert_eq!(left(&[("a", 1), ("a/b", 1), ("b", 0)]), ["a", "a/b", "b"]);
+    }
+}
