@@ -30,12 +30,14 @@ wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 
 # The cargo profile of the wheel. CI takes `dev`, which `cargo test` has built for the most part, with all assertions.
 WHEEL_PROFILE ?= release
+# Otherwise cargo would compile 40 crates again, with fewer features than the tests have.
+WHEEL_FEATURES := $(if $(filter dev,$(WHEEL_PROFILE)),--features as-tests)
 
 wheel := dist/.wheel-$(WHEEL_PROFILE)
 
 $(wheel): $(wheel_sources) | .venv/.deps
 	rm -rf dist && mkdir dist
-	$(bin)/maturin build --profile $(WHEEL_PROFILE) --quiet --interpreter $(bin)/python --out dist
+	$(bin)/maturin build --profile $(WHEEL_PROFILE) $(WHEEL_FEATURES) --quiet --interpreter $(bin)/python --out dist
 	touch $@
 
 .venv/.wheel: $(wheel) .venv/.deps
@@ -99,7 +101,7 @@ build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the tes
 
 .PHONY: develop
 develop: .venv/.deps ## make a quick debug build in .venv; the Python files are used in place
-	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --features as-tests --quiet --uv
 	rm -f .venv/.wheel
 
 TESTS := test-rust test-planted test-wheel

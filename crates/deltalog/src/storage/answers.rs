@@ -89,6 +89,23 @@ pub(super) fn note(note: Note) {
     let _ = LAST.try_with(|last| last.replace(Some(Box::new(note))));
 }
 
+/// Forgets what was noted for this call so far.
+pub(super) fn forget() {
+    let _ = LAST.try_with(RefCell::take);
+}
+
+/// Returns whether the answer to the last request, if it is one of ours, began as it should and then ended too early.
+#[cfg(feature = "_cloud")]
+pub(super) fn is_cut(error: &object_store::Error) -> bool {
+    let is_noted = LAST.try_with(|last| last.borrow().is_some()).unwrap_or(true);
+    !is_noted && source_of::<object_store::client::HttpError>(error).is_some()
+}
+
+#[cfg(not(feature = "_cloud"))]
+pub(super) fn is_cut(_: &object_store::Error) -> bool {
+    false
+}
+
 /// A request that failed.
 #[derive(Debug)]
 pub(super) struct Failure {

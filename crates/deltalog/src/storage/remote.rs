@@ -8,14 +8,14 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
     PutOptions, PutPayload,
 };
 
-use super::answers::Failure;
+use super::answers::{self, Failure};
 use super::budget::{self, Budget};
 use super::driver::Driver;
 use super::list::Depth;
@@ -25,6 +25,9 @@ use super::per_process::PerProcess;
 
 /// The number of requests of one call that are under way at the same time.
 const PARALLEL: usize = 8;
+
+/// How often a page of a listing may end too early.
+const CUT_PAGES: usize = 3;
 
 /// A store, and who drives its requests.
 #[derive(Clone, Debug)]
@@ -337,6 +340,23 @@ async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
     Ok((found.bytes().await?, meta))
 }
 
+/// Lists a page. The client asks again until an answer begins, and for the rest of an object that ends too early, but
+/// not for the rest of a page.
+async fn page(
+    store: &dyn PaginatedListStore,
+    prefix: Option<&str>,
+    options: &PaginatedListOptions,
+) -> object_store::Result<PaginatedListResult> {
+    for _ in 0..CUT_PAGES {
+        answers::forget();
+        match store.list_paginated(prefix, options.clone()).await {
+            Err(error) if answers::is_cut(&error) => tracing::debug!(%error, "a listing was cut off"),
+            answered => return answered,
+        }
+    }
+    store.list_paginated(prefix, options.clone()).await
+}
+
 async fn list_pages(
     store: &dyn PaginatedListStore,
     directory: &Path,
@@ -354,7 +374,7 @@ async fn list_pages(
     };
     let mut found = Vec::new();
     loop {
-        let page = store.list_paginated(prefix.as_deref(), options.clone()).await?;
+        let page = page(store, prefix.as_deref(), &options).await?;
         found.extend(page.result.objects);
         match page.page_token {
             Some(token) => options.page_token = Some(token),

@@ -1,7 +1,7 @@
 //! What is wrong with a container, a bucket or credentials is said by name, and with the name of the setting.
 //!
-//! "There is no table" is said only where the store has answered to one who may list that there is none. The same for S3,
-//! and more of it, is in `tests/stores/test_bad_input.py`.
+//! "There is no table" is said only where the store has answered to one who may list that there is none. The same for
+//! S3, and more of it, is in `tests/stores/test_bad_input.py`.
 
 use deltalog::{Environment, PendingWrite, Table};
 use deltalog::{ErrorKind, PrimitiveType, SaveMode, Snapshot, StructField, StructType, WriteRequest};

@@ -104,10 +104,17 @@ impl Table {
     }
 }
 
-#[test]
-fn skipped_files_have_no_matching_row() {
-    let (mut pairs, mut skipped, mut skipped_by_values, mut compared) = (0, 0, 0, 0);
-    for seed in 0..TABLES {
+/// What was compared.
+#[derive(Debug, Default)]
+struct Counts {
+    pairs: usize,
+    skipped: usize,
+    skipped_by_values: usize,
+    compared: usize,
+}
+
+impl Counts {
+    fn add(&mut self, seed: u64) {
         let random = &mut Random(seed);
         let table = Table::new(random);
         let parsed = table.parsed();
@@ -124,8 +131,8 @@ fn skipped_files_have_no_matching_row() {
                 "{sql} is understood differently than expected"
             );
 
-            skipped += table.check(&bound, &condition, zone, &parsed, &format!("table {seed}: {sql}"));
-            pairs += 1;
+            self.skipped += table.check(&bound, &condition, zone, &parsed, &format!("table {seed}: {sql}"));
+            self.pairs += 1;
 
             let Ok(exact) = parse(&sql, zone.name(), ParseMode::Strict)
                 .and_then(|predicate| predicate.bind(table.schema.arrow()))
@@ -135,20 +142,43 @@ fn skipped_files_have_no_matching_row() {
             };
             if condition.is_computed() {
                 let context = format!("computed, table {seed}: {sql}");
-                skipped_by_values += table.check(&exact, &condition, zone, &parsed, &context);
+                self.skipped_by_values += table.check(&exact, &condition, zone, &parsed, &context);
             }
             let mask = filter_mask(&exact, &table.rows).unwrap();
             for (row, values) in table.files.iter().flat_map(|file| &file.rows).enumerate() {
                 if let Ok(expected) = condition.of(values, zone) {
                     assert_eq!(mask.is_valid(row).then(|| mask.value(row)), expected, "{sql} of {values:?}");
-                    compared += 1;
+                    self.compared += 1;
                 }
             }
         }
     }
+}
+
+/// On all cores: it is by far the longest test of this program, and the others would end long before it.
+#[test]
+fn skipped_files_have_no_matching_row() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = |first: u64| {
+        let mut counts = Counts::default();
+        (first..TABLES).step_by(threads).for_each(|seed| counts.add(seed));
+        counts
+    };
+    let counts = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads as u64).map(|first| scope.spawn(move || count(first))).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).fold(Counts::default(), |sum, counts| {
+            Counts {
+                pairs: sum.pairs + counts.pairs,
+                skipped: sum.skipped + counts.skipped,
+                skipped_by_values: sum.skipped_by_values + counts.skipped_by_values,
+                compared: sum.compared + counts.compared,
+            }
+        })
+    });
     // A test that skips nothing proves nothing.
+    let Counts { pairs, skipped, skipped_by_values, compared } = counts;
     assert!(
         pairs >= 50_000 && skipped > 50_000 && skipped_by_values > 5_000 && compared > 100_000,
-        "{pairs} pairs, {skipped} files skipped, {skipped_by_values} by computed values, {compared} rows compared"
+        "{counts:?}"
     );
 }
