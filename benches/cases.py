@@ -24,9 +24,10 @@ from benches.contender import (
     SPARK_PARQUET,
     Contender,
 )
-from benches.tables import Checkpointed, Commits, Data, TableSpec
+from benches.tables import Checkpointed, Commits, Data, Littered, TableSpec
 from benches.tables.actions import MONTHS, ROWS_PER_FILE
 from benches.tables.checkpointed import CHANGES_PER_COMMIT, TAIL, VERSION, commit, removed_later
+from benches.tables.littered import leave
 
 SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
@@ -170,6 +171,15 @@ def _copied_with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[
     return {**_copied(spec, table, scratch), "target": str(scratch / "written")}
 
 
+def _littered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """Copies the log alone by links, and puts files beside it that no version needs, to be deleted."""
+    assert isinstance(spec, Littered)
+    copy = scratch / "table"
+    shutil.copytree(table / "_delta_log", copy / "_delta_log", copy_function=os.link)
+    leave(copy, spec.left)
+    return {"table": str(table), "copy": str(copy)}
+
+
 _MANY_FILES: Mapping[str, TableSpec] = {
     "small": Checkpointed(10_000),
     "medium": Checkpointed(100_000),
@@ -179,6 +189,11 @@ _V2_FILES: Mapping[str, TableSpec] = {
     "small": Checkpointed(10_000, v2=True),
     "medium": Checkpointed(100_000, v2=True),
     "full": Checkpointed(1_000_000, v2=True),
+}
+_LITTERED: Mapping[str, TableSpec] = {
+    "small": Littered(10_000),
+    "medium": Littered(100_000),
+    "full": Littered(1_000_000),
 }
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
 _ROWS_OF_PARTITIONS: Mapping[str, TableSpec] = {
@@ -282,6 +297,18 @@ CASES = (
         contenders=(OURS,),
         ratios=(),
         limits=(Limit("after five commits", "ours", seconds=0.2),),
+    ),
+    Case(
+        name="vacuum",
+        about="find a tenth of the files, which no version needs, by a listing; delete them",
+        operation="vacuum",
+        setup=_littered,
+        tables=_LITTERED,
+        contenders=(OURS, DELTALAKE),
+        ratios=(
+            Ratio("dry run", "ours", "deltalake", time=0.5),
+            Ratio("delete", "ours", "deltalake", time=0.5),
+        ),
     ),
     Case(
         name="statements",
@@ -495,6 +522,16 @@ CASES = (
             Ratio("merge, half of the rows", "ours", "jvm", time=0.8),
             Ratio("merge, half of the rows, rewrite", "ours", "jvm", time=0.8),
         ),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-vacuum",
+        about="Spark: the same, by VACUUM ... DRY RUN and VACUUM",
+        operation="vacuum",
+        setup=_littered,
+        tables=_LITTERED,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=(Ratio("dry run", "ours", "jvm", time=0.3), Ratio("delete", "ours", "jvm", time=0.3)),
         warm_up=1,
     ),
     Case(

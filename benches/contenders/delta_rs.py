@@ -86,6 +86,14 @@ def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
     return {"version": opened.version(), "files": log.files_of_checkpoint(table, opened.version())}
 
 
+def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
+    with watch("dry run"):
+        found = DeltaTable(table).vacuum(full=True)
+    with watch("delete"):
+        deleted = DeltaTable(copy).vacuum(dry_run=False, full=True)
+    return {"found": len(found), "deleted": len(deleted)}
+
+
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
     opened, row = DeltaTable(table, storage_options=options), appends.row(WIDE)
 

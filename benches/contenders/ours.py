@@ -98,6 +98,14 @@ def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
     return {"version": again.version(), "files": _count(again.files(columns=COLUMNS))}
 
 
+def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
+    with watch("dry run"):
+        found = DeltaTable(table).vacuum()
+    with watch("delete"):
+        deleted = DeltaTable(copy).vacuum(dry_run=False)
+    return {"found": len(found), "deleted": len(deleted)}
+
+
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
     opened, row = deltalog.DeltaTable(table, storage_options=options), appends.row(WIDE)
 

@@ -24,6 +24,10 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_changed.statements(watch, spark_session.session(), "delta", table)
 
 
+def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
+    return spark_session.vacuum(watch, spark_session.session(), "delta", table, copy)
+
+
 def plan(watch: Watch, table: str) -> dict[str, Any]:
     """Plans with an empty snapshot cache of the connector."""
     spark = spark_session.session()

@@ -35,6 +35,10 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_changed.statements(watch, _session(), "deltalog", table)
 
 
+def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
+    return spark_session.vacuum(watch, _session(), "deltalog", table, copy)
+
+
 def plan(watch: Watch, table: str) -> dict[str, Any]:
     """Plans without what the process keeps of tables that it has read."""
     return spark_session.plan(watch, _session(), "deltalog", table, forget)

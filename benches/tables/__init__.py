@@ -9,5 +9,6 @@ from benches.tables.cache import TableSpec, build
 from benches.tables.checkpointed import Checkpointed
 from benches.tables.commits import Commits
 from benches.tables.data import Data
+from benches.tables.littered import Littered
 
-__all__ = ["Checkpointed", "Commits", "Data", "TableSpec", "build"]
+__all__ = ["Checkpointed", "Commits", "Data", "Littered", "TableSpec", "build"]

@@ -38,6 +38,7 @@ from deltalog.optimize import TableOptimizer
 from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
 from deltalog.table_log import Commit
+from deltalog.vacuum import VacuumPlan, VacuumResult
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
 
@@ -77,6 +78,8 @@ __all__ = [
     "Transaction",
     "UnavailableError",
     "UnsupportedFeatureError",
+    "VacuumPlan",
+    "VacuumResult",
     "Verification",
     "VersionNotFoundError",
     "WriteTask",

@@ -9,6 +9,7 @@ from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.credentials import CredentialProvider
 from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
+from deltalog.vacuum import VacuumArguments
 
 __all__ = [
     "AccessDeniedError",
@@ -40,6 +41,7 @@ __all__ = [
     "TableReplacedError",
     "UnavailableError",
     "UnsupportedFeatureError",
+    "VacuumPlan",
     "VersionNotFoundError",
     "WriteTask",
     "__version__",
@@ -54,6 +56,7 @@ __all__ = [
     "forget_snapshots",
     "merge_rows",
     "optimize",
+    "plan_vacuum",
     "read_fragment",
     "register_log_store",
     "restore",
@@ -363,6 +366,29 @@ def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments
 
 def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> int:
     """Drops a table feature, based on `snapshot`. Returns the version that the table has then."""
+
+class VacuumPlan:
+    """The files that a table no longer needs."""
+
+    @property
+    def num_files(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def cutoff_ms(self) -> int: ...
+    def paths(self) -> list[str]: ...
+    def files(self) -> ArrowStream:
+        """Returns the files, one row per file; see `deltalog.VacuumPlan.files`."""
+    def delete(self) -> tuple[int, int, int, int]:
+        """Deletes the files.
+
+        Returns the number of files and their size, the number of removed directories, and the version.
+        """
+
+def plan_vacuum(snapshot: Snapshot, arguments: VacuumArguments, commit: CommitArguments) -> VacuumPlan:
+    """Finds the files that the newest version no longer needs; see `DeltaTable.vacuum`."""
 
 def delete_rows(
     snapshot: Snapshot, predicate: str | None, commit: CommitArguments

@@ -32,6 +32,7 @@ from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
 from deltalog.table_statements import TableStatements
+from deltalog.vacuum import TableVacuum
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
 
@@ -59,7 +60,7 @@ class Protocol:
     writer_features: list[str] | None
 
 
-class DeltaTable(TableRows, TableLog, TableStatements):
+class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
     Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider

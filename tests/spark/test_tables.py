@@ -68,7 +68,6 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
     ("method", "instead"),
     [
         ("optimize", "JVM connector"),
-        ("vacuum", "JVM connector"),
         ("restoreToVersion", "versionAsOf.*baseVersion"),
         ("restoreToTimestamp", "timestampAsOf.*baseVersion"),
         ("clone", "CREATE TABLE"),

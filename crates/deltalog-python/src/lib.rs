@@ -23,6 +23,7 @@
 //! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
 //! | `statement_tasks` | `StatementTask`, `StatementFragment`: statements by tasks in several processes |
 //! | `statements` | DELETE, UPDATE and MERGE |
+//! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
@@ -64,6 +65,7 @@ mod store_options;
 mod stream;
 mod table_options;
 mod upkeep;
+mod vacuum;
 mod write;
 mod write_arguments;
 mod write_batches;
@@ -91,6 +93,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
     module.add_class::<alter::TableChange>()?;
+    module.add_class::<vacuum::VacuumPlan>()?;
     module.add_class::<handle::Recent>()?;
     module.add_class::<handle::Commits>()?;
     module.add_class::<handle::Commit>()?;
@@ -111,6 +114,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statements::delete_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::update_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(vacuum::plan_vacuum, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;

@@ -18,6 +18,7 @@
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones | [`optimize`] |
 //! | make an earlier version the newest one | [`restore`] |
+//! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
 //! | let a service decide commits | [`CommitCoordinator`] |
@@ -108,6 +109,7 @@ mod table;
 mod transaction;
 mod unused_files;
 mod upkeep;
+mod vacuum;
 mod verify;
 mod write;
 mod write_request;
@@ -147,6 +149,7 @@ pub use transaction::{
     AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,
 };
 pub use upkeep::{CleanedLog, clean_up_log, compact_log};
+pub use vacuum::{VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum};
 pub use verify::{Difference, Verification};
 pub use write::DataWriter;
 pub use write_request::WriteRequest;

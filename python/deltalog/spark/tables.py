@@ -19,6 +19,7 @@ from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
+from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
 
 __all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
@@ -39,7 +40,6 @@ _MISSING = {
     "optimize": "use the JVM connector in a session of its own",
     "restoreToTimestamp": _RESTORE.replace("versionAsOf", "timestampAsOf"),
     "restoreToVersion": _RESTORE,
-    "vacuum": "use the JVM connector in a session of its own",
 }
 
 
@@ -287,6 +287,18 @@ class DeltaTable(metaclass=_Methods):
         if truncateHistory is not None and not isinstance(truncateHistory, bool):
             raise InvalidArgumentError(f"truncateHistory must be True or False, not {truncateHistory!r}")
         self._change("dropFeature", feature=_feature(featureName), truncate_history=bool(truncateHistory))
+
+    @raises_pyspark_errors
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:  # noqa: N803
+        """Deletes the files that the table no longer needs, as Python's `DeltaTable.vacuum` does.
+
+        A retention that is shorter than the table's is refused unless
+        `spark.databricks.delta.retentionDurationCheck.enabled` is false. The driver lists and deletes the files; `VACUUM
+        ... DRY RUN` shows them. Returns an empty DataFrame.
+        """
+        enforces = str(self._spark.conf.get(CHECK, "true")).strip().lower() != "false"
+        self._change("vacuum", retention_hours=retentionHours, enforces_retention=enforces)
+        return self._spark.createDataFrame([], StructType([]))
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

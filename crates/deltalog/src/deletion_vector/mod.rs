@@ -26,6 +26,7 @@ use roaring::RoaringTreemap;
 use crate::error::{Error, Result};
 
 pub use place::VectorPlace;
+pub(crate) use place::vector_path;
 pub use read::DeletionVectors;
 pub(crate) use write::{vector_file, write_vectors};
 

@@ -38,6 +38,23 @@ impl VectorPlace {
     }
 }
 
+/// Returns the file of a vector, wherever it is and whether it may be read or not; `None` if the vector is inline.
+///
+/// # Errors
+/// `CorruptLog` for a descriptor without the name of a file.
+pub(crate) fn vector_path(
+    descriptor: &DeletionVectorDescriptor,
+    resolver: &PathResolver,
+) -> Result<Option<LogPath>> {
+    let text = descriptor.path_or_inline_dv.as_str();
+    let path = match descriptor.storage_type {
+        DeletionVectorStorage::Inline => return Ok(None),
+        DeletionVectorStorage::AbsolutePath => resolver.parse(text),
+        DeletionVectorStorage::UuidRelativePath => uuid_path(text).and_then(|path| resolver.parse(&path)),
+    };
+    path.map(Some).map_err(|error| unreadable(error, descriptor.unique_id()))
+}
+
 /// Returns the error for a vector that cannot be read because of `error`; its message names the vector.
 pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
     let hint = match error.kind() {

@@ -153,9 +153,22 @@ impl PathResolver {
     /// # Errors
     /// As [`PathResolver::resolve`].
     pub fn resolve_decoded(&self, decoded: &str) -> Result<LogPath> {
-        let (scheme, rest) = split_scheme(decoded);
-        let encoded = encode(rest);
-        self.resolve(&scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}")))
+        self.resolve(&encode_uri(decoded))
+    }
+
+    /// Does the same as [`PathResolver::parse`] with an absolute path that is already decoded. Returns the part after
+    /// the table's root; `None` for a path outside the table, or one that is not absolute.
+    ///
+    /// # Errors
+    /// As [`PathResolver::parse`].
+    pub(crate) fn below_table(&self, decoded: &str) -> Result<Option<String>> {
+        if !(decoded.starts_with('/') || split_scheme(decoded).0.is_some()) {
+            return Ok(None);
+        }
+        Ok(match self.parse(&encode_uri(decoded))? {
+            LogPath::Relative(path) => Some(path),
+            LogPath::Absolute(_) => None,
+        })
     }
 
     /// Decodes and normalizes a path of the log without checking whether it may be read. Replay compares
@@ -305,6 +318,13 @@ fn split_scheme(raw: &str) -> (Option<&str>, &str) {
         }
         _ => (None, raw),
     }
+}
+
+/// Encodes a decoded path with its scheme, if it has one.
+fn encode_uri(decoded: &str) -> String {
+    let (scheme, rest) = split_scheme(decoded);
+    let encoded = encode(rest);
+    scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}"))
 }
 
 /// Returns one name per store: Hadoop has several drivers for the same buckets.

@@ -22,6 +22,7 @@ mod coordinated;
 mod coordinated_tests;
 mod coordinator;
 mod credentials;
+mod delete;
 mod driver;
 mod hadoop;
 mod list;

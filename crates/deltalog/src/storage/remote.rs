@@ -325,6 +325,21 @@ impl Remote {
         self.run(|client| async move { client.store.delete(&path).await })
     }
 
+    /// Deletes objects; in stores with such a request, by one request for many. Objects that do not exist are ignored.
+    pub(super) fn delete_all(&self, paths: Vec<Path>) -> Result<()> {
+        self.run(|client| async move {
+            let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
+            let mut answers = client.store.delete_stream(paths);
+            while let Some(answer) = answers.next().await {
+                match answer {
+                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Begins an upload in parts.
     pub(super) fn upload(&self, path: Path) -> Result<Parts> {
         let options = PutMultipartOptions::default();

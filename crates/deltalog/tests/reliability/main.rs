@@ -52,4 +52,5 @@ mod staged;
 mod syncs;
 mod threads;
 mod times;
+mod vacuum;
 mod written_checkpoints;

@@ -101,6 +101,17 @@ def _upgrade_protocol(snapshot: Snapshot, reader: int, writer: int, user_metadat
     return alter_table(snapshot, change, commit_arguments(None, user_metadata))
 
 
+def _vacuum(
+    snapshot: Snapshot, retention_hours: float | None, enforces_retention: bool, user_metadata: str | None
+) -> int:
+    """Deletes files that the table no longer needs. The second time it finds none."""
+    from deltalog.spark.sql import vacuum
+
+    found = vacuum.plan(snapshot, retention_hours, user_metadata, enforces_retention=enforces_retention)
+    _, _, _, version = found.delete()
+    return version
+
+
 def _statement_target(
     snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
 ) -> dict[str, Any]:
@@ -158,6 +169,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "addFeature": _add_feature,
     "dropFeature": _drop_feature,
     "upgradeProtocol": _upgrade_protocol,
+    "vacuum": _vacuum,
     "statementTarget": _statement_target,
     "statementMetrics": _statement_metrics,
 }

@@ -16,6 +16,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write.record import change_metadata
+from deltalog.spark.write.settings import Settings
 
 
 def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> None:
@@ -39,7 +40,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
     location = location_of(jvm, session, options)
     snapshot = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
-    alter_table(snapshot, change, commit_arguments(None, change_metadata(jvm, session)))
+    alter_table(snapshot, change, commit_arguments(None, change_metadata(Settings.of(jvm, session))))
 
 
 def _kind(change: Any) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
@@ -19,12 +19,15 @@ from deltalog.spark.options import Options
 from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
+from deltalog.spark.sql import vacuum
 from deltalog.spark.write.record import change_metadata
+from deltalog.spark.write.settings import Settings
 
 Rows = list[tuple[Any, ...]]
 
 NAMESPACE = "deltalog"
 _VERSION = StructType([StructField("version", LongType())])
+_PATH = StructType([StructField("path", StringType())])
 
 
 class Parameter(NamedTuple):
@@ -44,6 +47,10 @@ class Target(NamedTuple):
     snapshot: Snapshot
     user_metadata: str | None
     """The user's text for a commit."""
+    settings: Settings
+    """The settings of the session."""
+    session: Any
+    """The session of the JVM."""
 
 
 class Procedure(NamedTuple):
@@ -94,7 +101,10 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
             raise InvalidArgumentError(
                 f"the argument {parameter.name} of {NAMESPACE}.{name} must not be NULL (table {table})"
             )
-    target = Target(open_snapshot(jvm, session, options), change_metadata(jvm, session))
+    settings = Settings.of(jvm, session)
+    target = Target(
+        open_snapshot(jvm, session, options), change_metadata(settings), settings, session
+    )
     return json_rows(procedure.output, procedure.execute(target, *arguments))
 
 
@@ -142,6 +152,28 @@ def _drop_constraint(target: Target, name: str, if_exists: bool) -> Rows:
 
 def _changed(target: Target, change: TableChange) -> Rows:
     return [(alter_table(target.snapshot, change, commit_arguments(None, target.user_metadata)),)]
+
+
+def _vacuum(
+    target: Target, retain_hours: float | None, dry_run: bool, mode: str | None, inventory: str | None
+) -> Rows:
+    settings = target.settings
+    is_lite = vacuum.is_lite(mode, settings.boolean(vacuum.LITE) is True and inventory is None)
+    if is_lite and inventory is not None:
+        raise InvalidArgumentError("an inventory stands for a listing of all files: it cannot be used with LITE")
+    rows = None if inventory is None else vacuum.inventory_of(target.session, inventory)
+    plan = vacuum.plan(
+        target.snapshot,
+        retain_hours,
+        target.user_metadata,
+        enforces_retention=settings.boolean(vacuum.CHECK) is not False,
+        is_lite=is_lite,
+        inventory=rows,
+    )
+    if dry_run:
+        return [(path,) for path in vacuum.shown(target.snapshot, plan.paths())]
+    plan.delete()
+    return [(path.rstrip("/"),) for path in vacuum.shown(target.snapshot, [""])]
 
 
 def _alteration(
@@ -208,6 +240,22 @@ PROCEDURES = {
                 Parameter("if_exists", "BOOLEAN", "do nothing if there is none", "false"),
             ],
             _drop_constraint,
+        ),
+        Procedure(
+            "vacuum",
+            "Deletes files that the table no longer needs. Returns the table's path, or with dry_run those files.",
+            [
+                Parameter(
+                    "retain_hours", "DOUBLE", "how long files are kept; by default as the table says", "NULL"
+                ),
+                Parameter("dry_run", "BOOLEAN", "delete nothing", "false"),
+                Parameter("mode", "STRING", "FULL, or LITE to find files by the log alone", "NULL"),
+                Parameter(
+                    "inventory", "STRING", "a table, or a query in parentheses, in the place of a listing", "NULL"
+                ),
+            ],
+            _PATH,
+            _vacuum,
         ),
     )
 }

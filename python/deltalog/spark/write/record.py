@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from deltalog._internal import AlreadyApplied, SparkWrite
 from deltalog.spark.errors import InvalidArgumentError
-from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
 from deltalog.spark.write.settings import Settings
 
@@ -110,6 +109,6 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
     return app_id, number
 
 
-def change_metadata(jvm: Jvm, session: Any) -> str | None:
+def change_metadata(settings: Settings) -> str | None:
     """Returns the user's text for a change of a table, which is no write of an application."""
-    return Record.of_session(Options({}), Settings.of(jvm, session)).user_metadata
+    return Record.of_session(Options({}), settings).user_metadata

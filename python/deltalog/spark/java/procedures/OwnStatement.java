@@ -76,6 +76,9 @@ public class OwnStatement {
   public static OwnStatement change(String text, ParserInterface spark) throws ParseException {
     SqlTokens tokens = new SqlTokens(text);
     String explain = explained(tokens);
+    if (tokens.skip("VACUUM")) {
+      return vacuum(explain, tokens, spark);
+    }
     String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
     if (table == null) {
       return null;
@@ -92,6 +95,39 @@ public class OwnStatement {
     }
     statement.arguments.put("table", table);
     return statement;
+  }
+
+  /** Returns VACUUM, whose clauses come in any order, each at most once. */
+  private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String quoted = tokens.skipString();
+    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "vacuum", true);
+    Map arguments = statement.arguments;
+    arguments.put("table", table);
+    boolean isNew = true;
+    while (isNew && !tokens.isEnd()) {
+      if (tokens.skip("LITE")) {
+        isNew = arguments.put("mode", "LITE") == null;
+      } else if (tokens.skip("FULL")) {
+        isNew = arguments.put("mode", "FULL") == null;
+      } else if (tokens.skip("DRY") && tokens.skip("RUN")) {
+        isNew = arguments.put("dry_run", Boolean.TRUE) == null;
+      } else if (tokens.skip("RETAIN")) {
+        String hours = tokens.skipDecimal();
+        isNew = hours != null && tokens.skip("HOURS") && statement.further.isEmpty();
+        statement.further = "retain_hours => " + hours;
+      } else if (tokens.skip("USING") && tokens.skip("INVENTORY")) {
+        String query = tokens.skipParentheses();
+        String inventory = query == null ? tokens.skipName() : "(" + query + ")";
+        isNew = inventory != null && arguments.put("inventory", inventory) == null;
+      } else {
+        return null;
+      }
+    }
+    return isNew ? statement : null;
   }
 
   private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {

@@ -82,6 +82,14 @@ public class SqlTokens {
     return isWord() ? ":" + skipAny() : null;
   }
 
+  /** Returns a number that may have a decimal point, or the marker of a parameter. */
+  public String skipDecimal() {
+    int point = text(next).indexOf('.');
+    boolean isDecimal = point >= 0 && text(next).length() > 1 && isDigits(text(next).substring(0, point))
+        && isDigits(text(next).substring(point + 1));
+    return isDecimal ? skipAny() : skipNumber();
+  }
+
   /** Returns the text between parentheses. */
   public String skipParentheses() {
     if (!skip("(")) {

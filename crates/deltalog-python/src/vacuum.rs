@@ -1,0 +1,102 @@
+//! VACUUM: the plan of what may be deleted, and its execution.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use deltalog::{VacuumPlan as CorePlan, VacuumRequest, VacuumSource};
+use pyo3::prelude::*;
+
+use crate::call::{call, call_that_commits};
+use crate::commit_arguments::CommitArguments;
+use crate::snapshot::Snapshot;
+use crate::stream::{ArrowStream, reader_of};
+use crate::upkeep;
+
+/// What a VACUUM is asked for, as `deltalog.vacuum.VacuumArguments` has it.
+#[derive(FromPyObject)]
+pub(crate) struct VacuumArguments<'py> {
+    retention: Option<Duration>,
+    enforce_retention_duration: bool,
+    /// Whether the files are found by the log alone.
+    lite: bool,
+    /// An Arrow stream.
+    inventory: Option<Bound<'py, PyAny>>,
+    keep_versions: Vec<u64>,
+}
+
+/// The files that a table no longer needs.
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct VacuumPlan(Arc<CorePlan>);
+
+#[pymethods]
+impl VacuumPlan {
+    #[getter]
+    fn num_files(&self) -> u64 {
+        self.0.files()
+    }
+
+    #[getter]
+    fn size_in_bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.0.version()
+    }
+
+    #[getter]
+    fn cutoff_ms(&self) -> i64 {
+        self.0.cutoff_ms()
+    }
+
+    fn paths(&self) -> Vec<&str> {
+        self.0.paths().collect()
+    }
+
+    fn files(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        let plan = Arc::clone(&self.0);
+        let mut next = 0;
+        let batches = std::iter::from_fn(move || {
+            let batch: Option<deltalog::Result<RecordBatch>> = plan.batches().nth(next);
+            next += 1;
+            batch
+        });
+        ArrowStream::start(py, CorePlan::schema(), batches)
+    }
+
+    /// Returns the number of deleted files, their size, the number of removed directories, and the version.
+    fn delete(&self, py: Python<'_>) -> PyResult<(u64, u64, u64, u64)> {
+        let vacuumed = call_that_commits(py, || self.0.delete())?;
+        Ok((vacuumed.files, vacuumed.bytes, vacuumed.removed_directories, vacuumed.version))
+    }
+}
+
+/// Finds the files that a table no longer needs.
+#[pyfunction]
+pub(crate) fn plan_vacuum(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    arguments: VacuumArguments<'_>,
+    commit: CommitArguments,
+) -> PyResult<VacuumPlan> {
+    let source = match (arguments.inventory, arguments.lite) {
+        (Some(inventory), _) => VacuumSource::Inventory(reader_of(&inventory)?),
+        (None, true) => VacuumSource::Log,
+        (None, false) => VacuumSource::Listing,
+    };
+    let request = VacuumRequest::new(source)
+        .enforce_retention(arguments.enforce_retention_duration)
+        .keep_versions(arguments.keep_versions);
+    let request = match arguments.retention {
+        Some(retention) => request.retention(retention),
+        None => request,
+    };
+    let snapshot = snapshot.get().0.clone();
+    let plan = call(py, || {
+        let request = request.custom_metadata(commit.only_fields()?);
+        deltalog::plan_vacuum(&snapshot, request, &upkeep::environment())
+    })?;
+    Ok(VacuumPlan(Arc::new(plan)))
+}

@@ -1,0 +1,74 @@
+//! Deleting many files, and directories that have none.
+
+use std::fs;
+use std::time::UNIX_EPOCH;
+
+use object_store::path::Path;
+
+use super::{Backend, Storage};
+use crate::error::Result;
+use crate::parallel;
+
+/// The number of threads that delete local files. A network file system answers slowly.
+const LOCAL_THREADS: usize = 4;
+
+/// The number of files that a thread deletes at a time: as many as S3 deletes by one request.
+const FILES_OF_REQUEST: usize = 1000;
+
+/// The number of local files that a thread deletes at a time.
+const LOCAL_FILES: usize = 64;
+
+impl Storage {
+    /// Deletes files, several at the same time, in stores with such a request by one request for many. It is not an
+    /// error if a file does not exist.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`. Some of the files may have been deleted.
+    #[doc(hidden)]
+    pub fn delete_files(&self, paths: &[&str]) -> Result<()> {
+        match &self.backend {
+            Backend::Local => {
+                let chunks: Vec<&[&str]> = paths.chunks(LOCAL_FILES).collect();
+                let delete = |chunk: &&[&str]| chunk.iter().try_for_each(|path| self.delete(path));
+                parallel::each(&chunks, parallel::waiting(LOCAL_THREADS), delete).map(drop)
+            }
+            Backend::Remote(store) => {
+                let chunks: Vec<&[&str]> = paths.chunks(FILES_OF_REQUEST).collect();
+                let delete = |chunk: &&[&str]| {
+                    let located: Vec<Path> =
+                        chunk.iter().map(|path| self.path(path)).collect::<Result<_>>()?;
+                    let first = chunk.first().copied().unwrap_or_default();
+                    store.delete_all(located).map_err(|failure| self.error(first, failure))
+                };
+                parallel::each(&chunks, self.most_readers(), delete).map(drop)
+            }
+        }
+    }
+
+    /// Removes those of the local directories `directories` that have no entries and had the same entries, none, at the
+    /// time `before_ms` already. Returns how many were removed. Stores without directories have none to remove.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that is not valid in the store.
+    #[doc(hidden)]
+    pub fn delete_old_empty_directories(&self, directories: &[String], before_ms: i64) -> Result<u64> {
+        if !self.has_directories() {
+            return Ok(0);
+        }
+        let mut removed = 0;
+        for directory in directories {
+            let path = self.local_file(directory, &self.path(directory)?)?;
+            let is_old = |metadata: &fs::Metadata| {
+                let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok());
+                metadata.is_dir() && modified_ms.is_some_and(|modified_ms| modified_ms < before_ms)
+            };
+            // A directory that is not empty, or was removed meanwhile, is left as it is.
+            let found = fs::symlink_metadata(&path);
+            if found.is_ok_and(|metadata| is_old(&metadata)) && fs::remove_dir(&path).is_ok() {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+}

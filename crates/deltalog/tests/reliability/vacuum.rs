@@ -1,0 +1,492 @@
+//! Deleting files that are no longer needed. Protocol: "Add File and Remove File", "VACUUM Protocol Check".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::{
+    Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, plan_vacuum,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::common::oracle::{Key, Table};
+use crate::common::store::FaultyStore;
+use crate::common::{
+    NOW_MS, add_line, append, empty, environment, first_lines, newest, paths, table, write_commit,
+};
+use crate::histories::{Step, contents, expected, history, lines};
+
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+const WEEK_MS: i64 = 7 * DAY_MS;
+
+/// The file of the vector that the histories of the tests use. Protocol: "Deletion Vector Descriptor Schema", example.
+const VECTOR: &str = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
+
+/// Files of the table, and others.
+const FILES: [&str; 14] = [
+    "plain.parquet",
+    "d=1/a b.parquet",
+    VECTOR,
+    "elsewhere/c.parquet",
+    "orphan.parquet",
+    "d=1/orphan.parquet",
+    "d=1/deletion_vector_of_no_file.bin",
+    "_change_data/cdc-1.parquet",
+    "_hidden/x.parquet",
+    "d=1/.x.parquet.crc",
+    "_x.parquet",
+    "other/_delta_log/00000000000000000000.json",
+    "other/d=1/x.parquet",
+    "_delta_log/x.parquet",
+];
+
+/// Those of them that are not looked at.
+const HIDDEN: [&str; 6] = [
+    "_hidden/x.parquet",
+    "d=1/.x.parquet.crc",
+    "_x.parquet",
+    "other/_delta_log/00000000000000000000.json",
+    "other/d=1/x.parquet",
+    "_delta_log/x.parquet",
+];
+
+fn at(time_ms: i64) -> Environment {
+    Environment::new(move || time_ms, Uuid::new_v4).with_sleep(|_| {})
+}
+
+/// Creates a file that was written at this time.
+fn put(store: &FaultyStore, path: &str, modified_ms: i64) {
+    store.objects().put(&format!("t/{path}"), "x".into(), modified_ms);
+}
+
+/// Returns the files outside the log.
+fn files(storage: &Storage) -> BTreeSet<String> {
+    let all = storage.list_after("", "").unwrap().into_iter().map(|file| file.name);
+    all.filter(|name| !name.starts_with("_delta_log/") || FILES.contains(&name.as_str())).collect()
+}
+
+fn request(retention_ms: i64) -> VacuumRequest {
+    VacuumRequest::default()
+        .retention(Duration::from_millis(retention_ms.try_into().unwrap()))
+        .enforce_retention(false)
+}
+
+fn from_log(retention_ms: i64) -> VacuumRequest {
+    VacuumRequest::new(VacuumSource::Log)
+        .retention(Duration::from_millis(retention_ms.try_into().unwrap()))
+        .enforce_retention(false)
+}
+
+fn plan(storage: &Storage, request: VacuumRequest) -> VacuumPlan {
+    plan_vacuum(&newest(storage), request, &environment()).unwrap()
+}
+
+fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
+    let all: Vec<&str> = plan.paths().collect();
+    let set: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(set.len(), all.len(), "a file is listed twice: {all:?}");
+    assert_eq!(plan.files(), all.len() as u64);
+    set
+}
+
+/// Returns the files of the table that logical files have, their vectors included.
+fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
+    let mut files = BTreeSet::new();
+    for (name, vector) in keys {
+        // A file elsewhere protects the one that has its name.
+        files.insert(FILES[[0, 1, 3][name]]);
+        if vector.is_some() {
+            files.insert(VECTOR);
+        }
+    }
+    files
+}
+
+/// Only vectors of one file, and no retention that is not understood.
+fn usable(history: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
+    let steps = |steps: Vec<Step>| {
+        let usable = steps.into_iter().filter(|step| !matches!(step, Step::Retention(_)));
+        usable
+            .map(|step| match step {
+                Step::Add { name, spelling, vector } => Step::Add { name, spelling, vector: vector % 3 },
+                Step::Remove { name, spelling, vector, age_ms } => {
+                    Step::Remove { name, spelling, vector: vector % 3, age_ms }
+                }
+                other => other,
+            })
+            .collect()
+    };
+    history.into_iter().map(steps).collect()
+}
+
+const AGES: [i64; 6] = [0, HOUR_MS, 2 * HOUR_MS, WEEK_MS - 1, WEEK_MS, 100 * DAY_MS];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Files that are live, retained, young or hidden stay; all others go. What a plan lists is what is deleted, and
+    /// what the log alone finds is a part of it.
+    #[test]
+    fn only_and_all_files_that_nothing_needs_are_deleted(
+        history in history().prop_map(usable),
+        ages in vec(select(&AGES[..]), FILES.len()),
+        retention in select(&[0, HOUR_MS, WEEK_MS, 20 * DAY_MS][..]),
+        checkpoint in proptest::option::of(any::<Index>()),
+    ) {
+        let (store, storage) = empty();
+        let commits = lines(&history);
+        for (version, commit) in (0..).zip(&commits) {
+            write_commit(&storage, version, commit);
+        }
+        if let Some(index) = checkpoint {
+            let version = index.index(history.len()) as u64;
+            write_checkpoint(&Snapshot::open(&storage, Some(version)).unwrap(), &environment()).unwrap();
+        }
+        for (file, age) in FILES.iter().zip(&ages) {
+            put(&store, file, NOW_MS - age);
+        }
+        let last = Table::at(&storage, history.len() as u64 - 1);
+        let cutoff = NOW_MS - retention;
+        let live = files_of(last.live.keys().cloned());
+        let retained = last.dead.iter().filter(|(_, (_, time))| time.is_some_and(|time| time > cutoff));
+        let retained = files_of(retained.map(|(key, _)| key.clone()));
+        // A tombstone of the same file that is older may come later.
+        let removed_since = history.iter().flatten().filter_map(|step| match step {
+            Step::Remove { name, vector, age_ms: Some(age), .. } if *age <= retention => {
+                Some((*name, (*vector > 0).then(String::new)))
+            }
+            _ => None,
+        });
+        let may_be_retained = files_of(removed_since);
+        let may_go = |file: &str, age: i64| age > retention && !HIDDEN.contains(&file) && !live.contains(file);
+        let before = files(&storage);
+
+        let listed = plan(&storage, request(retention));
+        let found = planned(&listed);
+        let in_log = planned(&plan(&storage, from_log(retention)));
+        prop_assert_eq!(&before, &files(&storage));
+        for (file, age) in FILES.iter().zip(&ages) {
+            let is_found = found.contains(*file);
+            prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
+            let must_go = may_go(file, *age) && !may_be_retained.contains(file);
+            prop_assert!(is_found || !must_go, "{} must go", file);
+            // The log knows no ages of files that are old.
+            prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
+        }
+        let vacuumed = listed.delete().unwrap();
+        prop_assert_eq!(vacuumed.files, found.len() as u64);
+        let after = files(&storage);
+        prop_assert_eq!(before.difference(&after).cloned().collect::<BTreeSet<_>>(), found);
+        prop_assert_eq!(plan(&storage, request(retention)).files(), 0);
+        prop_assert_eq!(contents(&newest(&storage)), expected(&last));
+    }
+}
+
+/// The names, parameters and metrics are those of the JVM implementation.
+#[test]
+fn the_history_says_what_was_deleted() {
+    let (store, storage) = table(&["a"]);
+    put(&store, "a", 0);
+    put(&store, "old", 0);
+    put(&store, "d=1/old", 0);
+    put(&store, "young", NOW_MS);
+    let before = newest(&storage).version();
+    let vacuumed = plan(&storage, VacuumRequest::default()).delete().unwrap();
+    assert_eq!((vacuumed.files, vacuumed.bytes, vacuumed.version), (2, 2, before + 2));
+    assert_eq!(files(&storage), ["a", "young"].map(str::to_owned).into());
+    let history = newest(&storage).history(Some(2)).unwrap();
+    let info = |index: usize| {
+        let info = history[index].commit_info.clone();
+        (info.operation.unwrap(), json!(info.operation_parameters), json!(info.operation_metrics))
+    };
+    assert_eq!(
+        info(1),
+        (
+            "VACUUM START".to_owned(),
+            json!({"retentionCheckEnabled": true, "defaultRetentionMillis": WEEK_MS}),
+            json!({"numFilesToDelete": "2", "sizeOfDataToDelete": "2"})
+        )
+    );
+    assert_eq!(
+        info(0),
+        (
+            "VACUUM END".to_owned(),
+            json!({"status": "COMPLETED"}),
+            json!({"numDeletedFiles": "2", "numVacuumedDirectories": "2"})
+        )
+    );
+    plan(&storage, request(HOUR_MS)).delete().unwrap();
+    let start = newest(&storage).history(Some(2)).unwrap().remove(1).commit_info;
+    let parameters = json!({
+        "retentionCheckEnabled": false, "defaultRetentionMillis": WEEK_MS, "specifiedRetentionMillis": HOUR_MS
+    });
+    assert_eq!(json!(start.operation_parameters), parameters);
+}
+
+#[test]
+fn a_plan_has_sizes_times_and_reasons() {
+    let (store, storage) = empty();
+    write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+    write_commit(&storage, 1, &[add_line("a"), add_line("removed")]);
+    write_commit(&storage, 2, &[json!({"remove": {"path": "removed", "deletionTimestamp": 5}}).to_string()]);
+    for file in ["a", "removed", "left", "_change_data/c", VECTOR] {
+        put(&store, file, 7);
+    }
+    let plan = plan(&storage, VacuumRequest::default());
+    let mut rows = BTreeMap::new();
+    for batch in plan.batches() {
+        let batch = batch.unwrap();
+        assert_eq!(batch.schema(), VacuumPlan::schema());
+        let text = |index: usize| batch.column(index).as_string::<i32>().clone();
+        for row in 0..batch.num_rows() {
+            rows.insert(text(0).value(row).to_owned(), text(3).value(row).to_owned());
+        }
+    }
+    let expected = [
+        ("removed", "removed"),
+        ("left", "unreferenced"),
+        ("_change_data/c", "change data"),
+        (VECTOR, "deletion vector"),
+    ];
+    assert_eq!(rows, expected.map(|(path, reason)| (path.to_owned(), reason.to_owned())).into());
+    assert_eq!((plan.files(), plan.bytes(), plan.version(), plan.cutoff_ms()), (4, 4, 2, NOW_MS - WEEK_MS));
+}
+
+/// RESTORE, conversions and clones add files that existed before.
+#[test]
+fn files_that_a_later_commit_adds_stay_however_old_they_are() {
+    for with_checkpoint in [false, true] {
+        let (store, storage) = table(&["a"]);
+        for file in ["a", "back", "gone"] {
+            put(&store, file, 0);
+        }
+        let plan = plan(&storage, VacuumRequest::default());
+        assert_eq!(planned(&plan), ["back", "gone"].map(str::to_owned).into());
+        append(&newest(&storage), "back", &environment()).commit_or_fail().unwrap();
+        if with_checkpoint {
+            write_checkpoint(&newest(&storage), &environment()).unwrap();
+        }
+        assert_eq!(plan.delete().unwrap().files, 1);
+        assert_eq!(files(&storage), ["a", "back"].map(str::to_owned).into());
+        assert_eq!(paths(&newest(&storage)), ["a", "back"]);
+    }
+}
+
+/// The store's clock has given the files their times.
+#[test]
+fn a_clock_that_is_ahead_of_the_stores_deletes_nothing_young() {
+    let (store, storage) = table(&["a"]);
+    storage.put("young", "x".into()).unwrap();
+    let store_ms = store.objects().get("t/young").unwrap().modified_ms;
+    put(&store, "old", store_ms - 8 * DAY_MS);
+    let ahead = at(store_ms + 30 * DAY_MS);
+    let plan = plan_vacuum(&newest(&storage), VacuumRequest::default(), &ahead).unwrap();
+    assert_eq!(planned(&plan), ["old", "young"].map(str::to_owned).into());
+    assert_eq!(plan.delete().unwrap().files, 1);
+    assert_eq!(files(&storage), ["young".to_owned()].into());
+}
+
+#[test]
+fn a_retention_that_is_too_short_is_refused() {
+    let (_, storage) = table(&["a"]);
+    let short = || VacuumRequest::default().retention(Duration::from_secs(3600));
+    let error = plan_vacuum(&newest(&storage), short(), &environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("the retention of 1 hours is shorter"), "{error}");
+    assert!(error.hint().unwrap().contains("enforce_retention_duration"), "{error}");
+    assert_eq!(plan(&storage, short().enforce_retention(false)).files(), 0);
+}
+
+/// "Before performing a VACUUM operation, writers must ensure that they check the table's write protocol."
+#[test]
+fn tables_that_cannot_be_written_are_refused() {
+    let (_, storage) = empty();
+    let mut first = first_lines(&BTreeMap::new());
+    first[0] = json!({"protocol": {
+        "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["vacuumProtocolCheck"],
+        "writerFeatures": ["vacuumProtocolCheck", "unheardOf"]
+    }})
+    .to_string();
+    write_commit(&storage, 0, &first);
+    let error = plan_vacuum(&newest(&storage), VacuumRequest::default(), &environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.to_string().contains("unheardOf"), "{error}");
+}
+
+/// What another writer does meanwhile counts.
+#[test]
+fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
+    let (store, storage) = table(&["a"]);
+    put(&store, "old", 0);
+    let plan = plan(&storage, VacuumRequest::default());
+    let longer = [("delta.deletedFileRetentionDuration".to_owned(), "interval 9 weeks".to_owned())];
+    let change = deltalog::TableChange::SetProperties(longer.into());
+    deltalog::alter_table(&newest(&storage), &change, Default::default(), &environment()).unwrap();
+    // Without a retention of its own, the request means that of the table.
+    let request = VacuumRequest::default().retention(Duration::from_secs(8 * 24 * 3600));
+    assert_eq!(
+        plan_vacuum(&newest(&storage), request, &environment()).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(plan.delete().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert!(files(&storage).contains("old"));
+}
+
+#[test]
+fn kept_versions_keep_their_files() {
+    let (store, storage) = empty();
+    write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+    let remove = |path: &str| json!({"remove": {"path": path, "deletionTimestamp": 5}}).to_string();
+    write_commit(&storage, 1, &[add_line("a")]);
+    write_commit(&storage, 2, &[remove("a"), add_line("b")]);
+    write_commit(&storage, 3, &[remove("b"), add_line("c")]);
+    for file in ["a", "b", "c"] {
+        put(&store, file, 1);
+    }
+    assert_eq!(planned(&plan(&storage, VacuumRequest::default())), ["a", "b"].map(str::to_owned).into());
+    let request = VacuumRequest::default().keep_versions([1]);
+    assert_eq!(planned(&plan(&storage, request)), ["b".to_owned()].into());
+}
+
+/// Creates a table whose version n adds the file n and removes the file n - 1, at n days, up to version `last`.
+fn daily(last: u64) -> (FaultyStore, Storage) {
+    let (store, storage) = empty();
+    for version in 0..=last {
+        let time = i64::try_from(version).unwrap() * DAY_MS;
+        let mut commit = if version == 0 { first_lines(&BTreeMap::new()) } else { Vec::new() };
+        commit.push(add_line(&version.to_string()));
+        if let Some(before) = version.checked_sub(1) {
+            commit.push(
+                json!({"remove": {"path": before.to_string(), "size": 3, "deletionTimestamp": time}})
+                    .to_string(),
+            );
+        }
+        write_commit(&storage, version, &commit);
+        store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(version).path()), time);
+        put(&store, &version.to_string(), time);
+    }
+    (store, storage)
+}
+
+fn lite(storage: &Storage, day: i64) -> deltalog::Result<VacuumPlan> {
+    plan_vacuum(&newest(storage), VacuumRequest::new(VacuumSource::Log), &at(day * DAY_MS + 1))
+}
+
+fn names(range: std::ops::Range<u64>) -> BTreeSet<String> {
+    range.map(|name| name.to_string()).collect()
+}
+
+/// `_last_vacuum_info` says where the next VACUUM from the log begins, as in the JVM implementation.
+#[test]
+fn the_log_alone_tells_what_was_removed_since_the_last_vacuum() {
+    let (_, storage) = daily(20);
+    assert_eq!(lite(&storage, 6).unwrap().files(), 0);
+    // On day 12, version 5 is as old as the retention. It has removed the file 4.
+    let plan = lite(&storage, 12).unwrap();
+    assert_eq!(planned(&plan), names(0..5));
+    assert_eq!(plan.bytes(), 15);
+    assert_eq!(plan.delete().unwrap().files, 5);
+    let info = storage.read("_delta_log/_last_vacuum_info").unwrap();
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&info).unwrap(),
+        json!({"latestCommitVersionOutsideOfRetentionWindow": 5})
+    );
+    assert_eq!(lite(&storage, 12).unwrap().files(), 0);
+    let plan = lite(&storage, 14).unwrap();
+    assert_eq!(planned(&plan), names(5..7));
+    plan.delete().unwrap();
+    assert_eq!(lite(&storage, 13).unwrap().delete().unwrap().files, 0);
+    assert_eq!(planned(&lite(&storage, 15).unwrap()), names(7..8));
+    assert_eq!(files(&storage), names(7..21));
+}
+
+#[test]
+fn a_log_that_does_not_reach_back_is_refused() {
+    let (_, storage) = daily(20);
+    lite(&storage, 12).unwrap().delete().unwrap();
+    write_checkpoint(&Snapshot::open(&storage, Some(9)).unwrap(), &at(12 * DAY_MS)).unwrap();
+    // The commits that follow the last VACUUM are enough.
+    (0..6).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
+    assert_eq!(planned(&lite(&storage, 14).unwrap()), names(5..7));
+    storage.delete(&LogFileName::Commit(6).path()).unwrap();
+    let error = lite(&storage, 14).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::VersionNotFound);
+    assert!(error.to_string().contains("the versions up to 5, but the log begins with version 7"), "{error}");
+    assert!(error.hint().unwrap().contains("full VACUUM"));
+    // A full one has looked at everything, except for the last day.
+    let full = plan_vacuum(&newest(&storage), VacuumRequest::default(), &at(16 * DAY_MS + 1)).unwrap();
+    full.delete().unwrap();
+    assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));
+}
+
+/// Neither the log nor hidden files are deleted because a `remove` names them.
+#[test]
+fn a_hostile_log_cannot_name_files_that_are_not_the_tables() {
+    let (store, storage) = empty();
+    let hostile = ["_delta_log/00000000000000000000.json", "_x", "file:///elsewhere", "ok"];
+    let remove = |path: &&str| json!({"remove": {"path": path, "deletionTimestamp": 5}}).to_string();
+    let mut first = first_lines(&BTreeMap::new());
+    first.extend(hostile.iter().map(remove));
+    write_commit(&storage, 0, &first);
+    store.objects().set_modified_ms("t/_delta_log/00000000000000000000.json", 0);
+    put(&store, "_x", 0);
+    assert_eq!(planned(&plan(&storage, from_log(WEEK_MS))), ["ok".to_owned()].into());
+}
+
+fn inventory(rows: &[(&str, bool, i64)]) -> VacuumRequest {
+    let schema = Schema::new(vec![
+        Field::new("modificationTime", DataType::Int64, true),
+        Field::new("path", DataType::Utf8, true),
+        Field::new("isDir", DataType::Boolean, true),
+        Field::new("length", DataType::Int64, true),
+    ]);
+    let batch = RecordBatch::try_new(
+        schema.into(),
+        vec![
+            std::sync::Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2))),
+            std::sync::Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.0))),
+            std::sync::Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.1)))),
+            std::sync::Arc::new(Int64Array::from_iter_values(rows.iter().map(|_| 4))),
+        ],
+    )
+    .unwrap();
+    let schema = batch.schema();
+    let reader = RecordBatchIterator::new([Ok(batch)], schema);
+    VacuumRequest::new(VacuumSource::Inventory(Box::new(reader)))
+}
+
+#[test]
+fn an_inventory_stands_for_a_listing() {
+    let (store, storage) = table(&["a"]);
+    for file in ["a", "not listed", "d=1/with space.parquet", "100%25.parquet", "_hidden/b"] {
+        put(&store, file, 0);
+    }
+    let request = inventory(&[
+        ("memory:///t/a", false, 0),
+        ("memory:///t/d=1/with space.parquet", false, 0),
+        ("/t/100%25.parquet", false, 0),
+        ("/t/_hidden/b", false, 0),
+        ("/t/d=1", true, 0),
+        ("/t/young", false, NOW_MS),
+        ("/other/x", false, 0),
+        ("relative", false, 0),
+        ("/t/x/_delta_log/0.json", false, 0),
+        ("/t/x/y", false, 0),
+    ]);
+    let plan = plan(&storage, request);
+    assert_eq!(planned(&plan), ["d=1/with space.parquet", "100%25.parquet"].map(str::to_owned).into());
+    assert_eq!(plan.bytes(), 8);
+    assert_eq!(plan.delete().unwrap().files, 2);
+    assert_eq!(files(&storage), ["a", "not listed", "_hidden/b"].map(str::to_owned).into());
+
+    let error = plan_vacuum(&newest(&storage), inventory(&[("x", false, 0)]), &environment()).unwrap_err();
+    assert!(error.to_string().contains("no path of the inventory is below the table's root"), "{error}");
+}
