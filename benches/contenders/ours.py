@@ -100,9 +100,9 @@ def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
     with watch("dry run"):
-        found = DeltaTable(table).vacuum()
+        found = deltalog.DeltaTable(table).vacuum()
     with watch("delete"):
-        deleted = DeltaTable(copy).vacuum(dry_run=False)
+        deleted = deltalog.DeltaTable(copy).vacuum(dry_run=False)
     return {"found": len(found), "deleted": len(deleted)}
 
 

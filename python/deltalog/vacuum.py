@@ -201,4 +201,6 @@ def retention_argument(hours: float | timedelta | None) -> timedelta | None:
         return hours
     if isinstance(hours, (int, float)) and not isinstance(hours, bool) and 0 <= hours <= 1e7:
         return timedelta(hours=hours)
-    raise InvalidArgumentError(f"retention_hours is a timedelta or a number of hours from 0 to 1e7, not {hours!r}")
+    raise InvalidArgumentError(
+        f"retention_hours is a timedelta or a number of hours from 0 to 1e7, not {hours!r}"
+    )

@@ -42,12 +42,12 @@ def _files(path: str) -> set[str]:
 def test_a_dry_run_shows_the_files(spark: SparkSession, path: str, table: str) -> None:
     orphan = f"file:{path}/orphan.parquet"
     before = _files(path)
+    row = f"SELECT '{orphan}' AS path, 1L AS length, false AS isDir, 0L AS modificationTime"
     for statement in (
         "VACUUM v DRY RUN",
         f"vacuum deltalog.`{path}` dry run retain 168 hours;",
         f"VACUUM '{path}' FULL RETAIN 168.5 HOURS DRY RUN",
-        f"VACUUM v USING INVENTORY (SELECT '{orphan}' AS path, 1L AS length, false AS isDir, 0L AS modificationTime) "
-        "DRY RUN",
+        f"VACUUM v USING INVENTORY ({row}) DRY RUN",
         "CALL deltalog.vacuum('v', dry_run => true)",
         "CALL deltalog.vacuum('v', 200, true, 'full')",
     ):

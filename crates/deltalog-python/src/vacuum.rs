@@ -1,6 +1,5 @@
 //! VACUUM: the plan of what may be deleted, and its execution.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -27,7 +26,7 @@ pub(crate) struct VacuumArguments<'py> {
 
 /// The files that a table no longer needs.
 #[pyclass(frozen, module = "deltalog._internal")]
-pub(crate) struct VacuumPlan(Arc<CorePlan>);
+pub(crate) struct VacuumPlan(CorePlan);
 
 #[pymethods]
 impl VacuumPlan {
@@ -56,14 +55,9 @@ impl VacuumPlan {
     }
 
     fn files(&self, py: Python<'_>) -> PyResult<ArrowStream> {
-        let plan = Arc::clone(&self.0);
-        let mut next = 0;
-        let batches = std::iter::from_fn(move || {
-            let batch: Option<deltalog::Result<RecordBatch>> = plan.batches().nth(next);
-            next += 1;
-            batch
-        });
-        ArrowStream::start(py, CorePlan::schema(), batches)
+        // The batches share the arrays of the plan.
+        let batches: Vec<deltalog::Result<RecordBatch>> = self.0.batches().collect();
+        ArrowStream::start(py, CorePlan::schema(), batches.into_iter())
     }
 
     /// Returns the number of deleted files, their size, the number of removed directories, and the version.
@@ -98,5 +92,5 @@ pub(crate) fn plan_vacuum(
         let request = request.custom_metadata(commit.only_fields()?);
         deltalog::plan_vacuum(&snapshot, request, &upkeep::environment())
     })?;
-    Ok(VacuumPlan(Arc::new(plan)))
+    Ok(VacuumPlan(plan))
 }

@@ -293,8 +293,8 @@ class DeltaTable(metaclass=_Methods):
         """Deletes the files that the table no longer needs, as Python's `DeltaTable.vacuum` does.
 
         A retention that is shorter than the table's is refused unless
-        `spark.databricks.delta.retentionDurationCheck.enabled` is false. The driver lists and deletes the files; `VACUUM
-        ... DRY RUN` shows them. Returns an empty DataFrame.
+        `spark.databricks.delta.retentionDurationCheck.enabled` is false. The driver lists and deletes the files;
+        `VACUUM ... DRY RUN` shows them. Returns an empty DataFrame.
         """
         enforces = str(self._spark.conf.get(CHECK, "true")).strip().lower() != "false"
         self._change("vacuum", retention_hours=retentionHours, enforces_retention=enforces)

@@ -1,7 +1,7 @@
 //! Deleting what a plan has found, unless the table needs it again.
 //!
-//! - Before each round the newest version is looked at. A file that a commit has added since the plan stays, however old
-//!   it is: RESTORE, a conversion or a clone may add files that existed before.
+//! - Before each round the newest version is looked at. A file that a commit has added since the plan stays, however
+//!   old it is: RESTORE, a conversion or a clone may add files that existed before.
 //! - The table is checked again as well: another writer may have raised the retention or the protocol meanwhile, or put
 //!   another table in its place.
 //! - A file that does not exist is no error, so that a VACUUM that was interrupted can be repeated, and several may
@@ -39,8 +39,8 @@ pub(super) struct Deletion<'a> {
 }
 
 impl Deletion<'_> {
-    /// Deletes those of `files` that may go. `clock_ms` is the time of the store: a clock that is ahead of it would make
-    /// files look old that are not.
+    /// Deletes those of `files` that may go. `cutoff_of_store_ms` is the cut-off by the clock of the store: one that is
+    /// ahead of it would make files look old that are not.
     ///
     /// # Errors
     /// Errors of the store, and of reading the log. Some files may have been deleted.

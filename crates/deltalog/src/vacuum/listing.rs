@@ -1,10 +1,10 @@
 //! The files that may go, from a listing of the table's root.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::candidates::{Candidates, Files, reason};
+use super::path_set::PathSet;
 use super::retained::Retained;
 use super::visible::{Visible, name_of};
 use crate::error::Result;
@@ -32,14 +32,16 @@ pub(super) struct Found {
 pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> Result<Found> {
     let storage = snapshot.storage();
     let visible = Visible::of(snapshot);
-    let (count, nested) = (AtomicU64::new(1), Mutex::new(Vec::new()));
     let has_directories = storage.has_directories();
+    let entered: Mutex<(PathSet, Vec<String>)> = Mutex::default();
     let enters = |directory: &str| {
         let enters = visible.enters(directory);
         if enters {
-            count.fetch_add(1, Ordering::Relaxed);
+            // A walk of keys asks for a directory repeatedly.
+            let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
+            entered.0.insert(directory);
             if has_directories {
-                nested.lock().unwrap_or_else(PoisonError::into_inner).push(directory.to_owned());
+                entered.1.push(directory.to_owned());
             }
         }
         enters
@@ -57,7 +59,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
         }
         Ok(())
     })?;
-    let mut nested = nested.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (directories, mut nested) = entered.into_inner().unwrap_or_else(PoisonError::into_inner);
     let tables = visible.other_tables();
     let is_elsewhere = |path: &str| tables.iter().any(|table| path.starts_with(table));
     if !tables.is_empty() {
@@ -67,7 +69,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     let files = candidates.into_inner().finish((!tables.is_empty()).then_some(&is_elsewhere));
     Ok(Found {
         files,
-        directories: count.into_inner(),
+        directories: directories.len() as u64 + 1,
         nested,
         has_checksums: has_checksums && has_directories,
         searched_up_to: None,

@@ -15,11 +15,11 @@
 //!
 //! What is never deleted, and why:
 //!
-//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either new,
-//!   and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old files.
-//!   The commits after the snapshot are therefore read again before each round of deletes. What remains is a commit of
-//!   that kind within the seconds of one round. RESTORE only needs files that are retained, unless it goes back behind
-//!   the retention, and such a RESTORE checks that its files exist.
+//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either
+//!   new, and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old
+//!   files. The commits after the snapshot are therefore read again before each round of deletes. What remains is a
+//!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it goes
+//!   back behind the retention, and such a RESTORE checks that its files exist.
 //! - *Files of writes that are under way.* Nothing in the log names them. They are younger than the retention, which
 //!   must be longer than the longest write. Their age is the store's modification time. The clock of this process is
 //!   compared with the store's: the commit `VACUUM START` is a file of the store, and the earlier time counts.
@@ -72,8 +72,8 @@ use crate::error::{Error, Result};
 use crate::log::name::LogFileName;
 use crate::snapshot::Snapshot;
 
-/// How much earlier than the cut-off a full VACUUM records that it came: the clock of a writer who has removed files may
-/// differ from that of the store.
+/// How much earlier than the cut-off a full VACUUM records that it came: the clock of a writer who has removed files
+/// may differ from that of the store.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
 /// Finds the files that `snapshot`'s table no longer needs. Deletes nothing: that is [`VacuumPlan::delete`].
@@ -107,9 +107,9 @@ const MARGIN_MS: i64 = 24 * 3600 * 1000;
 /// ```
 ///
 /// # Errors
-/// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that is not understood;
-/// `InvalidArgument` for a retention that is shorter than that of the table; `VersionNotFound` if the log alone does not
-/// suffice; `CorruptLog`; also errors of the store.
+/// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that is not
+/// understood; `InvalidArgument` for a retention that is shorter than that of the table; `VersionNotFound` if the log
+/// alone does not suffice; `CorruptLog`; also errors of the store.
 pub fn plan_vacuum(
     snapshot: &Snapshot,
     request: VacuumRequest,

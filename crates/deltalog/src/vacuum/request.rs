@@ -16,8 +16,8 @@ pub enum VacuumSource {
     Listing,
     /// In the log: what was removed since the last VACUUM. Files that no version ever had are not found.
     Log,
-    /// In an inventory of the store, for tables whose listing takes too long. It has the columns `path`, with full paths
-    /// that are not encoded, `length`, `isDir` and `modificationTime`, in milliseconds since the epoch or as a
+    /// In an inventory of the store, for tables whose listing takes too long. It has the columns `path`, with full
+    /// paths that are not encoded, `length`, `isDir` and `modificationTime`, in milliseconds since the epoch or as a
     /// timestamp. Rows outside the table's root are ignored.
     Inventory(Box<dyn RecordBatchReader + Send>),
 }
@@ -100,7 +100,8 @@ impl VacuumRequest {
         self
     }
 
-    /// Adds fields, which may include `userMetadata`, to the `commitInfo` of the commits `VACUUM START` and `VACUUM END`.
+    /// Adds fields, which may include `userMetadata`, to the `commitInfo` of the commits `VACUUM START` and
+    /// `VACUUM END`.
     #[must_use]
     pub fn custom_metadata(mut self, fields: Map<String, Value>) -> Self {
         self.custom_metadata = fields;

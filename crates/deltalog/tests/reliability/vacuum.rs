@@ -1,12 +1,14 @@
 //! Deleting files that are no longer needed. Protocol: "Add File and Remove File", "VACUUM Protocol Check".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::parallel::stay_alone;
 use deltalog::{
     Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, plan_vacuum,
 };
@@ -17,9 +19,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::common::oracle::{Key, Table};
-use crate::common::store::FaultyStore;
+use crate::common::store::{Fault, FaultyStore, Op};
 use crate::common::{
-    NOW_MS, add_line, append, empty, environment, first_lines, newest, paths, table, write_commit,
+    NOW_MS, add_line, append, empty, environment, first_lines, newest, paths, storage_in, table, write_commit,
 };
 use crate::histories::{Step, contents, expected, history, lines};
 
@@ -277,6 +279,67 @@ fn files_that_a_later_commit_adds_stay_however_old_they_are() {
         assert_eq!(plan.delete().unwrap().files, 1);
         assert_eq!(files(&storage), ["a", "back"].map(str::to_owned).into());
         assert_eq!(paths(&newest(&storage)), ["a", "back"]);
+    }
+}
+
+/// With every fault at each request, and with the end of the process there: what is needed stays, and the next VACUUM
+/// completes the work.
+#[test]
+fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
+    // A crash is to unwind this thread.
+    stay_alone();
+    let (prepared, storage) = daily(12);
+    put(&prepared, "d=1/orphan", 0);
+    write_checkpoint(&Snapshot::open(&storage, Some(4)).unwrap(), &at(4 * DAY_MS)).unwrap();
+    let vacuum = |storage: &Storage, from_log: bool| {
+        let source = if from_log { VacuumSource::Log } else { VacuumSource::Listing };
+        let plan =
+            plan_vacuum(&Snapshot::open(storage, None)?, VacuumRequest::new(source), &at(12 * DAY_MS + 1))?;
+        plan.delete().map(drop)
+    };
+    let needed = names(5..13);
+    for from_log in [false, true] {
+        let store = prepared.copy();
+        let storage = storage_in(&store);
+        store.take_calls();
+        vacuum(&storage, from_log).unwrap();
+        let calls = store.take_calls();
+        let deletes = calls.iter().filter(|call| call.op == Op::Delete).count();
+        assert_eq!(deletes, if from_log { 5 } else { 6 }, "{calls:?}");
+        let mut failed = 0;
+        for (at, call) in calls.iter().enumerate() {
+            let crashes = [Fault::CrashBefore, Fault::CrashAfter];
+            for (fault, lasts) in Fault::of(call.op)
+                .iter()
+                .chain(&crashes)
+                .flat_map(|fault| [false, true].map(|lasts| (*fault, lasts || fault.is_crash())))
+            {
+                let store = prepared.copy();
+                let storage = storage_in(&store);
+                store.fail(move |number, _| match number {
+                    _ if number == at => Some(fault),
+                    _ if number > at && lasts => {
+                        Some(if fault.is_crash() { Fault::CrashBefore } else { Fault::Denied })
+                    }
+                    _ => None,
+                });
+                let result = catch_unwind(AssertUnwindSafe(|| vacuum(&storage, from_log)));
+                store.heal();
+                let context = format!("{fault:?} at {call:?}, lasting: {lasts}: {result:?}");
+                let found = files(&storage);
+                assert!(found.is_superset(&needed), "{context}: {found:?}");
+                assert_eq!(paths(&newest(&storage)), ["12"], "{context}");
+                let operation = newest(&storage).history(Some(1)).unwrap().remove(0).commit_info;
+                if operation.operation_parameters.is_some_and(|parameters| parameters["status"] == "FAILED") {
+                    failed += 1;
+                }
+                vacuum(&storage, from_log).unwrap();
+                let orphan = ["d=1/orphan".to_owned()].into();
+                let expected = if from_log { &needed | &orphan } else { needed.clone() };
+                assert_eq!(files(&storage), expected, "{context}");
+            }
+        }
+        assert!(failed > 0, "the history shows a failure");
     }
 }
 

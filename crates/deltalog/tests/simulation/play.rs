@@ -11,6 +11,7 @@ use crate::cast::{Cast, Part, draw_verb};
 use crate::place::{Place, ROOT};
 use crate::rows::rows_of;
 use crate::session::{MOST_SKEW_MS, Session, data_files};
+use crate::verbs::VACUUM_RETENTION_MS;
 use crate::verbs::{append, open, open_all};
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -128,6 +129,7 @@ fn judge(simulation: Simulation, operations: Vec<Operation>, cast: &Cast, is_str
             listings_are_strong: is_strong,
             // The retention is one day.
             expired_before_ms: (cast.pause_days > 0).then(|| midnight_ms - DAY_MS + skew_ms),
+            vacuumed_before_ms: Some(now_ms + 2 * skew_ms - VACUUM_RETENTION_MS),
             deletions: simulation.deletions,
             log,
             operations: operations.clone(),

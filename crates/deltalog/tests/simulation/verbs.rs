@@ -14,6 +14,7 @@ mod redefine;
 mod replace_rows;
 mod set_property;
 mod update_rows;
+mod vacuum;
 
 use crate::session::Session;
 
@@ -54,8 +55,10 @@ pub const KEEPER: Role = &[
     (2, checkpoint::of_handle),
     (3, compact::compact),
     (2, clean_up::clean_up),
+    (2, vacuum::vacuum),
     (1, read::refresh),
 ];
 
 pub use append::append;
 pub use read::{open, open_all};
+pub use vacuum::RETENTION_MS as VACUUM_RETENTION_MS;

@@ -39,6 +39,8 @@ pub struct Commit {
     pub metadata: Option<TableMetadata>,
     /// Whether there is a `protocol` action.
     pub has_protocol: bool,
+    /// Whether it says that a VACUUM begins or ends, and nothing else.
+    pub is_vacuum: bool,
     /// The deletion vectors of the files that are added, by logical file.
     pub(super) vectors: BTreeMap<String, Vector>,
 }
@@ -124,6 +126,8 @@ impl Commit {
                     commit.written_ms = fields.get("timestamp").and_then(Value::as_i64);
                     let timestamp = fields.get("inCommitTimestamp").and_then(Value::as_i64);
                     commit.timestamp_ms = timestamp.filter(|_| number == 0);
+                    let operation = fields.get("operation").and_then(Value::as_str).unwrap_or_default();
+                    commit.is_vacuum = operation.starts_with("VACUUM ") && text.lines().count() == 1;
                     infos == 1
                 }
                 _ => true,

@@ -102,9 +102,7 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
                 f"the argument {parameter.name} of {NAMESPACE}.{name} must not be NULL (table {table})"
             )
     settings = Settings.of(jvm, session)
-    target = Target(
-        open_snapshot(jvm, session, options), change_metadata(settings), settings, session
-    )
+    target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session)
     return json_rows(procedure.output, procedure.execute(target, *arguments))
 
 
@@ -160,7 +158,9 @@ def _vacuum(
     settings = target.settings
     is_lite = vacuum.is_lite(mode, settings.boolean(vacuum.LITE) is True and inventory is None)
     if is_lite and inventory is not None:
-        raise InvalidArgumentError("an inventory stands for a listing of all files: it cannot be used with LITE")
+        raise InvalidArgumentError(
+            "an inventory stands for a listing of all files: it cannot be used with LITE"
+        )
     rows = None if inventory is None else vacuum.inventory_of(target.session, inventory)
     plan = vacuum.plan(
         target.snapshot,
@@ -251,7 +251,10 @@ PROCEDURES = {
                 Parameter("dry_run", "BOOLEAN", "delete nothing", "false"),
                 Parameter("mode", "STRING", "FULL, or LITE to find files by the log alone", "NULL"),
                 Parameter(
-                    "inventory", "STRING", "a table, or a query in parentheses, in the place of a listing", "NULL"
+                    "inventory",
+                    "STRING",
+                    "a table, or a query in parentheses, in the place of a listing",
+                    "NULL",
                 ),
             ],
             _PATH,

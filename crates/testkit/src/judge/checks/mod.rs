@@ -35,6 +35,8 @@ pub struct Case {
     pub listings_are_strong: bool,
     /// The time before which commits may have been cleaned up; `None` if nothing expires.
     pub expired_before_ms: Option<i64>,
+    /// The time since which files are kept that were removed from the table; `None` if all are.
+    pub vacuumed_before_ms: Option<i64>,
     /// When files were deleted, as the times of the history.
     pub deletions: Vec<u64>,
 }

@@ -106,12 +106,22 @@ fn live_rows(
 }
 
 pub(super) fn data_files(case: &Case) -> Result<(), String> {
-    for (version, commit) in case.log.commits.iter().enumerate() {
-        let vectors = commit.vectors.values().map(super::super::vectors::Vector::path);
-        let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
-        let mut paths = commit.paths.iter().chain(vectors.iter().flatten());
-        if let Some(path) = paths.find(|path| !case.data_files.contains(*path)) {
-            return Err(format!("'{path}' of version {version} was deleted"));
+    let vectors: BTreeMap<&String, _> = case.log.commits.iter().flat_map(|commit| &commit.vectors).collect();
+    // A version is retained until the next one is older than that.
+    let is_retained = |version: &usize| {
+        let next = case.log.commits.get(version + 1);
+        next.zip(case.vacuumed_before_ms)
+            .is_none_or(|(next, before_ms)| next.written_ms.is_none_or(|time_ms| time_ms >= before_ms))
+    };
+    for (version, state) in case.log.states.iter().enumerate().filter(|(version, _)| is_retained(version)) {
+        for file in &state.files {
+            let path = file.split('#').next().unwrap_or_default().to_owned();
+            let vector = vectors.get(file).map(|vector| vector.path()).transpose()?.flatten();
+            if let Some(path) =
+                [Some(path), vector].into_iter().flatten().find(|path| !case.data_files.contains(path))
+            {
+                return Err(format!("'{path}' of version {version} was deleted"));
+            }
         }
     }
     Ok(())

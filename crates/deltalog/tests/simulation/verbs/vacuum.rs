@@ -1,0 +1,28 @@
+//! Deletes of files that are no longer needed. Protocol: "VACUUM Protocol Check".
+
+use std::time::Duration;
+
+use deltalog::{Snapshot, VacuumRequest, VacuumSource, plan_vacuum};
+use deltalog_testkit::judge::{Intent, Outcome};
+
+use crate::session::Session;
+
+/// How long files are kept: longer than any write takes, and shorter than the pause between the days of a run.
+pub const RETENTION_MS: i64 = 24 * 3_600_000;
+
+/// Deletes what is not needed, found by a listing or in the log.
+pub fn vacuum(session: &mut Session<'_>) {
+    let in_log = session.process.below(3) == 0;
+    session.operate("vacuum", Intent::Maintain, |session, _| {
+        let newest = Snapshot::open(&session.storage, None)?;
+        let request = VacuumRequest::new(if in_log { VacuumSource::Log } else { VacuumSource::Listing })
+            .retention(Duration::from_millis(RETENTION_MS.unsigned_abs()))
+            .enforce_retention(false);
+        let plan = plan_vacuum(&newest, request, &session.environment)?;
+        session.process.note(format!("deletes {} files", plan.files()));
+        // Others write in between.
+        session.process.sleep(Duration::from_millis(session.process.below(2_000)));
+        plan.delete()?;
+        Ok(Outcome::Done)
+    });
+}
