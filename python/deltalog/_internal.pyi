@@ -367,6 +367,7 @@ def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments
 def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> int:
     """Drops a table feature, based on `snapshot`. Returns the version that the table has then."""
 
+@final
 class VacuumPlan:
     """The files that a table no longer needs."""
 

@@ -18,6 +18,9 @@ use crate::storage::Storage;
 /// The number of files of a round. A store with a request for many deletes them by ten requests.
 const ROUND: usize = 10_000;
 
+/// By how much the clock may be ahead of the store's, whose times may be whole seconds.
+const TOLERATED_MS: i64 = 60 * 1000;
+
 /// Deletes files.
 pub(super) struct Deletion<'a> {
     /// The version that the plan knows.
@@ -45,8 +48,9 @@ impl Deletion<'_> {
     /// # Errors
     /// Errors of the store, and of reading the log. Some files may have been deleted.
     pub(super) fn run(&mut self, files: &Files, cutoff_of_store_ms: i64) -> Result<()> {
-        if cutoff_of_store_ms < self.cutoff_ms {
-            let (table, ahead_ms) = (self.newest.storage().url(), self.cutoff_ms - cutoff_of_store_ms);
+        let ahead_ms = self.cutoff_ms.saturating_sub(cutoff_of_store_ms);
+        if ahead_ms > TOLERATED_MS {
+            let table = self.newest.storage().url();
             tracing::warn!(
                 table,
                 ahead_ms,

@@ -22,7 +22,8 @@
 //!   back behind the retention, and such a RESTORE checks that its files exist.
 //! - *Files of writes that are under way.* Nothing in the log names them. They are younger than the retention, which
 //!   must be longer than the longest write. Their age is the store's modification time. The clock of this process is
-//!   compared with the store's: the commit `VACUUM START` is a file of the store, and the earlier time counts.
+//!   compared with the store's: the commit `VACUUM START` is a file of the store. If the clock is more than a minute
+//!   ahead, the store's time counts.
 //! - *Hidden files and directories, the log with its sidecars, other tables in the table's root*; see [`visible`].
 //! - *Files outside the table's root.* Only the root is listed.
 //!

@@ -1,6 +1,7 @@
 """VACUUM on Spark. The driver lists and deletes the files with the core's own client of the store."""
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -60,5 +61,5 @@ def inventory_of(session: Any, text: str) -> "pyarrow.Table":
 
 def shown(snapshot: Snapshot, paths: list[str]) -> list[str]:
     """Returns full paths, as Hadoop shows them."""
-    root = snapshot.uri.rstrip("/").replace("file:///", "file:/", 1)
+    root = unquote(snapshot.uri).rstrip("/").replace("file:///", "file:/", 1)
     return [f"{root}/{path}" for path in paths]

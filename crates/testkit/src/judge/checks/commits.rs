@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Case;
-use crate::judge::history::{Found, Intent, Operation, Outcome};
+use crate::judge::history::{Found, Intent, Operation, Outcome, Write};
 
 impl Case {
     /// Checks that version `version` is `operation` as a whole.
