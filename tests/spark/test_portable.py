@@ -144,7 +144,7 @@ def test_errors_of_commands_keep_their_class_and_attributes(tmp_path: Path) -> N
     assert str(caught.value) == str(direct.value)
     deltalog.write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
     with pytest.raises(deltalog.InvalidArgumentError, match="must be one of version, history"):
-        ask(str(tmp_path / "t"), "optimize")
+        ask(str(tmp_path / "t"), "reorganize")
     for path in ("t", "file:t", "./t"):
         with pytest.raises(deltalog.InvalidArgumentError, match="is relative"):
             ask(path, "version")

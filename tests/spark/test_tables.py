@@ -67,9 +67,6 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
 @pytest.mark.parametrize(
     ("method", "instead"),
     [
-        ("optimize", "JVM connector"),
-        ("restoreToVersion", "versionAsOf.*baseVersion"),
-        ("restoreToTimestamp", "timestampAsOf.*baseVersion"),
         ("clone", "CREATE TABLE"),
         ("convertToDelta", "AS SELECT"),
         ("generate", "file_uris"),
@@ -87,12 +84,3 @@ def test_methods_that_are_missing_say_what_there_is_instead(
         with pytest.raises(AttributeError, match="nothing"):
             _ = owner.nothing
     assert copy.copy(table).toDF().count() == 3
-
-
-def test_an_older_version_is_restored_by_an_overwrite(spark: SparkSession, path: str) -> None:
-    """As the error of `restoreToVersion` says."""
-    spark.range(3).write.format("deltalog").save(path)
-    spark.range(5).write.format("deltalog").mode("overwrite").save(path)
-    old = spark.read.format("deltalog").option("versionAsOf", 0).load(path)
-    old.write.format("deltalog").mode("overwrite").option("baseVersion", "newest").save(path)
-    assert DeltaTable.forPath(spark, path).toDF().count() == 3

@@ -19,17 +19,19 @@ from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
+from deltalog.spark.sql.maintenance import OPTIMIZED, RESTORED
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
 
-__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+]
 
 _COPY = "CREATE TABLE … USING deltalog AS SELECT copies rows into a new table"
-_RESTORE = (
-    "bring back the rows of that version, if not the schema and the properties (nor a table whose identity column is "
-    "GENERATED ALWAYS): spark.read.format('deltalog').option('versionAsOf', …)"
-    ".load(path).write.format('deltalog').mode('overwrite').option('baseVersion', 'newest').save(path)"
-)
 # The methods of `delta.tables.DeltaTable` that are missing, with what exists instead.
 _MISSING = {
     "clone": _COPY,
@@ -37,9 +39,6 @@ _MISSING = {
     "cloneAtVersion": _COPY,
     "convertToDelta": f"{_COPY}, also from parquet.`/path`",
     "generate": "deltalog.DeltaTable(path).file_uris() lists the files of a version",
-    "optimize": "use the JVM connector in a session of its own",
-    "restoreToTimestamp": _RESTORE.replace("versionAsOf", "timestampAsOf"),
-    "restoreToVersion": _RESTORE,
 }
 
 
@@ -300,6 +299,44 @@ class DeltaTable(metaclass=_Methods):
         self._change("vacuum", retention_hours=retentionHours, enforces_retention=enforces)
         return self._spark.createDataFrame([], StructType([]))
 
+    def optimize(self) -> "DeltaOptimizeBuilder":
+        """Begins an OPTIMIZE, which `executeCompaction()` carries out."""
+        return DeltaOptimizeBuilder(self)
+
+    @raises_pyspark_errors
+    def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802
+        """Makes an earlier version the newest one again, as Python's `DeltaTable.restore` does. Returns the metrics."""
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
+        return self._restored(version, None, None)
+
+    @raises_pyspark_errors
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Makes the version that was the newest at a time the newest one again. Returns the metrics.
+
+        A time without a zone is in the session's zone.
+        """
+        query = "SELECT unix_millis(CAST(:time AS TIMESTAMP)) AS time"
+        [found] = self._spark.sql(query, args={"time": timestamp}).collect()
+        return self._restored(None, found.time, timestamp)
+
+    def _restored(self, version: int | None, timestamp_ms: int | None, timestamp: str | None) -> DataFrame:
+        user_metadata = self._spark.conf.get(USER_METADATA, None)
+        values = self._ask(
+            "restore",
+            version=version,
+            timestamp_ms=timestamp_ms,
+            timestamp=timestamp,
+            user_metadata=user_metadata,
+        )
+        return self._spark.createDataFrame([tuple(values)], RESTORED)
+
+    @raises_pyspark_errors
+    def _optimized(self, predicate: str | None) -> DataFrame:
+        user_metadata = self._spark.conf.get(USER_METADATA, None)
+        values = self._ask("optimize", predicate=predicate, user_metadata=user_metadata)
+        return self._spark.createDataFrame([tuple(values)], OPTIMIZED)
+
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""
         self._ask(command, **arguments, user_metadata=self._spark.conf.get(USER_METADATA, None))
@@ -319,6 +356,34 @@ class DeltaTable(metaclass=_Methods):
 
     def _time_zone(self) -> str:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+
+class DeltaOptimizeBuilder:
+    """An OPTIMIZE, with the methods of the JVM connector."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        self._table = table
+        self._predicate: str | None = None
+
+    def where(self, partitionFilter: str) -> "DeltaOptimizeBuilder":  # noqa: N803
+        """Chooses partitions by SQL on partition columns. Called again, both must hold."""
+        before = self._predicate
+        self._predicate = partitionFilter if before is None else f"({before}) AND ({partitionFilter})"
+        return self
+
+    def executeCompaction(self) -> DataFrame:  # noqa: N802
+        """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
+
+        The driver reads and writes the files, not the executors.
+        """
+        return self._table._optimized(self._predicate)
+
+    @raises_pyspark_errors
+    def executeZOrderBy(self, *cols: str) -> DataFrame:  # noqa: N802
+        """Raises an `UnsupportedFeatureError`."""
+        raise UnsupportedFeatureError(
+            f"rows cannot be sorted by several columns ({', '.join(cols)}) yet: executeCompaction() joins small files"
+        )
 
 
 def _session(spark: SparkSession | None) -> SparkSession:

@@ -112,6 +112,26 @@ def _vacuum(
     return version
 
 
+def _optimize(snapshot: Snapshot, predicate: str | None, user_metadata: str | None) -> list[Any]:
+    """Makes fewer, larger files of small ones. The second time there are none."""
+    from deltalog.spark.sql import maintenance
+
+    return maintenance.optimized(snapshot, predicate, user_metadata)
+
+
+def _restore(
+    snapshot: Snapshot,
+    version: int | None,
+    timestamp_ms: int | None,
+    timestamp: str | None,
+    user_metadata: str | None,
+) -> list[int]:
+    """Makes a version the newest one again. The second time, the table is already as that version."""
+    from deltalog.spark.sql import maintenance
+
+    return maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
+
+
 def _statement_target(
     snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
 ) -> dict[str, Any]:
@@ -170,6 +190,8 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "dropFeature": _drop_feature,
     "upgradeProtocol": _upgrade_protocol,
     "vacuum": _vacuum,
+    "optimize": _optimize,
+    "restore": _restore,
     "statementTarget": _statement_target,
     "statementMetrics": _statement_metrics,
 }

@@ -7,6 +7,7 @@ A further procedure is an entry of `PROCEDURES`. Spark binds the arguments and c
 import difflib
 import json
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -19,7 +20,7 @@ from deltalog.spark.options import Options
 from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
-from deltalog.spark.sql import vacuum
+from deltalog.spark.sql import maintenance, vacuum
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -176,6 +177,30 @@ def _vacuum(
     return [(path.rstrip("/"),) for path in vacuum.shown(target.snapshot, [""])]
 
 
+def _optimize(target: Target, predicate: str | None, dry_run: bool) -> Rows:
+    return [tuple(maintenance.optimized(target.snapshot, predicate, target.user_metadata, dry_run=dry_run))]
+
+
+def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows:
+    text = None if timestamp is None else f"{timestamp_of(timestamp):%Y-%m-%d %H:%M:%S.%f %Z}"
+    row = maintenance.restored(
+        target.snapshot,
+        version,
+        None if timestamp is None else timestamp // 1000,
+        text,
+        target.user_metadata,
+        ignore_missing_files=target.settings.boolean("spark.sql.files.ignoreMissingFiles") is True,
+    )
+    return [tuple(row)]
+
+
+def timestamp_of(micros: int) -> datetime:
+    """Returns a time of Spark, in microseconds since the epoch."""
+    return datetime.fromtimestamp(micros // 1_000_000, timezone.utc) + timedelta(
+        microseconds=micros % 1_000_000
+    )
+
+
 def _alteration(
     name: str, description: str, parameters: Sequence[Parameter], execute: Callable[..., Rows]
 ) -> Procedure:
@@ -259,6 +284,31 @@ PROCEDURES = {
             ],
             _PATH,
             _vacuum,
+        ),
+        Procedure(
+            "optimize",
+            "Makes fewer, larger files of small ones. Returns the table's path and the metrics.",
+            [
+                Parameter(
+                    "predicate",
+                    "STRING",
+                    "which partitions, as SQL on partition columns; all by default",
+                    "NULL",
+                ),
+                Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
+            ],
+            maintenance.OPTIMIZED,
+            _optimize,
+        ),
+        Procedure(
+            "restore",
+            "Makes an earlier version the newest one again. Returns the metrics.",
+            [
+                Parameter("version", "BIGINT", "the version", "NULL"),
+                Parameter("timestamp", "TIMESTAMP", "a time, instead of the version", "NULL"),
+            ],
+            maintenance.RESTORED,
+            _restore,
         ),
     )
 }

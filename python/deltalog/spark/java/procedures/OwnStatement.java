@@ -79,6 +79,12 @@ public class OwnStatement {
     if (tokens.skip("VACUUM")) {
       return vacuum(explain, tokens, spark);
     }
+    if (tokens.skip("OPTIMIZE")) {
+      return optimize(explain, tokens, spark);
+    }
+    if (tokens.skip("RESTORE")) {
+      return restore(explain, tokens, spark);
+    }
     String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
     if (table == null) {
       return null;
@@ -128,6 +134,55 @@ public class OwnStatement {
       }
     }
     return isNew ? statement : null;
+  }
+
+  /** Returns OPTIMIZE with or without a predicate. ZORDER BY and FULL are none: Spark's error names them. */
+  private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String quoted = tokens.skipString();
+    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "optimize", true);
+    statement.arguments.put("table", table);
+    if (tokens.skip("WHERE")) {
+      String predicate = tokens.skipRest("ZORDER");
+      if (predicate == null) {
+        return null;
+      }
+      spark.parseExpression(predicate); // Raises the error if the text is none.
+      statement.arguments.put("predicate", predicate);
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns RESTORE of a version or of a time. */
+  private static OwnStatement restore(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    tokens.skip("TABLE");
+    String table = tokens.skipName();
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "restore", true);
+    statement.arguments.put("table", table);
+    tokens.skip("TO");
+    tokens.skip("FOR");
+    if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
+      if (version == null) {
+        return null;
+      }
+      statement.further = "version => " + version;
+    } else if (tokens.skip("TIMESTAMP") || tokens.skip("SYSTEM_TIME")) {
+      String time = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipRest(null) : null;
+      if (time == null) {
+        return null;
+      }
+      statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
+    } else {
+      return null;
+    }
+    return tokens.isEnd() ? statement : null;
   }
 
   private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {

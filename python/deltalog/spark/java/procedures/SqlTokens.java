@@ -111,6 +111,17 @@ public class SqlTokens {
     return null;
   }
 
+  /** Returns the text up to the end of the statement, or up to `word`, if it is not null; null if there is none. */
+  public String skipRest(String word) {
+    int start = next.getStartIndex();
+    int stop = -1;
+    while (next.getType() != Token.EOF && !text(next).equals(";") && !text(next).equalsIgnoreCase(word)) {
+      stop = next.getStopIndex();
+      advance();
+    }
+    return stop < 0 ? null : text.getText(Interval.of(start, stop));
+  }
+
   /** Returns whether the statement ends here. */
   public boolean isEnd() {
     while (skip(";")) {

@@ -1,0 +1,108 @@
+"""OPTIMIZE and RESTORE on Spark. The driver reads and writes the files with the core's own client of the store."""
+
+from typing import Any
+
+from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
+
+from deltalog._internal import Snapshot, optimize, restore
+from deltalog.commit import commit_arguments
+from deltalog.errors import InvalidArgumentError
+from deltalog.spark.sql.vacuum import shown
+
+
+def _longs(*names: str) -> StructType:
+    return StructType([StructField(name, LongType()) for name in names])
+
+
+_SIZES = StructType(
+    [
+        StructField("min", LongType()),
+        StructField("max", LongType()),
+        StructField("avg", DoubleType()),
+        StructField("totalFiles", LongType()),
+        StructField("totalSize", LongType()),
+    ]
+)
+# The columns of the JVM connector, without those of other ways to lay out files. Two more are at the end.
+_METRICS = StructType(
+    [
+        *_longs("numFilesAdded", "numFilesRemoved").fields,
+        StructField("filesAdded", _SIZES),
+        StructField("filesRemoved", _SIZES),
+        *_longs(
+            "partitionsOptimized", "numBins", "numBatches", "totalConsideredFiles", "totalFilesSkipped"
+        ).fields,
+        StructField("preserveInsertionOrder", BooleanType()),
+        *_longs("startTimeMs", "endTimeMs").fields,
+        StructField(
+            "deletionVectorStats", _longs("numDeletionVectorsRemoved", "numDeletionVectorRowsRemoved")
+        ),
+        *_longs("numRowsCarriedOver", "numBinsGivenUp").fields,
+    ]
+)
+OPTIMIZED = StructType([StructField("path", StringType()), StructField("metrics", _METRICS)])
+RESTORED = StructType(
+    [
+        StructField("table_size_after_restore", LongType()),
+        StructField("num_of_files_after_restore", LongType()),
+        StructField("num_removed_files", LongType()),
+        StructField("num_restored_files", LongType()),
+        StructField("removed_files_size", LongType()),
+        StructField("restored_files_size", LongType()),
+    ]
+)
+# In the order of these columns.
+_RESTORED = (
+    "tableSizeAfterRestore",
+    "numOfFilesAfterRestore",
+    "numRemovedFiles",
+    "numRestoredFiles",
+    "removedFilesSize",
+    "restoredFilesSize",
+)
+
+
+def optimized(
+    snapshot: Snapshot, predicate: str | None, user_metadata: str | None, *, dry_run: bool = False
+) -> list[Any]:
+    """Makes fewer, larger files of small ones. Returns a row of `OPTIMIZED`."""
+    arguments = commit_arguments(None, user_metadata)
+    metrics, _ = optimize(snapshot, predicate, None, None, dry_run, arguments)
+    return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
+
+
+def restored(
+    snapshot: Snapshot,
+    version: int | None,
+    timestamp_ms: int | None,
+    timestamp: str | None,
+    user_metadata: str | None,
+    *,
+    ignore_missing_files: bool = False,
+) -> list[int]:
+    """Makes a version the newest one again, or the one of a time. Returns a row of `RESTORED`.
+
+    Args:
+        snapshot: the newest version.
+        version: the version.
+        timestamp_ms: the time, in milliseconds since the epoch.
+        timestamp: the time as the user has written it.
+        user_metadata: the user's text for the commit.
+        ignore_missing_files: whether files that are no longer there are left out.
+    """
+    if (version is None) == (timestamp_ms is None):
+        raise InvalidArgumentError("RESTORE takes either a version or a time")
+    earlier = snapshot.at(version, timestamp_ms)
+    arguments = commit_arguments(None, user_metadata)
+    metrics, _ = restore(snapshot, earlier, timestamp, ignore_missing_files, False, False, arguments)
+    return [metrics[name] for name in _RESTORED]
+
+
+def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
+    """Returns the values of `metrics` in the order of the columns."""
+    return [
+        _values(field.dataType, metrics[field.name])
+        if isinstance(field.dataType, StructType)
+        else metrics[field.name]
+        for field in schema.fields
+    ]

@@ -1,0 +1,112 @@
+"""OPTIMIZE and RESTORE on Spark, as statements, as procedures and as verbs, with the names of the JVM connector."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from deltalog import DeltaTable, InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark import tables
+
+pytestmark = pytest.mark.newest
+
+
+@pytest.fixture
+def table(spark: SparkSession, path: str) -> Iterator[str]:
+    """The name of a table at `path` with three files in each of two partitions."""
+    spark.sql(f"CREATE TABLE m (a INT, p STRING) USING deltalog PARTITIONED BY (p) LOCATION '{path}'")
+    for number in range(3):
+        spark.sql(f"INSERT INTO m VALUES ({number}, 'x'), ({number + 10}, 'y')")
+    yield "m"
+    spark.sql("DROP TABLE m")
+
+
+def rows(spark: SparkSession) -> list[int]:
+    return sorted(row.a for row in spark.table("m").collect())
+
+
+def test_statements_and_verbs_make_fewer_files(spark: SparkSession, path: str, table: str) -> None:
+    before = rows(spark)
+    planned = spark.sql("CALL deltalog.optimize('m', dry_run => true)").collect()
+    assert (planned[0].metrics.numFilesRemoved, DeltaTable(path).version()) == (6, 3)
+    [done] = spark.sql("OPTIMIZE m WHERE p = 'x' and p is not null;").collect()
+    assert done.path == f"file:{path}"
+    metrics = done.metrics
+    assert (metrics.numFilesAdded, metrics.numFilesRemoved, metrics.partitionsOptimized) == (1, 3, 1)
+    assert (metrics.filesRemoved.totalFiles, metrics.totalConsideredFiles) == (3, 3)
+    assert metrics.deletionVectorStats.numDeletionVectorsRemoved == 0
+    [other] = tables.DeltaTable.forName(spark, "m").optimize().where("p = 'y'").executeCompaction().collect()
+    assert (other.metrics.numFilesRemoved, len(DeltaTable(path).file_uris())) == (3, 2)
+    assert spark.sql(f"optimize '{path}'").collect()[0].metrics.filesAdded.min is None
+    assert rows(spark) == before
+    assert [row.operation for row in spark.sql("DESCRIBE HISTORY m LIMIT 2").collect()] == ["OPTIMIZE"] * 2
+    assert "Call spark_catalog.deltalog.optimize" in spark.sql("EXPLAIN OPTIMIZE m").collect()[0].plan
+
+
+def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="partition columns only"):
+        spark.sql("OPTIMIZE m WHERE a = 1").collect()
+    for statement in (
+        "OPTIMIZE m ZORDER BY (a)",
+        "OPTIMIZE m WHERE p = 'x' ZORDER BY (a)",
+        "OPTIMIZE m WHERE",
+    ):
+        with pytest.raises(ParseException):
+            spark.sql(statement)
+    with pytest.raises(UnsupportedFeatureError, match=r"sorted by several columns \(a, p\)"):
+        tables.DeltaTable.forPath(spark, path).optimize().executeZOrderBy("a", "p")
+    assert DeltaTable(path).version() == 3
+
+
+def test_versions_are_restored(spark: SparkSession, path: str, table: str) -> None:
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", "why")
+    try:
+        for version, statement in enumerate(
+            (
+                "RESTORE TABLE m TO VERSION AS OF 1",
+                f"restore deltalog.`{path}` for version as of 2;",
+                "CALL deltalog.restore('m', 1)",
+                "RESTORE m VERSION AS OF 2",
+            ),
+            4,
+        ):
+            [row] = spark.sql(statement).collect()
+            assert DeltaTable(path).version() == version, statement
+            files = len(DeltaTable(path).file_uris())
+            assert row.num_of_files_after_restore == files == (2 if "1" in statement[-4:] else 4), statement
+    finally:
+        spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
+    newest = spark.sql("DESCRIBE HISTORY m LIMIT 1").collect()[0]
+    assert (newest.operation, newest.userMetadata) == ("RESTORE", "why")
+    found = tables.DeltaTable.forName(spark, "m").restoreToVersion(3).collect()[0]
+    assert (found.num_restored_files, found.num_removed_files) == (2, 0)
+    assert rows(spark) == [0, 1, 2, 10, 11, 12]
+
+
+def test_a_time_is_restored_in_the_zone_of_the_session(spark: SparkSession, path: str, table: str) -> None:
+    times = {commit.version: commit.timestamp for commit in DeltaTable(path).commits(0)}
+    texts = spark.sql(
+        f"SELECT string(timestamp_millis({times[1]})) AS one, string(timestamp_millis({times[2]})) AS two"
+    ).collect()[0]
+    spark.sql(f"RESTORE TABLE m TO TIMESTAMP AS OF '{texts.one}'").collect()
+    assert rows(spark) == [0, 10]
+    tables.DeltaTable.forName(spark, "m").restoreToTimestamp(texts.two)
+    assert rows(spark) == [0, 1, 10, 11]
+    recorded = spark.sql("DESCRIBE HISTORY m LIMIT 1").collect()[0].operationParameters
+    assert recorded["timestamp"] == texts.two
+    spark.sql(f"CALL deltalog.restore('m', timestamp => TIMESTAMP '{texts.one}')").collect()
+    assert rows(spark) == [0, 10]
+
+
+def test_what_cannot_be_restored(spark: SparkSession, path: str, table: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="not before the newest one"):
+        spark.sql("RESTORE TABLE m TO VERSION AS OF 3").collect()
+    with pytest.raises(InvalidArgumentError, match="either a version or a time"):
+        spark.sql("CALL deltalog.restore('m')").collect()
+    with pytest.raises(InvalidArgumentError, match="whole number"):
+        tables.DeltaTable.forName(spark, "m").restoreToVersion("1")  # type: ignore[arg-type]
+    for statement in ("RESTORE TABLE m", "RESTORE TABLE m TO VERSION 3"):
+        with pytest.raises(ParseException):
+            spark.sql(statement)
+    assert DeltaTable(path).version() == 3
