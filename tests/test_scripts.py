@@ -138,6 +138,7 @@ def test_a_wheel_of_another_profile_is_built_anew(root: Path, tmp_path: Path) ->
         "scripts/prerequisites.sh",
         "scripts/hadoop_aws.py",
         "scripts/jvm_connector.py",
+        "scripts/mini_hdfs.py",
     ]
     made = [".venv/.deps", "dist/.wheel-dev", ".venv/.wheel", ".venvs/4.3/.deps", ".venvs/4.3/.wheel"]
     for directory in ("crates", "python"):
