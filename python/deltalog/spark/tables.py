@@ -18,8 +18,8 @@ from deltalog.spark.options import store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
-from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.sql.maintenance import OPTIMIZED, RESTORED
+from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
 
@@ -311,7 +311,7 @@ class DeltaTable(metaclass=_Methods):
         return self._restored(version, None, None)
 
     @raises_pyspark_errors
-    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:  # noqa: N802
         """Makes the version that was the newest at a time the newest one again. Returns the metrics.
 
         A time without a zone is in the session's zone.

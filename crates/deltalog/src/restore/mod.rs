@@ -10,8 +10,8 @@
 //!   File and Remove File"), so that a file with another vector is replaced.
 //! - A file that is no longer there is found before anything is committed: VACUUM has deleted it, perhaps.
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
-//! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has seen
-//!   is a conflict, because its rows would be gone.
+//! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
+//!   seen is a conflict, because its rows would be gone.
 
 mod files;
 mod table;
@@ -27,8 +27,8 @@ use crate::transaction::{Committed, IsolationLevel, Operation, Transaction};
 pub struct RestoreRequest {
     /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error.
     pub ignore_missing_files: bool,
-    /// Whether the protocol becomes that of the earlier version, too. Otherwise it keeps all features that the table has
-    /// got since. Versions that need them could not be read correctly any more.
+    /// Whether the protocol becomes that of the earlier version, too. Otherwise it keeps all features that the table
+    /// has got since. Versions that need them could not be read correctly any more.
     pub allow_protocol_downgrade: bool,
     /// Whether nothing is committed: the metrics then say what would be done.
     pub dry_run: bool,
@@ -73,8 +73,8 @@ pub struct RestoreMetrics {
 ///
 /// # Errors
 /// `InvalidArgument` if `earlier` is not before `base`, if it is a version of another table, or if the table is
-/// append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table that cannot be
-/// written. `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table that cannot
+/// be written. `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,
