@@ -238,7 +238,7 @@ impl Remote {
                 return Err(object_store::Error::NotImplemented { operation, implementer });
             };
             let prefix = Some(prefix.as_str()).filter(|prefix| !prefix.is_empty());
-            let page = pages.list_paginated(prefix, options).await?;
+            let page = page(&*pages, prefix, &options).await?;
             Ok(Page {
                 objects: page.result.objects,
                 prefixes: page.result.common_prefixes,

@@ -1,5 +1,14 @@
 //! Azure Blob Storage and Data Lake Storage: `abfss://container@account.dfs.core.windows.net/path`, or
 //! `az://container/path` with the account in the options or the environment.
+//!
+//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are used by the same interface, that of blobs. The
+//! emulator has no such namespace; this is what Azure documents and the client does:
+//!
+//! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and a read of a
+//!   directory is one of a file that is missing.
+//! - The log is listed from a version on by `startFrom`, which without what is in nested directories may be one level
+//!   below the prefix, as the files of the log are. Servers that ignore it return more, which `Storage` leaves out.
+//! - A file is created by a put with `If-None-Match: *`. Nothing is renamed, and no directory is made or deleted.
 
 use object_store::ClientConfigKey::AllowHttp;
 use object_store::azure::{

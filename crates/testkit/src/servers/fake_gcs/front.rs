@@ -38,14 +38,14 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Refuses requests without a token that is known. (XML API: "HTTP status and error codes".)
-    fn check_token(&self) -> Result<(), Answer> {
+    /// Returns the answer to a request without a token that is known. (XML API: "HTTP status and error codes".)
+    fn refused_token(&self) -> Option<Answer> {
         let token = self.parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         match token.and_then(|value| value.strip_prefix("Bearer ")) {
-            Some(TOKEN) => Ok(()),
-            Some(TOKEN_WITHOUT_LISTS) if !self.object.is_empty() => Ok(()),
-            Some(TOKEN_WITHOUT_LISTS) => Err(refusal(StatusCode::FORBIDDEN, "AccessDenied")),
-            _ => Err(refusal(StatusCode::UNAUTHORIZED, "AuthenticationRequired")),
+            Some(TOKEN) => None,
+            Some(TOKEN_WITHOUT_LISTS) if !self.object.is_empty() => None,
+            Some(TOKEN_WITHOUT_LISTS) => Some(refusal(StatusCode::FORBIDDEN, "AccessDenied")),
+            _ => Some(refusal(StatusCode::UNAUTHORIZED, "AuthenticationRequired")),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Front {
         let path = parts.uri.path().trim_start_matches('/');
         let (bucket, object) = path.split_once('/').unwrap_or((path, ""));
         let asked = Asked { parts: &parts, bucket, object, query: query_of(&parts) };
-        if let Err(refused) = asked.check_token() {
+        if let Some(refused) = asked.refused_token() {
             return refused;
         }
         let answered = self.route(&asked, content).await;
