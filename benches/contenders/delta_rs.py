@@ -13,6 +13,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from benches.contenders import appends, changed, log, rows, written
+from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
@@ -91,7 +92,7 @@ def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
         found = DeltaTable(table).vacuum(full=True)
     with watch("delete"):
         deleted = DeltaTable(copy).vacuum(dry_run=False, full=True)
-    return {"found": len(found), "deleted": len(deleted)}
+    return {"found": littered.count(found), "deleted": littered.count(deleted)}
 
 
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 import deltalog
 from benches.contenders import appends, changed, log, rows, written
+from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
@@ -103,7 +104,7 @@ def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
         found = deltalog.DeltaTable(table).vacuum()
     with watch("delete"):
         deleted = deltalog.DeltaTable(copy).vacuum(dry_run=False)
-    return {"found": len(found), "deleted": len(deleted)}
+    return {"found": littered.count(found), "deleted": littered.count(deleted)}
 
 
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:

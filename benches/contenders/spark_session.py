@@ -89,11 +89,11 @@ def write(watch: Watch, spark: SparkSession, format_: str, table: str, target: s
 
 def vacuum(watch: Watch, spark: SparkSession, format_name: str, table: str, copy: str) -> dict[str, Any]:
     with watch("dry run"):
-        found = len(spark.sql(f"VACUUM {format_name}.`{table}` DRY RUN").collect())
+        found = spark.sql(f"VACUUM {format_name}.`{table}` DRY RUN").collect()
     with watch("delete"):
         spark.sql(f"VACUUM {format_name}.`{copy}`").collect()
     left = sum(1 for file in Path(copy).rglob("left-*") if file.is_file())
-    return {"found": found, "left": left}
+    return {"found": sum("/left-" in row.path for row in found), "left": left}
 
 
 def plan(

@@ -51,6 +51,11 @@ def leave(table: Path, count: int) -> None:
     )
 
 
+def count(paths: Iterable[str]) -> int:
+    """Counts files that `leave` has created. `deltalake` also returns tombstones, whose files do not exist."""
+    return sum("/left-" in path for path in paths)
+
+
 def _paths(log: Path) -> Iterator[str]:
     """Returns the paths of the live files."""
     lines = [

@@ -72,7 +72,8 @@ impl Visible {
     pub(super) fn shows_path(&self, file: &str) -> bool {
         // Every directory is asked for, so that other tables are noticed.
         let directories = file.match_indices('/').filter_map(|(end, _)| file.get(..end));
-        directories.fold(true, |all, directory| self.enters(directory) && all) && Self::shows(file)
+        let hidden = directories.filter(|directory| !self.enters(directory)).count();
+        hidden == 0 && Self::shows(file)
     }
 
     /// Returns the directories in which other tables were found, with a slash after each.

@@ -486,6 +486,18 @@ fn a_log_that_does_not_reach_back_is_refused() {
     assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));
 }
 
+/// The clock of the writer was ahead of the store's, or the commit took long.
+#[test]
+fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
+    let (store, storage) = daily(0);
+    let remove = json!({"remove": {"path": "0", "deletionTimestamp": 3 * DAY_MS}}).to_string();
+    write_commit(&storage, 1, &[remove]);
+    store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(1).path()), DAY_MS);
+    // By its commit, the file was removed before the retention.
+    assert_eq!(lite(&storage, 9).unwrap().delete().unwrap().files, 0);
+    assert_eq!(planned(&lite(&storage, 11).unwrap()), names(0..1));
+}
+
 /// Neither the log nor hidden files are deleted because a `remove` names them.
 #[test]
 fn a_hostile_log_cannot_name_files_that_are_not_the_tables() {
