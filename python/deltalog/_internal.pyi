@@ -47,6 +47,7 @@ __all__ = [
     "__version__",
     "alter_table",
     "begin_write",
+    "cache_statistics",
     "canonical_uri",
     "check_store",
     "create_table",
@@ -476,6 +477,9 @@ class Commit:
 
 def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> None:
     """Checks that the store of `uri` refuses to create what exists, see `deltalog.storage.check`."""
+
+def cache_statistics() -> tuple[int, int, int, int]:
+    """Returns hits, misses, and the bytes of each, see `deltalog.storage.cache_statistics`."""
 
 def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
     """Returns the one URL of a place, whatever its spelling. Nothing is requested of its store."""

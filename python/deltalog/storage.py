@@ -9,7 +9,36 @@ from deltalog.arguments import location_argument, store_argument
 from deltalog.credentials import CredentialProvider
 from deltalog.errors import InvalidArgumentError
 
-__all__ = ["CredentialProvider", "LogEntry", "LogStore", "check", "register_log_store"]
+__all__ = [
+    "CacheStatistics",
+    "CredentialProvider",
+    "LogEntry",
+    "LogStore",
+    "cache_statistics",
+    "check",
+    "register_log_store",
+]
+
+
+class CacheStatistics(NamedTuple):
+    """How often caches on the local disk were asked for a file or a range of one, and what they had."""
+
+    hits: int
+    """What they had. That includes data files of which the store has said that they have not changed."""
+    misses: int
+    """What the store was asked for."""
+    hit_bytes: int
+    """The bytes that were read from caches."""
+    miss_bytes: int
+    """The bytes that were read from stores."""
+
+
+def cache_statistics() -> CacheStatistics:
+    """Returns what this process has asked its caches for, which the storage option `cache_dir` turns on.
+
+    A forked child counts from zero.
+    """
+    return CacheStatistics(*_internal.cache_statistics())
 
 
 class LogEntry(NamedTuple):

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use deltalog::engine::commit_actions::commit_actions_schema;
-use deltalog::{CommitEntry, Commits as CoreCommits, Table};
+use deltalog::{CacheStatistics, CommitEntry, Commits as CoreCommits, Table};
 use pyo3::prelude::*;
 
 use crate::call::call;
@@ -41,6 +41,13 @@ pub(crate) fn canonical_uri(
 #[pyo3(signature = (uri, storage_options = None))]
 pub(crate) fn check_store(py: Python<'_>, uri: &str, storage_options: Option<StoreOptions>) -> PyResult<()> {
     call(py, || open_storage(uri, storage_options)?.check())
+}
+
+/// Returns the hits, the misses, and the bytes of each, of all caches of this process on the local disk.
+#[pyfunction]
+pub(crate) fn cache_statistics() -> (u64, u64, u64, u64) {
+    let CacheStatistics { hits, misses, hit_bytes, miss_bytes, .. } = CacheStatistics::of_process();
+    (hits, misses, hit_bytes, miss_bytes)
 }
 
 /// The newest snapshot of a table, refreshed in the background.

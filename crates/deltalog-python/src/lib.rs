@@ -98,6 +98,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Commits>()?;
     module.add_class::<handle::Commit>()?;
     module.add_function(wrap_pyfunction!(handle::check_store, module)?)?;
+    module.add_function(wrap_pyfunction!(handle::cache_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(log_store::register_log_store, module)?)?;
     module.add_function(wrap_pyfunction!(handle::canonical_uri, module)?)?;
     module.add_function(wrap_pyfunction!(handle::table_exists, module)?)?;

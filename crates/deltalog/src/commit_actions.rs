@@ -88,8 +88,11 @@ impl CommitActions {
             error.at_path(commit.path()).at_version(commit.version).in_table(self.storage.url())
         };
         // It may have been cleaned up since the listing.
-        let bytes = self.storage.get(&commit.path()).map_err(located)?;
-        let bytes = bytes.ok_or_else(|| cleaned_up(&self.storage, commit.version))?;
+        let read = self.storage.read_listed(&commit.path(), commit.listed);
+        let bytes = read.map_err(|error| match error.kind() {
+            ErrorKind::FileNotFound => cleaned_up(&self.storage, commit.version),
+            _ => located(error),
+        })?;
         let mut lines = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
             if !line.is_empty() {

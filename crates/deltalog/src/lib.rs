@@ -143,7 +143,9 @@ pub use replacement::ReplaceWhere;
 pub use restore::{RestoreMetrics, RestoreRequest, Restored, restore};
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
-pub use storage::{CommitCoordinator, CoordinatorEntry, CredentialProvider, Credentials, Storage};
+pub use storage::{
+    CacheStatistics, CommitCoordinator, CoordinatorEntry, CredentialProvider, Credentials, Storage,
+};
 pub use table::Table;
 pub use transaction::{
     AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,

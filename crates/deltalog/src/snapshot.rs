@@ -22,7 +22,7 @@ use crate::commit_actions::{CommitActions, Commits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
 use crate::log::{
-    CommitFile, CommitKind, CommitTimes, LogSegment, NewerVersions, Refreshed, StagedCommit, VersionChecksum,
+    CommitFile, CommitTimes, LogSegment, NewerVersions, Refreshed, StagedCommit, VersionChecksum,
     read_commit_info,
 };
 use crate::protocol::{
@@ -350,9 +350,8 @@ impl Snapshot {
         if let Some(info) = self.known_commit_info(self.version()) {
             return Ok(Some(info));
         }
-        let published =
-            CommitFile { version: self.version(), size: 0, modified_ms: 0, kind: CommitKind::Published };
-        let file = self.segment().commits.last().copied().unwrap_or(published);
+        let published = || CommitFile::named(self.version());
+        let file = self.segment().commits.last().copied().unwrap_or_else(published);
         match read_commit_info(self.storage(), file) {
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
             info => info,

@@ -9,9 +9,10 @@
 use uuid::Uuid;
 
 use super::name::LogFileName;
+use crate::storage::{FileMeta, Listed};
 
 /// A file with the actions of one version or of several consecutive versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct CommitFile {
     /// The version, which is the last one for a compaction.
     pub version: u64,
@@ -21,7 +22,19 @@ pub struct CommitFile {
     pub modified_ms: i64,
     /// The kind of file.
     pub kind: CommitKind,
+    /// What a listing said of the file, by which the cache of the storage recognizes it. It is not compared: local file
+    /// systems may round it once they no longer cache it.
+    pub(crate) listed: Option<Listed>,
 }
+
+impl PartialEq for CommitFile {
+    fn eq(&self, other: &Self) -> bool {
+        let compared = |file: &Self| (file.version, file.size, file.modified_ms, file.kind);
+        compared(self) == compared(other)
+    }
+}
+
+impl Eq for CommitFile {}
 
 /// The kind of a file that holds commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +51,16 @@ pub enum CommitKind {
 }
 
 impl CommitFile {
+    /// Returns the file that a listing shows as `file`.
+    pub(crate) fn of(version: u64, kind: CommitKind, file: &FileMeta) -> Self {
+        Self { version, size: file.size, modified_ms: file.modified_ms, kind, listed: file.listed() }
+    }
+
+    /// Returns the published commit of `version`, of which nothing else is known.
+    pub(crate) fn named(version: u64) -> Self {
+        Self { version, size: 0, modified_ms: 0, kind: CommitKind::Published, listed: None }
+    }
+
     /// Returns the first version in the file.
     pub fn start(&self) -> u64 {
         match self.kind {
@@ -112,11 +135,11 @@ mod tests {
     use super::*;
 
     fn commit(version: u64) -> CommitFile {
-        CommitFile { version, size: 10, modified_ms: 0, kind: CommitKind::Published }
+        CommitFile { size: 10, ..CommitFile::named(version) }
     }
 
     fn compaction(start: u64, version: u64, size: u64) -> CommitFile {
-        CommitFile { version, size, modified_ms: 0, kind: CommitKind::Compacted { start } }
+        CommitFile { size, kind: CommitKind::Compacted { start }, ..CommitFile::named(version) }
     }
 
     proptest! {

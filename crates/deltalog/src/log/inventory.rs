@@ -83,12 +83,7 @@ impl LogInventory {
     /// Returns the published commits, oldest first.
     pub(crate) fn commits(&self) -> impl Iterator<Item = CommitFile> {
         let commit = |(name, file): &(LogFileName, FileMeta)| match *name {
-            LogFileName::Commit(version) => Some(CommitFile {
-                version,
-                size: file.size,
-                modified_ms: file.modified_ms,
-                kind: CommitKind::Published,
-            }),
+            LogFileName::Commit(version) => Some(CommitFile::of(version, CommitKind::Published, file)),
             _ => None,
         };
         self.files.iter().filter_map(commit)

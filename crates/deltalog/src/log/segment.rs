@@ -106,8 +106,7 @@ impl Listing {
             if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
                 continue;
             }
-            let commit =
-                |version, kind| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind };
+            let commit = |version, kind| CommitFile::of(version, kind, &file);
             match name {
                 LogFileName::Commit(version) => {
                     listing.commits.push(commit(version, CommitKind::Published));
@@ -138,7 +137,7 @@ impl Listing {
             };
             let kind = CommitKind::Staged(staged.uuid);
             let commit = match source.storage.head(&staged.path())? {
-                Some(file) => CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind },
+                Some(file) => CommitFile::of(version, kind, &file),
                 // The commit was published after the catalog was asked.
                 None => published(source.storage, version)?.ok_or_else(|| {
                     Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
@@ -167,12 +166,7 @@ impl Listing {
             return Ok(());
         };
         let Some(file) = storage.head(&LogFileName::Commit(wanted).path())? else { return Ok(()) };
-        self.commits.push(CommitFile {
-            version: wanted,
-            size: file.size,
-            modified_ms: file.modified_ms,
-            kind: CommitKind::Published,
-        });
+        self.commits.push(CommitFile::of(wanted, CommitKind::Published, &file));
         self.entries.insert(wanted, file);
         self.has_files = true;
         Ok(())
@@ -547,12 +541,7 @@ fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitF
 /// Requests the published commit of `version` by name.
 fn published(storage: &Storage, version: u64) -> Result<Option<CommitFile>> {
     let file = storage.head(&LogFileName::Commit(version).path())?;
-    Ok(file.map(|file| CommitFile {
-        version,
-        size: file.size,
-        modified_ms: file.modified_ms,
-        kind: CommitKind::Published,
-    }))
+    Ok(file.map(|file| CommitFile::of(version, CommitKind::Published, &file)))
 }
 
 pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {

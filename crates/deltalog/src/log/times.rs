@@ -348,7 +348,7 @@ fn show(timestamp_ms: i64) -> String {
 pub(crate) fn read_commit_info(storage: &Storage, commit: CommitFile) -> Result<Option<CommitInfo>> {
     let path = commit.path();
     let located = |error: Error| error.at_path(&path).at_version(commit.version).in_table(storage.url());
-    let bytes = storage.read(&path).map_err(located)?;
+    let bytes = storage.read_listed(&path, commit.listed).map_err(located)?;
     for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
         let line = line.trim_ascii();
         // File actions, which may be numerous, are recognized by their prefix and skipped.

@@ -73,7 +73,7 @@ impl Commit {
     fn read_with(storage: &Storage, file: CommitFile, kept: KeptStatistics) -> Result<Self> {
         let located =
             |error: Error| error.at_path(file.path()).at_version(file.version).in_table(storage.url());
-        let bytes = storage.read(&file.path()).map_err(located)?;
+        let bytes = storage.read_listed(&file.path(), file.listed).map_err(located)?;
         Self::parse_with(&bytes, file.version, file.modified_ms, kept).map_err(located)
     }
 

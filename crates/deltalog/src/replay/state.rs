@@ -263,7 +263,7 @@ fn read_file(
 /// Such a file is recognized by lines that reconcile with each other, whose order is then unknown. Protocol:
 /// "Log Compaction Files".
 fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile) -> Result<Arc<Commit>> {
-    let bytes = storage.read(&file.path())?;
+    let bytes = storage.read_listed(&file.path(), file.listed)?;
     let commit = Arc::new(Commit::parse(&bytes, file.version, file.modified_ms)?);
     let has_twice = |prefix: &[u8]| {
         bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(prefix)).nth(1).is_some()

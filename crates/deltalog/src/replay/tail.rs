@@ -272,7 +272,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::log::{CommitFile, CommitKind};
+    use crate::log::CommitFile;
 
     /// Creates three commits with common and uncommon lines, a file that is added and removed, and one that
     /// is added again with different statistics.
@@ -311,7 +311,7 @@ mod tests {
         columns: &[FileColumn],
         read: fn(&Storage, CommitFile) -> Result<Commit>,
     ) -> Vec<RecordBatch> {
-        let file = |version| CommitFile { version, size: 0, modified_ms: 0, kind: CommitKind::Published };
+        let file = CommitFile::named;
         let commits: Vec<_> =
             (0..3).rev().map(|version| Arc::new(read(storage, file(version)).unwrap())).collect();
         let tail = Tail::reconcile(&commits, &PathResolver::new(storage.root()).unwrap()).unwrap();

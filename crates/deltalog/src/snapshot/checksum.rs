@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Snapshot;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{LogSegment, VersionChecksum};
 use crate::replay::{Commit, State};
-use crate::storage::Storage;
+use crate::storage::{FileMeta, Storage};
 
 /// The path of the checksum file of a segment's version.
 pub(super) fn path(segment: &LogSegment) -> String {
@@ -19,16 +19,18 @@ pub(super) fn path(segment: &LogSegment) -> String {
 /// The checksum file of a segment's version, if it has one that can be read. The listing tells whether to ask
 /// for it.
 pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Option<VersionChecksum>> {
-    if segment.checksum.is_none() {
-        return Ok(None);
-    }
-    read(storage, segment.version)
+    let Some(file) = &segment.checksum else { return Ok(None) };
+    read(storage, segment.version, file)
 }
 
-/// Reads the checksum file of `version`; returns `None` if it does not exist or is invalid.
-fn read(storage: &Storage, version: u64) -> Result<Option<VersionChecksum>> {
+/// Reads the checksum file of `version`, which a listing shows as `file`; returns `None` if it does not exist or is
+/// invalid.
+fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<VersionChecksum>> {
     let path = LogFileName::Checksum(version).path();
-    let Some(bytes) = storage.get(&path)? else { return Ok(None) };
+    let bytes = match storage.read_listed(&path, file.listed()) {
+        Err(error) if error.kind() == ErrorKind::FileNotFound => return Ok(None),
+        bytes => bytes?,
+    };
     let warn = |error: &crate::Error| {
         tracing::warn!(table = storage.url(), file = path, %error, "an invalid checksum file is ignored");
     };
@@ -88,7 +90,8 @@ impl Snapshot {
             return Ok(None);
         }
         let older = self.segment().older_checksum.as_ref().filter(|(version, _)| !is_doubtful(*version));
-        let Some(&(version, _)) = older else { return Ok(None) };
+        let Some((version, file)) = older else { return Ok(None) };
+        let version = *version;
         let state = &self.0.state;
         let mut since: Vec<_> =
             state.single_commits().filter(|commit| commit.version > version).cloned().collect();
@@ -97,7 +100,7 @@ impl Snapshot {
         if since.len() as u64 != self.version() - version {
             return Ok(None);
         }
-        let found = read(self.storage(), version)?;
+        let found = read(self.storage(), version, file)?;
         let found = found.filter(|found| believable(self.storage(), state, version, found));
         Ok(found.map(|checksum| KnownChecksum { checksum, since }))
     }

@@ -13,6 +13,7 @@
 mod answers;
 mod beside;
 mod budget;
+mod cache;
 mod check;
 mod chunks;
 #[cfg(feature = "_cloud")]
@@ -45,7 +46,6 @@ mod walk;
 mod write;
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ use crate::parallel;
 use crate::protocol::LogPath;
 
 use answers::Failure;
+use cache::Cache;
+pub use cache::{CacheStatistics, Listed};
 pub(crate) use chunks::column_ranges;
 use coordinated::Coordination;
 pub use coordinator::{CommitCoordinator, CoordinatorEntry};
@@ -90,6 +92,8 @@ pub struct Storage {
     held: Arc<HashMap<String, Bytes>>,
     /// Who decides the commits, if it is not the store.
     coordination: Option<Arc<Coordination>>,
+    /// The cache on the local disk, if the user wants one.
+    cache: Option<Arc<Cache>>,
 }
 
 /// Where the files of a table are.
@@ -119,8 +123,13 @@ impl FileMeta {
             name,
             size: meta.size,
             modified_ms: meta.last_modified.timestamp_millis(),
-            tag: meta.e_tag.as_deref().map(tag_of),
+            tag: meta.e_tag.as_deref().map(cache::tag),
         }
+    }
+
+    /// Returns what the cache recognizes the file by, if the store has named its state.
+    pub(crate) fn listed(&self) -> Option<Listed> {
+        self.tag.map(|tag| Listed { size: self.size, tag })
     }
 
     /// Returns whether `other`, a file with the same path, is the same object and not a replacement of it.
@@ -131,14 +140,6 @@ impl FileMeta {
                 _ => self.modified_ms == other.modified_ms,
             }
     }
-}
-
-/// Returns the number that stands for the entity tag of a store.
-fn tag_of(e_tag: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    // Some stores quote the tag in one answer and not in the other.
-    e_tag.trim_start_matches("W/").trim_matches('"').hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The outcome of a put-if-absent.
@@ -202,8 +203,9 @@ impl Storage {
         options: impl IntoIterator<Item = (&'a str, &'a str)>,
         provider: Option<Arc<dyn CredentialProvider>>,
     ) -> Result<Self> {
-        let cloud::Opened { url, store, log_store } = cloud::open(url, options, provider)?;
-        let storage = Self::build(url, Backend::Remote(store))?;
+        let cloud::Opened { url, store, log_store, cache } = cloud::open(url, options, provider)?;
+        let mut storage = Self::build(url, Backend::Remote(store))?;
+        storage.cache = cache;
         Ok(match log_store {
             None => storage,
             Some(log_store) => storage.coordinated_by_store(log_store.coordinator, &log_store.scheme),
@@ -247,7 +249,31 @@ impl Storage {
                 .in_table(location::redacted(&url))
                 .with_source(error)
         })?;
-        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default(), coordination: None })
+        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default(), coordination: None, cache: None })
+    }
+
+    /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which takes
+    /// at most `limit` bytes. All processes of this user may have the same. A directory that cannot be used is a warning.
+    /// Local files are not cached.
+    ///
+    /// The files of a store that the caller provides must not be those of another store under the same URL.
+    #[must_use]
+    pub fn with_cache(self, directory: impl Into<PathBuf>, limit: u64) -> Self {
+        let cache = match &self.backend {
+            Backend::Local => None,
+            Backend::Remote(_) => Some(Cache::open(directory.into(), limit, "")),
+        };
+        Self { cache, ..self }
+    }
+
+    /// Returns what the cache on the local disk was asked for through this value and its clones; `None` without one.
+    pub fn cache_statistics(&self) -> Option<CacheStatistics> {
+        self.cache.as_ref().map(|cache| cache.statistics())
+    }
+
+    /// Returns the URL of an object for the cache.
+    fn object_url(&self, located: &Path) -> String {
+        format!("{}://{}/{located}", self.url.scheme(), self.url.authority())
     }
 
     /// Returns the same root with `files`, pairs of path and bytes, which are read as if the store had them.
@@ -477,13 +503,41 @@ impl Storage {
         })
     }
 
+    /// Reads a whole file that a listing has shown, from the cache if it has it. Without `listed`, it asks the store.
+    ///
+    /// # Errors
+    /// The same as [`Storage::read`].
+    pub(crate) fn read_listed(&self, path: &str, listed: Option<Listed>) -> Result<Bytes> {
+        let (Some(cache), Some(listed)) = (&self.cache, listed) else { return self.read(path) };
+        if self.held.contains_key(path) {
+            return self.read(path);
+        }
+        let url = self.object_url(&self.path(path)?);
+        if let Some(bytes) = cache.whole(url.clone(), listed) {
+            return Ok(bytes);
+        }
+        let Some((bytes, state)) = self.get_with_state(path)? else { return self.read(path) };
+        if let Some(e_tag) = state.e_tag() {
+            cache.add_whole(url, e_tag, &bytes);
+        }
+        Ok(bytes)
+    }
+
     /// Opens a file for ranged reads.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
     #[doc(hidden)]
     pub fn open_file(&self, path: &str) -> Result<FileReader> {
-        self.open_path(path, &self.path(path)?)
+        self.open_listed(path, None)
+    }
+
+    /// Opens a file for ranged reads that a listing has shown, from the cache as far as it has it.
+    ///
+    /// # Errors
+    /// The same as [`Storage::open_file`].
+    pub(crate) fn open_listed(&self, path: &str, listed: Option<Listed>) -> Result<FileReader> {
+        self.open_path(path, &self.path(path)?, listed)
     }
 
     /// Opens the file at the decoded absolute path `path`. The caller has checked that it is within the roots
@@ -493,7 +547,7 @@ impl Storage {
     /// The same as [`Storage::open_file`].
     #[doc(hidden)]
     pub fn open_absolute(&self, path: &str) -> Result<FileReader> {
-        self.open_path(path, &self.absolute(path)?)
+        self.open_path(path, &self.absolute(path)?, None)
     }
 
     /// Opens the file at `path`, which the resolver of the table's paths has allowed.
@@ -532,7 +586,7 @@ impl Storage {
         }
     }
 
-    fn open_path(&self, name: &str, path: &Path) -> Result<FileReader> {
+    fn open_path(&self, name: &str, path: &Path, listed: Option<Listed>) -> Result<FileReader> {
         match &self.backend {
             Backend::Local => FileReader::open_local(&self.local_file(name, path)?).map_err(|error| {
                 let (kind, message) = match error.kind() {
@@ -547,7 +601,9 @@ impl Storage {
                 let located = Error::new(kind, message).at_path(name).in_table(self.url());
                 if kind == ErrorKind::FileNotFound { located } else { located.with_source(error) }
             }),
-            Backend::Remote(store) => RemoteFile::open(self, store, name, path).map(FileReader::remote),
+            Backend::Remote(store) => {
+                RemoteFile::open(self, store, name, path, listed).map(FileReader::remote)
+            }
         }
     }
 
@@ -602,7 +658,7 @@ impl Storage {
             Backend::Remote(store) => store,
         };
         match store.create(located, bytes) {
-            Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(tag_of))),
+            Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
             Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
             // Nor does one of a store, if the caller's own client has repeated a put whose first response was lost.

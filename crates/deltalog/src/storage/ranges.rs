@@ -10,6 +10,7 @@
 //! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
 //!   in small pieces, one after the other.
 //! - What is not planned is read as it is asked for.
+//! - What the cache on the local disk has is not requested (`cache`).
 //! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
 
 use std::io;
@@ -21,9 +22,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
 
-use super::Storage;
 use super::budget::{PATIENCE, Share};
+use super::cache::{CachedObject, Listed};
 use super::remote::Remote;
+use super::{Failure, Storage};
 use crate::error::{Error, Result};
 
 /// The number of bytes at the end of an object that are read when it is opened.
@@ -50,6 +52,8 @@ pub(super) struct RemoteFile {
     size: u64,
     e_tag: Option<String>,
     end: Piece,
+    /// The object in the cache on the local disk, if there is one.
+    cached: Option<CachedObject>,
     /// How the last request failed. The Parquet reader turns errors into texts.
     failure: Mutex<Option<Error>>,
 }
@@ -70,17 +74,19 @@ impl Piece {
 }
 
 impl RemoteFile {
-    /// Opens the object at `path`. `name` is for messages.
+    /// Opens the object at `path`. `name` is for messages. If a listing has shown it as `listed`, the cache may have it.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
-    pub(super) fn open(storage: &Storage, store: &Remote, name: &str, path: &Path) -> Result<Self> {
-        let (size, e_tag, bytes) = match store.end(path.clone(), END) {
-            Ok((bytes, meta)) => (meta.size, meta.e_tag, bytes),
-            // An empty object has no end.
-            Err(failure) if failure.is_beyond_end() => (0, None, Bytes::new()),
-            Err(failure) => return Err(storage.error(name, failure)),
-        };
+    pub(super) fn open(
+        storage: &Storage,
+        store: &Remote,
+        name: &str,
+        path: &Path,
+        listed: Option<Listed>,
+    ) -> Result<Self> {
+        let found = open_end(storage, store, path, listed);
+        let End { size, e_tag, bytes, cached } = found.map_err(|failure| storage.error(name, failure))?;
         let start = size.saturating_sub(bytes.len() as u64);
         let end = Piece { start, bytes };
         let (name, path) = (name.to_owned(), path.clone());
@@ -92,6 +98,7 @@ impl RemoteFile {
             size,
             e_tag,
             end,
+            cached,
             failure: Mutex::default(),
         })
     }
@@ -113,7 +120,12 @@ impl RemoteFile {
     fn request(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<Vec<Piece>> {
         let parts: Vec<Range<u64>> = ranges.into_iter().flat_map(parts).collect();
         let starts: Vec<u64> = parts.iter().map(|part| part.start).collect();
-        let bytes = self.store.ranges(self.path.clone(), self.e_tag.clone(), parts).map_err(|failure| {
+        let fetch = |ranges| self.store.ranges(self.path.clone(), self.e_tag.clone(), ranges);
+        let read = match &self.cached {
+            Some(cached) => cached.ranges(&parts, fetch),
+            None => fetch(parts),
+        };
+        let bytes = read.map_err(|failure| {
             let error = self.storage.error(&self.name, failure);
             let text = error.to_string();
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -121,6 +133,66 @@ impl RemoteFile {
         })?;
         Ok(starts.into_iter().zip(bytes).map(|(start, bytes)| Piece { start, bytes }).collect())
     }
+}
+
+/// What is known of an object that is opened.
+struct End {
+    size: u64,
+    e_tag: Option<String>,
+    /// The last bytes.
+    bytes: Bytes,
+    cached: Option<CachedObject>,
+}
+
+/// Reads the end of an object from the cache or from the store.
+fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Listed>) -> Result<End, Failure> {
+    let of_cache = |cached: CachedObject, bytes| End {
+        size: cached.size(),
+        e_tag: Some(cached.e_tag().to_owned()),
+        bytes,
+        cached: Some(cached),
+    };
+    let cache = storage.cache.as_ref().map(|cache| (cache, storage.object_url(path)));
+    let known = match (&cache, listed) {
+        (Some((cache, url)), Some(listed)) => match cache.end(url.clone(), listed, END) {
+            Some((cached, bytes)) => return Ok(of_cache(cached, bytes)),
+            None => None,
+        },
+        // Only the store can tell whether what was read last is still there.
+        (Some((cache, url)), None) => cache.newest_end(url.clone(), None, END),
+        (None, _) => None,
+    };
+    let answer = match &known {
+        Some((cached, _)) => store.end_unless(path.clone(), END, cached.e_tag().to_owned()),
+        None => store.end(path.clone(), END).map(Some),
+    };
+    let (bytes, meta) = match (answer, known) {
+        (Ok(Some(found)), _) => found,
+        (Ok(None), Some((cached, bytes))) => {
+            if let Some((cache, _)) = &cache {
+                cache.validated(true, bytes.len());
+            }
+            return Ok(of_cache(cached, bytes));
+        }
+        // A store that says so without having been asked.
+        (Ok(None), None) => store.end(path.clone(), END)?,
+        // An empty object has no end.
+        (Err(failure), _) if failure.is_beyond_end() => {
+            return Ok(End { size: 0, e_tag: None, bytes: Bytes::new(), cached: None });
+        }
+        (Err(failure), _) => return Err(failure),
+    };
+    let mut cached = None;
+    if let (Some((cache, url)), Some(e_tag)) = (cache, &meta.e_tag) {
+        if listed.is_none() {
+            cache.validated(false, bytes.len());
+        }
+        cached = cache.object(url, e_tag, meta.size);
+        if let Some(cached) = &cached {
+            cached.add(meta.size.saturating_sub(bytes.len() as u64), &bytes);
+        }
+    }
+    Ok(End { size: meta.size, e_tag: meta.e_tag, bytes, cached })
 }
 
 /// Splits a range into requests.

@@ -114,7 +114,7 @@ impl ChunkReader for FileReader {
 /// Reads `length` bytes at `start`. The buffer is not zeroed first, which would take as long as reading a
 /// cached file.
 #[cfg(unix)]
-fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {
         let at = start + bytes.len() as u64;
@@ -130,9 +130,15 @@ fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(windows)]
-fn read_at(file: &Arc<File>, start: u64, length: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; length];
-    PositionedRead { file: Arc::clone(file), at: start }.read_exact(&mut bytes)?;
+pub(super) fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut read) = (vec![0; length], 0);
+    while read < length {
+        let rest = bytes.get_mut(read..).unwrap_or_default();
+        match std::os::windows::fs::FileExt::seek_read(file, rest, start + read as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => read += more,
+        }
+    }
     Ok(bytes)
 }
 

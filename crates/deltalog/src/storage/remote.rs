@@ -288,6 +288,36 @@ impl Remote {
         })
     }
 
+    /// Does the same, unless the object still has the tag `e_tag`: then it returns `None`.
+    pub(super) fn end_unless(
+        &self,
+        path: Path,
+        length: u64,
+        e_tag: String,
+    ) -> Result<Option<(Bytes, ObjectMeta)>> {
+        self.run(|client| async move {
+            let mut options = GetOptions::default();
+            if client.reads_ends {
+                options.range = Some(GetRange::Suffix(length));
+                options.if_none_match = Some(e_tag);
+            } else {
+                let found = client.store.head(&path).await?;
+                if found.e_tag.as_ref() == Some(&e_tag) {
+                    return Ok(None);
+                }
+                if found.size == 0 {
+                    return Ok(Some((Bytes::new(), found)));
+                }
+                options.range = Some(GetRange::Bounded(found.size.saturating_sub(length)..found.size));
+                options.if_match = found.e_tag;
+            }
+            match client.store.get_opts(&path, options).await {
+                Err(object_store::Error::NotModified { .. }) => Ok(None),
+                found => whole(found?).await.map(Some),
+            }
+        })
+    }
+
     /// Reads ranges of an object, at the same time, if it is still the one with the tag `e_tag`.
     pub(super) fn ranges(
         &self,

@@ -23,6 +23,13 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState(UpdateVersion);
 
+impl FileState {
+    /// Returns the entity tag of the file.
+    pub(super) fn e_tag(&self) -> Option<&str> {
+        self.0.e_tag.as_deref()
+    }
+}
+
 impl Storage {
     /// Reads a whole file, with its state. Returns `None` if the file does not exist.
     ///

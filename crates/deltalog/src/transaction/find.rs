@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
-use crate::log::{CommitFile, CommitKind, LOG_DIRECTORY, read_commit_info};
+use crate::log::{CommitFile, LOG_DIRECTORY, read_commit_info};
 use crate::parallel;
 use crate::storage::Storage;
 
@@ -50,8 +50,7 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
     }
     let versions: Vec<u64> = (first..end).rev().collect();
     let has_id = |version: &u64| -> Result<bool> {
-        let file = CommitFile { version: *version, size: 0, modified_ms: 0, kind: CommitKind::Published };
-        match read_commit_info(storage, file) {
+        match read_commit_info(storage, CommitFile::named(*version)) {
             Ok(info) => Ok(info.and_then(|info| info.txn_id).as_deref() == Some(transaction_id)),
             // The commit was cleaned up.
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),

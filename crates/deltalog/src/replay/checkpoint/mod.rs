@@ -31,7 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CheckpointFiles, CheckpointKind, LOG_DIRECTORY, StagedCommit};
 use crate::parallel;
 use crate::protocol::{Action, PathResolver};
-use crate::storage::Storage;
+use crate::storage::{Listed, Storage};
 
 use parquet_file::ParquetFile;
 use references::References;
@@ -242,13 +242,17 @@ impl Checkpoint {
     }
 
     fn open(&self) -> Result<Top> {
-        let paths: Vec<String> =
-            self.files.files.iter().map(|file| format!("{LOG_DIRECTORY}/{}", file.name)).collect();
+        let heads: Vec<(String, Option<Listed>)> = self
+            .files
+            .files
+            .iter()
+            .map(|file| (format!("{LOG_DIRECTORY}/{}", file.name), file.listed()))
+            .collect();
         if self.files.kind == CheckpointKind::UuidJson {
-            let path = paths.first().map(String::as_str).unwrap_or_default();
-            return self.open_json(path).map_err(|error| error.at_path(path));
+            let (path, listed) = heads.into_iter().next().unwrap_or_default();
+            return self.open_json(&path, listed).map_err(|error| error.at_path(path));
         }
-        let top = Top { parquet: open_all(&self.storage, &paths)?, json: None, sidecars: OnceLock::new() };
+        let top = Top { parquet: open_listed(&self.storage, &heads)?, json: None, sidecars: OnceLock::new() };
         let mut actions = Vec::new();
         for file in &top.parquet {
             file.actions("checkpointMetadata", "version", true, &mut actions)?;
@@ -261,13 +265,13 @@ impl Checkpoint {
         };
         if is_v2 {
             self.check_version(&actions)
-                .map_err(|error| paths.iter().fold(error, |error, path| error.at_path(path)))?;
+                .map_err(|error| heads.iter().fold(error, |error, (path, _)| error.at_path(path)))?;
         }
         Ok(top)
     }
 
-    fn open_json(&self, path: &str) -> Result<Top> {
-        let bytes = self.storage.read(path)?;
+    fn open_json(&self, path: &str, listed: Option<Listed>) -> Result<Top> {
+        let bytes = self.storage.read_listed(path, listed)?;
         let json = Commit::parse(&bytes, self.files.version, 0)?;
         let mut actions = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
@@ -327,5 +331,11 @@ impl Checkpoint {
 
 /// Opens the files, several at once.
 fn open_all(storage: &Storage, paths: &[String]) -> Result<Vec<ParquetFile>> {
-    parallel::each(paths, storage.readers(paths.len()), |path| ParquetFile::open(storage, path))
+    parallel::each(paths, storage.readers(paths.len()), |path| ParquetFile::open(storage, path, None))
+}
+
+/// Does the same with files that a listing has shown.
+fn open_listed(storage: &Storage, files: &[(String, Option<Listed>)]) -> Result<Vec<ParquetFile>> {
+    let open = |(path, listed): &(String, Option<Listed>)| ParquetFile::open(storage, path, *listed);
+    parallel::each(files, storage.readers(files.len()), open)
 }

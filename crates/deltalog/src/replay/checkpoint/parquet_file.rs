@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::int96::int96_as_micros;
 use crate::panics::caught;
 use crate::protocol::Action;
-use crate::storage::{FileReader, Storage, column_ranges};
+use crate::storage::{FileReader, Listed, Storage, column_ranges};
 
 const BATCH_ROWS: usize = 8 * 1024;
 
@@ -57,10 +57,10 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens the file at `path`, relative to the table's root, and reads its footer.
-    pub(super) fn open(storage: &Storage, path: &str) -> Result<Self> {
+    /// Opens the file at `path`, relative to the table's root, and reads its footer. A listing may have shown it.
+    pub(super) fn open(storage: &Storage, path: &str, listed: Option<Listed>) -> Result<Self> {
         let located = |error: Error| error.at_path(path).in_table(storage.url());
-        let file = storage.open_file(path).map_err(located)?;
+        let file = storage.open_listed(path, listed).map_err(located)?;
         let footer = load(&file, ArrowReaderOptions::default()).map_err(located)?;
         Ok(Self { path: path.into(), file, footer, with_pages: Arc::default() })
     }

@@ -24,6 +24,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
+use crate::storage::cache::settings;
 use crate::storage::remote::{Client, Recipe};
 use crate::storage::runtime;
 
@@ -104,7 +105,8 @@ impl Settings {
                 _ => {
                     let error =
                         Error::invalid_argument(format!("there is no storage option '{name}' for HDFS"));
-                    return Err(match nearest(name, NAMES) {
+                    let names = NAMES.iter().chain(&settings::NAMES).copied();
+                    return Err(match nearest(name, names) {
                         Some(near) => error.with_hint(format!("spell it '{near}'")),
                         None => error.with_hint(
                             "pass settings of Hadoop under their own names, such as dfs.client.use.datanode.hostname",

@@ -36,6 +36,8 @@ pub(super) use self::dynamodb::DynamoDb;
 use self::http::Connector;
 use self::options::Options;
 use super::answers::Settings;
+use super::cache::Cache;
+use super::cache::settings::{self, CacheSettings};
 use super::coordinator::CommitCoordinator;
 use super::credentials::CredentialProvider;
 use super::remote::{Client, Recipe, Remote};
@@ -55,6 +57,7 @@ pub(super) struct Opened {
     pub(super) store: Remote,
     /// Who decides the commits, if it is not the store.
     pub(super) log_store: Option<LogStore>,
+    pub(super) cache: Option<Arc<Cache>>,
 }
 
 /// Who decides the commits of a store's tables.
@@ -73,7 +76,7 @@ pub(super) fn open<'a>(
     options: impl IntoIterator<Item = (&'a str, &'a str)>,
     provider: Provider,
 ) -> Result<Opened> {
-    let given: Vec<(&str, &str)> = options.into_iter().collect();
+    let mut given: Vec<(&str, &str)> = options.into_iter().collect();
     let mut options = Options::new(given.iter().copied())?;
     let asked = options.clone();
     let reads = options.reads()?;
@@ -87,6 +90,8 @@ pub(super) fn open<'a>(
             .with_hint("write %3F for '?' and %23 for '#'; pass tokens as storage options"));
     }
     let asked_provider = provider.clone();
+    let cache = CacheSettings::new(options.take("cache_dir"), options.take("cache_size"))?;
+    given.retain(|(name, _)| !settings::NAMES.contains(&name.to_ascii_lowercase().as_str()));
     let Place { url, recipe, log_store_scheme } = match path::canonical_scheme(url.scheme()).as_str() {
         #[cfg(feature = "s3")]
         "s3" => s3::open(url, options, provider)?,
@@ -117,7 +122,8 @@ pub(super) fn open<'a>(
     });
     #[cfg(not(feature = "s3"))]
     let log_store = log_store_scheme.map(|never| match never {});
-    Ok(Opened { url, store, log_store })
+    let cache = cache.map(|wanted| Cache::open(wanted.directory, wanted.limit, &asked.endpoints()));
+    Ok(Opened { url, store, log_store, cache })
 }
 
 /// The canonical URL of a place, how its clients are made, and whether they have one for a log store.

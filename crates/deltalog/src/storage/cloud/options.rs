@@ -2,7 +2,7 @@
 //!
 //! Their names are those of the crate `object_store`, which `deltalake` and Polars have as well, in any case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU16, NonZeroU64};
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use object_store::RetryConfig;
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
 use crate::storage::budget::Budget;
+use crate::storage::cache::settings;
 use crate::storage::remote::Reads;
 
 /// The names of options for all stores that concern retries.
@@ -184,8 +185,21 @@ impl Options {
         Ok(reads)
     }
 
+    /// Returns the endpoints that these options, or the variables that they may stand for, have: with other ones, the same
+    /// URL may be another object.
+    pub(super) fn endpoints(&self) -> String {
+        let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let is_place = |name: &String| {
+            let name = name.to_ascii_lowercase();
+            ["endpoint", "emulator", "url", "authority_host"].iter().any(|part| name.contains(part))
+        };
+        let places = given.chain(environment()).filter(|(name, _)| is_place(name));
+        let places: BTreeSet<String> =
+            places.map(|(_, value)| value.trim_end_matches('/').to_owned()).collect();
+        places.into_iter().collect::<Vec<_>>().join(" ")
+    }
+
     /// Takes out the option `name`.
-    #[cfg(feature = "s3")]
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }
@@ -219,7 +233,7 @@ pub(super) fn environment() -> Vec<(String, String)> {
 
 fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
     let error = Error::invalid_argument(format!("there is no storage option '{name}' for {store}"));
-    let all = known.iter().chain(&CLIENT).chain(&RETRIES).chain(&READS).copied();
+    let all = known.iter().chain(&CLIENT).chain(&RETRIES).chain(&READS).chain(&settings::NAMES).copied();
     match (name, nearest(name, all)) {
         (name, _) if name.ends_with("allow_unsafe_rename") || name.ends_with("copy_if_not_exists") => error
             .with_hint("leave it out: commits are created with a condition, which the store checks itself"),

@@ -1,0 +1,217 @@
+//! A cache of immutable objects on the local disk, for this process, those beside it and those that come later.
+//!
+//! ```text
+//! <cache_dir>/deltalog-1/                    0700
+//!     used                                   the bytes in use, and the lock of those who add or evict
+//!     new/                                   files that are being written
+//!     3f/9c0e…/                              one directory per object: the hash of its URL and of its store
+//!         <tag>-<start>-<end>                a piece: one range of the object's bytes (`piece`)
+//! ```
+//!
+//! What is believed, and why:
+//!
+//! - **Files of the log** (commits, compactions, checkpoints, checksums) come from a listing, which is never cached and
+//!   says which entity tag and size each file has. A piece with the same tag and size is what the store would have
+//!   returned at the time of the listing. So it costs no request.
+//! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are asked for with the condition
+//!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
+//!   time that such a file is opened costs one request, as without a cache, but mostly one without a body, and what is
+//!   read of it after that costs none. The protocol forbids to write to the name of a data file again, but tables are
+//!   dropped and made anew, and files are copied by hand; and a store that refuses access must be able to.
+//! - **Everything else** goes to the store: `_last_checkpoint`, listings, existence, all writes, and commits that are
+//!   read by their name only. So the commit rule, which reads a commit back whose put had no answer, and the protocol
+//!   of coordinators never meet the cache: readers ask for it by passing what a listing said ([`Listed`]).
+//! - Objects of stores without entity tags are not cached.
+//!
+//! What is on disk is checked before it is used:
+//!
+//! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
+//!   other content: each block of it has a hash. A piece that is not right is deleted, and the store is asked.
+//! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only find it.
+//! - The directory belongs to the user, and other users can neither read nor write it; one that does not is not used.
+//!
+//! How it is kept small: whoever adds a piece first enters its size into `used` under a lock. If that exceeds the limit,
+//! the pieces that were not used for the longest time are deleted, an eighth of the limit at once. Whoever does not get
+//! the lock soon does not add the piece. A crash between the entry and the piece makes the sum too large, never too
+//! small, and the next eviction counts anew. There are no threads and no state in memory, so forked children can do as
+//! they like. Failures, such as a full disk, are a warning and never an error of a read.
+//!
+//! Why not a crate: `foyer` has its index in memory and opens its files without a lock, so two processes damage each
+//! other's entries; what a process adds is on disk only after its flushers have run, and the next one scans the device
+//! before it can read. `cacache` is safe among processes, but it has no limit of size, hashes whole entries to read a
+//! part of one, and its index only grows. Neither finds the pieces that cover a range.
+
+mod directory;
+mod object;
+mod piece;
+#[cfg(feature = "_cloud")]
+pub(super) mod settings;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+use directory::Directory;
+pub(super) use object::CachedObject;
+use piece::{Identity, Piece};
+pub use statistics::CacheStatistics;
+use statistics::Counts;
+
+/// What a listing says of a file: enough to recognize its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    pub(super) size: u64,
+    /// That of [`tag`].
+    pub(super) tag: u64,
+}
+
+/// Returns a number for an entity tag. Some stores quote the tag in one answer and not in the other.
+pub(super) fn tag(e_tag: &str) -> u64 {
+    XxHash3_64::oneshot(e_tag.trim_start_matches("W/").trim_matches('"').as_bytes())
+}
+
+/// The cache of a table's store.
+#[derive(Debug)]
+pub(super) struct Cache {
+    /// `None` if it cannot be used.
+    directory: Option<Directory>,
+    /// Distinguishes stores in which the same URL is another object.
+    store: String,
+    counts: Counts,
+}
+
+/// An object that the cache may have.
+#[derive(Debug, Clone)]
+struct Key {
+    directory: PathBuf,
+    url: String,
+}
+
+impl Cache {
+    /// Opens the cache in the directory `path`, which may have `limit` bytes. `store` is whatever distinguishes the store
+    /// beside the URLs of its objects. A directory that cannot be used is a warning.
+    pub(super) fn open(path: PathBuf, limit: u64, store: &str) -> Arc<Self> {
+        let store = format!("{:032x}", XxHash3_128::oneshot(store.as_bytes()));
+        Arc::new(Self { directory: Directory::open(path, limit), store, counts: Counts::default() })
+    }
+
+    pub(super) fn statistics(&self) -> CacheStatistics {
+        self.counts.read()
+    }
+
+    fn key(&self, url: String) -> Option<(&Directory, Key)> {
+        let directory = self.directory.as_ref()?;
+        let hash = XxHash3_128::oneshot(format!("{} {url}", self.store).as_bytes());
+        Some((directory, Key { directory: directory.of_object(hash), url }))
+    }
+
+    fn identity<'a>(&'a self, url: &'a str, e_tag: &'a str, size: u64) -> Identity<'a> {
+        Identity { store: self.store.as_str().into(), url: url.into(), e_tag: e_tag.into(), size }
+    }
+
+    /// Returns the whole object as a listing has shown it.
+    pub(super) fn whole(&self, url: String, listed: Listed) -> Option<Bytes> {
+        let (directory, key) = self.key(url)?;
+        let found = directory
+            .pieces(&key.directory)
+            .into_iter()
+            .filter(|piece| piece.tag == listed.tag && piece.range == (0..listed.size))
+            .find_map(|piece| self.bytes_of(&key, &piece, listed));
+        match &found {
+            Some(bytes) => self.counts.hit(bytes.len()),
+            None => self.counts.miss(usize::try_from(listed.size).unwrap_or(usize::MAX)),
+        }
+        tracing::debug!(
+            url = key.url,
+            is_hit = found.is_some(),
+            "a file of the log was looked for in the cache"
+        );
+        found
+    }
+
+    /// Adds a whole object.
+    pub(super) fn add_whole(&self, url: String, e_tag: &str, bytes: &Bytes) {
+        let Some((directory, key)) = self.key(url) else { return };
+        let identity = self.identity(&key.url, e_tag, bytes.len() as u64);
+        directory.add(&key.directory, &identity, 0, bytes);
+    }
+
+    /// Reads a whole piece, if it is right. Otherwise it is deleted.
+    fn bytes_of(&self, key: &Key, piece: &Piece, listed: Listed) -> Option<Bytes> {
+        let open = piece.open(&key.directory);
+        let is_right =
+            |identity: &Identity<'_>| identity.is_of(&self.store, &key.url) && identity.size == listed.size;
+        let bytes = open
+            .as_ref()
+            .filter(|open| is_right(&open.identity))
+            .and_then(|open| open.read(piece.range.clone()).inspect(|_| open.touch()));
+        if bytes.is_none() {
+            piece.discard(&key.directory);
+        }
+        bytes
+    }
+
+    /// Returns the object with the end that a listing has shown, and the last `length` bytes of it.
+    pub(super) fn end(
+        self: &Arc<Self>,
+        url: String,
+        listed: Listed,
+        length: u64,
+    ) -> Option<(CachedObject, Bytes)> {
+        let found = self.newest_end(url, Some(listed), length);
+        match &found {
+            Some((_, bytes)) => self.counts.hit(bytes.len()),
+            None => self.counts.miss(usize::try_from(length.min(listed.size)).unwrap_or(usize::MAX)),
+        }
+        found
+    }
+
+    /// Returns the object as it was read last, and the last `length` bytes of it. The store must be asked whether it
+    /// still has it, and [`Cache::validated`] told.
+    pub(super) fn newest_end(
+        self: &Arc<Self>,
+        url: String,
+        listed: Option<Listed>,
+        length: u64,
+    ) -> Option<(CachedObject, Bytes)> {
+        let (directory, key) = self.key(url)?;
+        let mut pieces = directory.pieces(&key.directory);
+        pieces.retain(|piece| listed.is_none_or(|listed| piece.tag == listed.tag));
+        pieces.sort_by_cached_key(|piece| std::cmp::Reverse(piece.used(&key.directory)));
+        for piece in pieces {
+            let Some(open) = piece.open(&key.directory) else {
+                piece.discard(&key.directory);
+                continue;
+            };
+            let identity = open.identity.into_owned();
+            if !identity.is_of(&self.store, &key.url)
+                || listed.is_some_and(|listed| listed.size != identity.size)
+            {
+                continue;
+            }
+            let object = CachedObject::new(self, key.clone(), &identity);
+            let end = identity.size.saturating_sub(length)..identity.size;
+            if let Some(bytes) = object.covered(end) {
+                return Some((object, bytes));
+            }
+        }
+        None
+    }
+
+    /// Notes whether the store still had the object with the end `bytes`.
+    pub(super) fn validated(&self, is_same: bool, bytes: usize) {
+        if is_same { self.counts.hit(bytes) } else { self.counts.miss(bytes) }
+    }
+
+    /// Returns an object of which the store has said tag and size.
+    pub(super) fn object(self: &Arc<Self>, url: String, e_tag: &str, size: u64) -> Option<CachedObject> {
+        let (_, key) = self.key(url)?;
+        let identity = self.identity(&key.url, e_tag, size).into_owned();
+        Some(CachedObject::new(self, key, &identity))
+    }
+}

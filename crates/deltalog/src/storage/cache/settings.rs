@@ -1,0 +1,130 @@
+//! Where the user wants a cache, and how large: the options `cache_dir` and `cache_size` of a store, or the variables
+//! `DELTALOG_CACHE_DIR` and `DELTALOG_CACHE_SIZE`.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+
+/// The names of the options.
+pub(in crate::storage) const NAMES: [&str; 2] = ["cache_dir", "cache_size"];
+const VARIABLES: [&str; 2] = ["DELTALOG_CACHE_DIR", "DELTALOG_CACHE_SIZE"];
+/// The size if none is given.
+const DEFAULT: u64 = 10 << 30;
+/// The least size: some pieces must fit.
+const LEAST: u64 = 64 << 20;
+
+/// A cache that the user wants.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::storage) struct CacheSettings {
+    pub(in crate::storage) directory: PathBuf,
+    pub(in crate::storage) limit: u64,
+}
+
+impl CacheSettings {
+    /// Returns the cache that the options or the variables ask for. An empty directory as an option turns off that of
+    /// the variables.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a size that is none or is too small, or that has no directory.
+    pub(in crate::storage) fn new(directory: Option<String>, size: Option<String>) -> Result<Option<Self>> {
+        Self::with_variables(directory, size, |name| std::env::var(name).ok())
+    }
+
+    fn with_variables(
+        directory: Option<String>,
+        size: Option<String>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>> {
+        let [directory_variable, size_variable] = VARIABLES;
+        let size = match size {
+            Some(size) => Some(("the storage option 'cache_size'", size)),
+            None => variable(size_variable).map(|size| ("the variable DELTALOG_CACHE_SIZE", size)),
+        };
+        let limit = size.as_ref().map(|(what, size)| bytes(what, size)).transpose()?;
+        match directory.or_else(|| variable(directory_variable)) {
+            Some(directory) if directory.is_empty() => Ok(None),
+            Some(directory) => {
+                Ok(Some(Self { directory: directory.into(), limit: limit.unwrap_or(DEFAULT) }))
+            }
+            None if size.is_some_and(|(what, _)| what.contains("option")) => Err(Error::invalid_argument(
+                "the storage option 'cache_size' is of no use without 'cache_dir'",
+            )
+            .with_hint("pass the directory of the cache as well")),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Returns the number of bytes that a text such as `10GiB` or `500 MB` stands for. Both units are powers of two, as in
+/// the properties of tables.
+fn bytes(what: &str, text: &str) -> Result<u64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match lower.get(digits.len()..).unwrap_or_default().trim() {
+        "" | "b" => Some(1),
+        "k" | "kb" | "kib" => Some(1 << 10),
+        "m" | "mb" | "mib" => Some(1 << 20),
+        "g" | "gb" | "gib" => Some(1 << 30),
+        "t" | "tb" | "tib" => Some(1 << 40),
+        _ => None,
+    };
+    let size = unit.and_then(|unit: u64| digits.parse::<u64>().ok()?.checked_mul(unit));
+    match size {
+        Some(size) if size >= LEAST => Ok(size),
+        Some(_) => Err(Error::invalid_argument(format!("{what} is less than 64MiB: '{text}'"))
+            .with_hint("pass a larger size, or leave out the directory of the cache")),
+        None => Err(Error::invalid_argument(format!("{what} is not a size: '{text}'"))
+            .with_hint("write a whole number and a unit, such as '10GiB'")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(
+        directory: Option<&str>,
+        size: Option<&str>,
+        variables: [&str; 2],
+    ) -> Result<Option<CacheSettings>> {
+        let variable = |name: &str| {
+            let index = VARIABLES.iter().position(|known| *known == name)?;
+            Some(variables[index].to_owned()).filter(|value| value != "unset")
+        };
+        CacheSettings::with_variables(directory.map(str::to_owned), size.map(str::to_owned), variable)
+    }
+
+    fn of(directory: &str, limit: u64) -> Option<CacheSettings> {
+        Some(CacheSettings { directory: directory.into(), limit })
+    }
+
+    #[test]
+    fn options_override_variables() {
+        let unset = ["unset", "unset"];
+        assert_eq!(settings(None, None, unset).unwrap(), None);
+        assert_eq!(settings(Some("/a"), None, unset).unwrap(), of("/a", DEFAULT));
+        assert_eq!(settings(Some("/a"), Some("1 GB"), ["/b", "2GiB"]).unwrap(), of("/a", 1 << 30));
+        assert_eq!(settings(None, None, ["/b", "2tib"]).unwrap(), of("/b", 2 << 40));
+        assert_eq!(settings(None, Some("67108864"), ["/b", "2GiB"]).unwrap(), of("/b", 64 << 20));
+        assert_eq!(settings(Some(""), None, ["/b", "unset"]).unwrap(), None);
+        assert_eq!(settings(None, None, ["unset", "2GiB"]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_bad_size_is_an_error() {
+        for bad in ["", "ten", "10 boxes", "-1GiB", "1.5GiB", "99999999999TiB", "63MiB", "0"] {
+            let error = settings(Some("/a"), Some(bad), ["unset", "unset"]).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{bad}");
+            assert!(
+                error.to_string().contains(&format!(
+                    "'cache_size' is {}",
+                    if error.to_string().contains("less") { "less than 64MiB" } else { "not a size" }
+                )),
+                "{error}"
+            );
+        }
+        let error = settings(Some("/a"), None, ["unset", "much"]).unwrap_err();
+        assert!(error.to_string().contains("DELTALOG_CACHE_SIZE is not a size: 'much'"), "{error}");
+        assert!(settings(None, Some("1GiB"), ["unset", "unset"]).is_err());
+    }
+}

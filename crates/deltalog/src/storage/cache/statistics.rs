@@ -1,0 +1,80 @@
+//! What caches were asked for, and what they had.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::storage::per_process::PerProcess;
+
+/// How often a cache on the local disk was asked for a file or a range of one, and what it had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStatistics {
+    /// What it had.
+    pub hits: u64,
+    /// What the store was asked for.
+    pub misses: u64,
+    /// The bytes that were read from the cache.
+    pub hit_bytes: u64,
+    /// The bytes that were read from the store.
+    pub miss_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Numbers {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    hit_bytes: AtomicU64,
+    miss_bytes: AtomicU64,
+}
+
+impl Numbers {
+    fn read(&self) -> CacheStatistics {
+        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        CacheStatistics {
+            hits: of(&self.hits),
+            misses: of(&self.misses),
+            hit_bytes: of(&self.hit_bytes),
+            miss_bytes: of(&self.miss_bytes),
+        }
+    }
+}
+
+/// Those of all caches of a process. A forked child begins anew.
+static TOTALS: PerProcess<Numbers> = PerProcess::new();
+
+fn totals() -> &'static Numbers {
+    let totals: Result<_, Infallible> = TOTALS.get_or_make(|| Ok(Numbers::default()), drop);
+    let Ok(totals) = totals;
+    totals
+}
+
+impl CacheStatistics {
+    /// Returns those of all caches of this process.
+    pub fn of_process() -> Self {
+        totals().read()
+    }
+}
+
+/// The counts of one cache, which those of the process contain.
+#[derive(Debug, Default)]
+pub(super) struct Counts(Numbers);
+
+impl Counts {
+    pub(super) fn hit(&self, bytes: usize) {
+        for numbers in [&self.0, totals()] {
+            numbers.hits.fetch_add(1, Ordering::Relaxed);
+            numbers.hit_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn miss(&self, bytes: usize) {
+        for numbers in [&self.0, totals()] {
+            numbers.misses.fetch_add(1, Ordering::Relaxed);
+            numbers.miss_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn read(&self) -> CacheStatistics {
+        self.0.read()
+    }
+}

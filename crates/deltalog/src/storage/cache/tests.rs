@@ -1,0 +1,464 @@
+//! What the cache on the local disk serves, and what it never does.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+use super::piece::{Identity, Piece};
+use super::{Cache, CacheStatistics, CachedObject, Listed, tag};
+
+const URL: &str = "s3://bucket/t/f";
+const LIMIT: u64 = 64 << 20;
+
+fn content(size: usize) -> Bytes {
+    (0..size).map(|at| (at * 7 % 251) as u8).collect()
+}
+
+fn cache(directory: &Path) -> Arc<Cache> {
+    Cache::open(directory.to_owned(), LIMIT, "store")
+}
+
+fn object(cache: &Arc<Cache>, e_tag: &str, size: u64) -> CachedObject {
+    cache.object(URL.to_owned(), e_tag, size).unwrap()
+}
+
+fn listed(e_tag: &str, size: u64) -> Listed {
+    Listed { size, tag: tag(e_tag) }
+}
+
+/// Returns all pieces with their sizes.
+fn files(root: &Path) -> Vec<(PathBuf, u64)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).into_iter().flatten().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()));
+        } else if Piece::parse(entry.file_name().to_str().unwrap()).is_some() {
+            found.push((entry.path(), entry.metadata().unwrap().len()));
+        }
+    }
+    found
+}
+
+/// Reads ranges of an object with these bytes. Returns what was fetched.
+fn read(object: &CachedObject, content: &Bytes, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut fetched = Vec::new();
+    let at = |range: &Range<u64>| content.slice(range.start as usize..range.end as usize);
+    let bytes = object.ranges(ranges, |missing| {
+        fetched.clone_from(&missing);
+        Ok::<_, ()>(missing.iter().map(at).collect())
+    });
+    let expected: Vec<Bytes> = ranges.iter().map(at).collect();
+    assert!(bytes.unwrap() == expected);
+    fetched
+}
+
+#[test]
+fn the_next_process_reads_what_this_one_has_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = content(200_000);
+    cache(directory.path()).add_whole(URL.to_owned(), "\"one\"", &bytes);
+    let next = cache(directory.path());
+    // Stores quote the tag or not.
+    assert_eq!(next.whole(URL.to_owned(), listed("one", 200_000)), Some(bytes.clone()));
+    let (object, end) = next.end(URL.to_owned(), listed("one", 200_000), 64 << 10).unwrap();
+    assert!(end == bytes.slice(200_000 - (64 << 10)..));
+    assert_eq!((object.e_tag(), object.size()), ("\"one\"", 200_000));
+    assert!(read(&object, &bytes, &[0..10, 65_530..131_080, 0..200_000]).is_empty());
+    let statistics = next.statistics();
+    assert_eq!((statistics.hits, statistics.misses), (5, 0));
+    assert_eq!(statistics.hit_bytes, 200_000 + (64 << 10) + 10 + 65_550 + 200_000);
+    assert!(CacheStatistics::of_process().hits >= 5);
+}
+
+#[test]
+fn another_tag_size_url_or_store_is_a_miss() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path());
+    cache.add_whole(URL.to_owned(), "one", &content(1000));
+    let whole = |cache: &Arc<Cache>, url: &str, listed| cache.whole(url.to_owned(), listed).is_some();
+    assert!(whole(&cache, URL, listed("one", 1000)));
+    assert!(!whole(&cache, URL, listed("two", 1000)));
+    assert!(!whole(&cache, URL, listed("one", 1001)));
+    assert!(!whole(&cache, "s3://bucket/t/g", listed("one", 1000)));
+    let other = Cache::open(directory.path().to_owned(), LIMIT, "other endpoint");
+    assert!(!whole(&other, URL, listed("one", 1000)));
+    assert!(other.newest_end(URL.to_owned(), None, 10).is_none());
+    assert!(cache.end(URL.to_owned(), listed("two", 1000), 10).is_none());
+    // What was replaced is not kept.
+    cache.add_whole(URL.to_owned(), "two", &content(500));
+    assert_eq!(files(directory.path()).len(), 1);
+    assert!(whole(&cache, URL, listed("two", 500)) && !whole(&cache, URL, listed("one", 1000)));
+}
+
+#[test]
+fn ranges_are_put_together_and_only_what_is_missing_is_fetched() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path());
+    let bytes = content(1 << 20);
+    let object = object(&cache, "one", 1 << 20);
+    assert_eq!(read(&object, &bytes, &[1000..2000, 5000..6000]), [1000..2000, 5000..6000]);
+    assert_eq!(read(&object, &bytes, &[1500..5500]), [2000..5000]);
+    assert!(read(&object, &bytes, &[1000..6000, 1001..5999, 5000..6000]).is_empty());
+    // One request for a range, even if it has two gaps.
+    assert_eq!(read(&object, &bytes, &[0..10_000]), [0..10_000]);
+    assert_eq!(
+        read(&object, &bytes, &[5_000..500_000, 900_000..1 << 20]),
+        [10_000..500_000, 900_000..1 << 20]
+    );
+    assert_eq!(read(&object, &bytes, &[0..1 << 20]), [500_000..900_000]);
+    assert!(read(&object, &bytes, &[0..1 << 20, 63 << 10..65 << 10]).is_empty());
+}
+
+#[test]
+fn a_fetch_that_fails_adds_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let object = object(&cache(directory.path()), "one", 1000);
+    assert_eq!(object.ranges(&[0..10], |_| Err("failed")), Err("failed"));
+    // Nor does an answer that is too short.
+    assert!(object.ranges(&[0..10], |_| Ok::<_, ()>(vec![content(9)])).is_ok());
+    assert!(files(directory.path()).is_empty());
+}
+
+/// After a crash of the machine a file may have its name but not its content.
+#[test]
+fn torn_pieces_are_not_served() {
+    let bytes = content(300_000);
+    let damage: [(&str, fn(&mut Vec<u8>)); 9] = [
+        ("empty", |file| file.clear()),
+        ("cut in the head", |file| file.truncate(20)),
+        ("cut in the hashes", |file| file.truncate(150)),
+        ("cut in the content", |file| file.truncate(100_000)),
+        ("cut by one", |file| drop(file.pop())),
+        ("longer", |file| file.push(0)),
+        ("zeros", |file| file.fill(0)),
+        ("zeros at the end", |file| file[250_000..].fill(0)),
+        ("a bit in the first block", |file| file[1000] ^= 1),
+    ];
+    for (what, damage) in damage {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path());
+        let object = object(&cache, "one", 300_000);
+        assert_eq!(read(&object, &bytes, &[0..300_000]).len(), 1);
+        let [(path, _)] = files(directory.path()).try_into().unwrap();
+        let mut file = fs::read(&path).unwrap();
+        damage(&mut file);
+        fs::write(&path, file).unwrap();
+        assert_eq!(cache.whole(URL.to_owned(), listed("one", 300_000)), None, "{what}");
+        assert!(!path.exists(), "{what}");
+        assert_eq!(read(&object, &bytes, &[0..300_000]), [0..300_000], "{what}");
+        assert!(read(&object, &bytes, &[0..300_000]).is_empty(), "{what}");
+    }
+}
+
+/// Each byte of a file, changed.
+#[test]
+fn no_changed_byte_is_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = content(100);
+    let cache = cache(directory.path());
+    cache.add_whole(URL.to_owned(), "one", &bytes);
+    let [(path, _)] = files(directory.path()).try_into().unwrap();
+    let right = fs::read(&path).unwrap();
+    for at in 0..right.len() {
+        let mut wrong = right.clone();
+        wrong[at] = wrong[at].wrapping_add(1);
+        fs::write(&path, &wrong).unwrap();
+        assert_eq!(cache.whole(URL.to_owned(), listed("one", 100)), None, "byte {at}");
+        assert!(cache.newest_end(URL.to_owned(), None, 100).is_none(), "byte {at}");
+    }
+}
+
+/// A piece under the name of another one, as a tool may leave it that copies files.
+#[test]
+fn a_piece_is_what_it_says_and_not_what_it_is_called() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path());
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    let [(path, _)] = files(directory.path()).try_into().unwrap();
+    cache.add_whole("s3://bucket/t/g".to_owned(), "one", &Bytes::from(vec![9; 100]));
+    let other = files(directory.path()).into_iter().find(|(other, _)| *other != path).unwrap().0;
+    fs::copy(&other, &path).unwrap();
+    assert_eq!(cache.whole(URL.to_owned(), listed("one", 100)), None);
+    let identity = Identity { store: "s".into(), url: URL.into(), e_tag: "two".into(), size: 100 };
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    fs::rename(&path, path.with_file_name(Piece::new(&identity, 0..100).name())).unwrap();
+    assert_eq!(cache.whole(URL.to_owned(), listed("two", 100)), None);
+}
+
+fn set_used(path: &Path, seconds_ago: u64) {
+    let time = SystemTime::now() - Duration::from_secs(seconds_ago);
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+#[test]
+fn what_was_not_used_for_the_longest_time_is_evicted() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::open(directory.path().to_owned(), 1 << 20, "store");
+    let url = |number: usize| format!("s3://bucket/t/{number}");
+    let bytes = content(100_000);
+    for number in 0..9 {
+        cache.add_whole(url(number), "one", &bytes);
+        let newest = files(directory.path())
+            .into_iter()
+            .max_by_key(|(path, _)| path.metadata().unwrap().modified().unwrap());
+        set_used(&newest.unwrap().0, 1000 - number as u64);
+    }
+    assert_eq!(files(directory.path()).len(), 9);
+    // It is used again, and so it is the newest.
+    assert!(cache.whole(url(0), listed("one", 100_000)).is_some());
+    cache.add_whole(url(9), "one", &bytes);
+    cache.add_whole(url(10), "one", &bytes);
+    let is_there = |number| cache.whole(url(number), listed("one", 100_000)).is_some();
+    assert!(is_there(0) && is_there(10) && is_there(9));
+    assert!(!is_there(1) && !is_there(2));
+    assert!(files(directory.path()).iter().map(|(_, size)| size).sum::<u64>() <= 1 << 20);
+    // Nothing is left of what was evicted, and what is larger than the cache is not added.
+    cache.add_whole(url(11), "one", &content(2 << 20));
+    assert!(!is_there(11) && is_there(0));
+}
+
+/// The sum is lost or wrong, and a process has died while it added something.
+#[test]
+fn the_sum_is_counted_anew_when_it_is_not_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::open(directory.path().to_owned(), 1 << 20, "store");
+    let root = directory.path().join("deltalog-1");
+    let add = |name: &str| cache.add_whole(name.to_owned(), "one", &content(10_000));
+    add("s3://b/1");
+    let used = || u64::from_le_bytes(fs::read(root.join("used")).unwrap().try_into().unwrap());
+    let one = used();
+    assert!(one >= 10_000 && one % 4096 == 0);
+    for wrong in [Vec::new(), vec![1, 2, 3], vec![255; 8], vec![0; 9]] {
+        fs::write(root.join("used"), wrong).unwrap();
+        let before = files(directory.path()).len() as u64;
+        add(&format!("s3://b/{}", before + 1));
+        assert_eq!(files(directory.path()).len() as u64, before + 1);
+        assert_eq!(fs::read(root.join("used")).unwrap()[..8], ((before + 1) * one).to_le_bytes());
+        fs::write(root.join("used"), ((before + 1) * one).to_le_bytes()).unwrap();
+    }
+    // A file that somebody is writing is counted. One that nobody can be writing any more is deleted.
+    let (young, old) = (root.join("new/young"), root.join("new/old"));
+    fs::write(&young, [0; 5000]).unwrap();
+    fs::write(&old, [0; 5000]).unwrap();
+    set_used(&old, 4000);
+    fs::write(root.join("used"), []).unwrap();
+    add("s3://b/last");
+    assert_eq!(used(), 6 * one + 3 * 4096);
+    assert!(young.exists() && !old.exists());
+}
+
+/// Each thread has a cache of its own, as processes have: all they share is the directory. The limit holds at any time.
+#[test]
+fn processes_add_and_evict_at_the_same_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let limit = 1 << 20;
+    let is_done = AtomicBool::new(false);
+    let path = directory.path();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4_usize)
+            .map(|writer| {
+                scope.spawn(move || {
+                    for round in 0..60_usize {
+                        let cache = Cache::open(path.to_owned(), limit, "store");
+                        let number = (round * 7 + writer) % 20;
+                        let url = format!("s3://b/{number}");
+                        let bytes = Bytes::from(vec![number as u8; 90_000]);
+                        if let Some(found) = cache.whole(url.clone(), listed("one", 90_000)) {
+                            assert!(found == bytes);
+                        }
+                        cache.add_whole(url, "one", &bytes);
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let used = path.join("deltalog-1/used");
+            while !is_done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(5));
+                let Ok(used) = fs::File::open(&used) else { continue };
+                // Nothing is evicted and no place reserved while the files are counted.
+                used.lock().unwrap();
+                let sum: u64 = files(path).iter().map(|(_, size)| size).sum();
+                used.unlock().unwrap();
+                assert!(sum <= limit, "{sum}");
+            }
+        });
+        let ends: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        is_done.store(true, Ordering::Relaxed);
+        ends.into_iter().for_each(|end| end.unwrap());
+    });
+    assert!(files(path).len() > 5);
+    assert_eq!(fs::read_dir(path.join("deltalog-1/new")).unwrap().count(), 0);
+}
+
+/// A process that was stopped while it held the lock does not stop the others.
+#[test]
+fn nobody_waits_for_the_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path());
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    let held = fs::File::open(directory.path().join("deltalog-1/used")).unwrap();
+    held.lock().unwrap();
+    cache.add_whole("s3://bucket/t/g".to_owned(), "one", &content(100));
+    assert_eq!(files(directory.path()).len(), 1);
+    assert!(cache.whole(URL.to_owned(), listed("one", 100)).is_some());
+    held.unlock().unwrap();
+    cache.add_whole("s3://bucket/t/g".to_owned(), "one", &content(100));
+    assert_eq!(files(directory.path()).len(), 2);
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_no_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "not a directory").unwrap();
+    let cache = Cache::open(file.join("below"), LIMIT, "store");
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    assert_eq!(cache.whole(URL.to_owned(), listed("one", 100)), None);
+    assert!(cache.object(URL.to_owned(), "one", 100).is_none());
+}
+
+/// The directory is deleted while it is used, or something is in the way.
+#[test]
+fn a_directory_that_is_deleted_comes_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path());
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    fs::remove_dir_all(directory.path().join("deltalog-1")).unwrap();
+    assert_eq!(cache.whole(URL.to_owned(), listed("one", 100)), None);
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    assert!(cache.whole(URL.to_owned(), listed("one", 100)).is_some());
+    fs::remove_dir_all(directory.path().join("deltalog-1")).unwrap();
+    fs::write(directory.path().join("deltalog-1"), "in the way").unwrap();
+    cache.add_whole(URL.to_owned(), "one", &content(100));
+    assert_eq!(cache.whole(URL.to_owned(), listed("one", 100)), None);
+}
+
+#[test]
+#[cfg(unix)]
+fn other_users_can_neither_read_nor_write_it() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("a/deltalog-1");
+    let open = || Cache::open(directory.path().join("a"), LIMIT, "store");
+    let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+    open().add_whole(URL.to_owned(), "one", &content(100));
+    assert_eq!(mode(&root), 0o700);
+    let [(path, _)] = files(&root).try_into().unwrap();
+    assert_eq!(mode(&path), 0o600);
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(open().directory.is_some());
+    assert_eq!(mode(&root), 0o700);
+    // Only root can give a directory away.
+    if chown(&root, Some(12_345), None).is_ok() {
+        assert!(open().directory.is_none());
+    }
+    fs::rename(&root, directory.path().join("elsewhere")).unwrap();
+    symlink(directory.path().join("elsewhere"), &root).unwrap();
+    assert!(open().directory.is_none());
+}
+
+#[cfg(feature = "s3")]
+mod with_a_store {
+    use deltalog_testkit::s3::S3Server;
+    use parquet::file::reader::ChunkReader;
+
+    use super::*;
+    use crate::storage::Storage;
+
+    struct Place {
+        server: S3Server,
+        directory: tempfile::TempDir,
+    }
+
+    fn place() -> Place {
+        let server = S3Server::start();
+        server.create_bucket("tables");
+        Place { server, directory: tempfile::tempdir().unwrap() }
+    }
+
+    impl Place {
+        /// Opens the store as a process does that has just started.
+        fn open(&self) -> Storage {
+            let mut options = self.server.options();
+            options.push(("cache_dir".into(), self.directory.path().to_str().unwrap().into()));
+            let options = options.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+            Storage::open("s3://tables/t", options).unwrap()
+        }
+
+        fn requests(&self) -> usize {
+            self.server.take_requests().len()
+        }
+    }
+
+    #[test]
+    fn a_listed_file_costs_no_request() {
+        let place = place();
+        place.server.put_object("tables", "t/f", content(300_000).to_vec());
+        let listed = |storage: &Storage| storage.list_after("", "").unwrap().remove(0).listed();
+        let first = place.open();
+        let file = listed(&first);
+        assert_eq!(first.read_listed("f", file).unwrap(), content(300_000));
+        place.requests();
+        let next = place.open();
+        assert_eq!(next.read_listed("f", file).unwrap(), content(300_000));
+        let reader = next.open_listed("f", file).unwrap();
+        assert!(reader.get_bytes(10, 100_000).unwrap() == content(300_000).slice(10..100_010));
+        assert_eq!(place.requests(), 0);
+        assert_eq!(next.cache_statistics().map(|found| (found.hits, found.misses)), Some((3, 0)));
+        // Without a listing, as the commit rule reads commits.
+        assert_eq!(next.read("f").unwrap(), content(300_000));
+        assert_eq!(place.requests(), 1);
+        // The file is replaced: the cache has what the first listing has shown, and asks for what the second one shows.
+        place.server.put_object("tables", "t/f", content(1000).to_vec());
+        let replaced = listed(&next);
+        assert_eq!(next.read_listed("f", file).unwrap(), content(300_000));
+        assert_eq!(next.read("f").unwrap(), content(1000));
+        assert_eq!(next.read_listed("f", replaced).unwrap(), content(1000));
+        assert_eq!(place.open().read_listed("f", replaced).unwrap(), content(1000));
+        assert_eq!(place.requests(), 1 + 1 + 1);
+    }
+
+    #[test]
+    fn other_files_are_asked_for_with_a_condition() {
+        let place = place();
+        place.server.put_object("tables", "t/f", content(300_000).to_vec());
+        let read = |storage: &Storage, size: usize| {
+            let file = storage.open_file("f").unwrap();
+            assert!(file.get_bytes(0, size).unwrap() == content(size));
+        };
+        read(&place.open(), 300_000);
+        assert_eq!(place.requests(), 2);
+        let next = place.open();
+        read(&next, 300_000);
+        let requests = place.server.take_requests();
+        assert_eq!(requests.len(), 1);
+        assert_eq!(requests[0].status, Some(304), "{requests:?}");
+        assert_eq!(next.cache_statistics().map(|found| (found.hits, found.misses)), Some((2, 0)));
+        // It was replaced.
+        place.server.put_object("tables", "t/f", content(70_000).to_vec());
+        read(&next, 70_000);
+        read(&place.open(), 70_000);
+        assert_eq!(place.requests(), 2 + 1);
+        // It was deleted.
+        place.server.delete_object("tables", "t/f");
+        let error = next.open_file("f").unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::FileNotFound);
+        assert_eq!(next.read_listed("g", None).unwrap_err().kind(), crate::ErrorKind::FileNotFound);
+    }
+
+    #[test]
+    fn names_of_options_are_proposed() {
+        let error = Storage::open("s3://tables/t", [("cache_dirs", "x")]).unwrap_err();
+        assert!(error.to_string().contains("spell it 'cache_dir'"), "{error}");
+        let error = Storage::open("s3://tables/t", [("cache_dir", "x"), ("CACHE_SIZE", "big")]).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
+        let error = Storage::open("/t", [("cache_dir", "x")]).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
+    }
+}

@@ -1,0 +1,232 @@
+"""The cache on the local disk: what the next process, or one beside this one, need not ask the store for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+from deltalog.storage import cache_statistics
+
+from .s3_server import ROOT, S3Server, kinds
+from .test_processes import in_place
+
+URI = "s3://tables/t"
+ROWS = pa.table({"id": range(100), "text": ["text"] * 100})
+
+Count = Callable[[Callable[[], object]], Counter[str]]
+
+
+@pytest.fixture
+def options(s3: S3Server, tmp_path: Path) -> dict[str, str]:
+    return {**s3.options(), "cache_dir": str(tmp_path / "cache"), "cache_size": "64MiB"}
+
+
+@pytest.fixture
+def counted(s3: S3Server) -> Count:
+    def count(call: Callable[[], object]) -> Counter[str]:
+        deltalog.upkeep.wait()
+        s3.take_requests()
+        call()
+        return Counter(kinds(s3.take_requests()))
+
+    return count
+
+
+def make_table(s3: S3Server, commits: int) -> None:
+    """Makes as many commits with a file each, in a table with a checkpoint every ten, without the cache."""
+    for _ in range(commits):
+        write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
+    deltalog.upkeep.wait()
+
+
+def run(program: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")} if in_place() else None
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120, env=environment)
+
+
+def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
+    """Also a reader that lists all files reads nothing of the log again."""
+    make_table(s3, 13)
+    cold = counted(lambda: DeltaTable(URI, storage_options=options))
+    assert cold == Counter(list=1, get=1 + 2 + 1), cold
+    assert counted(lambda: DeltaTable(URI, storage_options=options)) == Counter(list=1, get=1)
+    files = counted(lambda: pa.table(DeltaTable(URI, storage_options=options).files()))
+    assert files == Counter(list=1, get=1 + 1), files
+    for _ in range(2):
+        files = counted(lambda: pa.table(DeltaTable(URI, storage_options=options).files()))
+        assert files == Counter(list=1, get=1), files
+    # Only what is new is read of the next version.
+    write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
+    newer = counted(lambda: DeltaTable(URI, storage_options=options))
+    assert newer == Counter(list=1, get=1 + 1 + 1), newer
+    assert DeltaTable(URI, storage_options=options).version() == 13
+
+
+def test_the_next_process_is_warm(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
+    make_table(s3, 3)
+    program = f"""
+import pyarrow as pa
+from deltalog import DeltaTable
+table = DeltaTable({URI!r}, storage_options={options!r})
+assert pa.table(table.to_arrow()).num_rows == 300
+"""
+    assert counted(lambda: run(program)) == Counter(list=1, get=1 + 3 + 3)
+    assert counted(lambda: run(program)) == Counter(list=1, get=1 + 3)
+
+
+def test_data_files_are_asked_for_but_not_read_again(
+    s3: S3Server, counted: Count, options: dict[str, str]
+) -> None:
+    wide = pa.table({f"c{column}": pa.array(range(200_000), pa.int64()) for column in range(8)})
+    write_deltalake(URI, wide, storage_options=s3.options())
+
+    def read(column: str) -> object:
+        return pa.table(DeltaTable(URI, storage_options=options).to_arrow(columns=[column]))
+
+    cold = read("c3")
+    assert counted(lambda: DeltaTable(URI, storage_options=options)) == Counter(list=1, get=1)
+    before = cache_statistics()
+    s3.take_requests()
+    assert read("c3") == cold
+    requests = s3.take_requests()
+    # The hint, and the file, which has not changed.
+    assert sorted((request["kind"], request["status"]) for request in requests) == [
+        ("get", 304),
+        ("get", 404),
+        ("list", 200),
+    ]
+    after = cache_statistics()
+    assert after.hits - before.hits >= 3 and after.misses == before.misses
+    assert after.hit_bytes - before.hit_bytes > 64 << 10
+    # Another column is only partly there.
+    assert counted(lambda: read("c4"))["get"] == 1 + 1 + 1
+    assert counted(lambda: read("c4"))["get"] == 1 + 1
+
+
+def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, str]) -> None:
+    """The names of the files are the same, their content is not."""
+    write_deltalake(URI, ROWS, storage_options=s3.options())
+    write_deltalake("s3://tables/u", ROWS.slice(0, 7), storage_options=s3.options())
+    deltalog.upkeep.wait()
+    [file] = pa.table(DeltaTable(URI, storage_options=s3.options()).files())["path"].to_pylist()
+    [other] = pa.table(DeltaTable("s3://tables/u", storage_options=s3.options()).files())["path"].to_pylist()
+    assert pa.table(DeltaTable(URI, storage_options=options).to_arrow()).num_rows == 100
+    for key in s3.keys("tables", "t/"):
+        s3.delete("tables", key)
+    log = "_delta_log/00000000000000000000.json"
+    s3.put("tables", f"t/{log}", s3.get("tables", f"u/{log}").replace(other.encode(), file.encode()))
+    s3.put("tables", f"t/{file}", s3.get("tables", f"u/{other}"))
+    assert pa.table(DeltaTable(URI, storage_options=options).to_arrow()).num_rows == 7
+    s3.delete("tables", f"t/{file}")
+    with pytest.raises(deltalog.DeltaError):
+        pa.table(DeltaTable(URI, storage_options=options).to_arrow())
+
+
+def test_processes_share_it_while_others_write(s3: S3Server, options: dict[str, str]) -> None:
+    """Each sees all versions that were there when it opened the table, also in a forked child."""
+    make_table(s3, 1)
+    program = f"""
+import os
+import pyarrow as pa
+from deltalog import DeltaTable, write_deltalake
+from deltalog.storage import cache_statistics
+options = {options!r}
+data = pa.table({{"id": range(10), "text": ["more"] * 10}})
+for round in range(4):
+    write_deltalake({URI!r}, data, mode="append", storage_options=options)
+    table = DeltaTable({URI!r}, storage_options=options)
+    version = table.version()
+    assert pa.table(table.to_arrow()).num_rows == 100 + 10 * version
+assert cache_statistics().hits
+if hasattr(os, "fork"):
+    if (pid := os.fork()) == 0:
+        assert cache_statistics().hits == 0
+        table = DeltaTable({URI!r}, storage_options=options)
+        assert pa.table(table.to_arrow()).num_rows == 100 + 10 * table.version()
+        assert cache_statistics().hits
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")} if in_place() else None
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    processes = [subprocess.Popen(command, env=environment) for _ in range(3)]
+    assert [process.wait(120) for process in processes] == [0] * 3
+    assert DeltaTable(URI, storage_options=options).count() == 100 + 12 * 10
+
+
+def test_commits_with_a_cache(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
+    """A commit costs what it costs without one, and reads nothing stale."""
+    make_table(s3, 2)
+    plain = DeltaTable(URI, storage_options=s3.options())
+    expected = counted(lambda: write_deltalake(plain, ROWS, mode="append"))
+    cached = DeltaTable(URI, storage_options=options)
+    assert counted(lambda: write_deltalake(cached, ROWS, mode="append")) <= expected
+    write_deltalake(plain, ROWS, mode="append")
+    write_deltalake(cached, ROWS, mode="append")
+    cached.update_incremental()
+    assert (cached.version(), cached.count()) == (5, 600)
+
+
+def test_the_variables_of_the_environment(
+    s3: S3Server, counted: Count, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(s3, 2)
+    monkeypatch.setenv("DELTALOG_CACHE_DIR", str(tmp_path / "cache"))
+
+    def open_table(**more: str) -> Counter[str]:
+        return counted(lambda: DeltaTable(URI, storage_options={**s3.options(), **more}))
+
+    open_table()
+    assert open_table() == Counter(list=1, get=1)
+    # An empty directory turns it off.
+    assert open_table(cache_dir="") > Counter(list=1, get=1)
+    monkeypatch.setenv("DELTALOG_CACHE_SIZE", "some")
+    with pytest.raises(deltalog.errors.InvalidArgumentError, match="DELTALOG_CACHE_SIZE is not a size: 'some'"):
+        open_table()
+    # Local tables have no use for it.
+    write_deltalake(tmp_path / "local", ROWS)
+
+
+def test_bad_options(s3: S3Server, tmp_path: Path) -> None:
+    def open_table(**more: str) -> None:
+        DeltaTable(URI, storage_options={**s3.options(), **more})
+
+    for options, message in [
+        ({"cache_dir": str(tmp_path), "cache_size": "10 boxes"}, "'cache_size' is not a size: '10 boxes'"),
+        ({"cache_dir": str(tmp_path), "cache_size": "1MiB"}, "'cache_size' is less than 64MiB"),
+        ({"cache_size": "1GiB"}, "of no use without 'cache_dir'"),
+        ({"cach_dir": str(tmp_path)}, "spell it 'cache_dir'"),
+    ]:
+        with pytest.raises(deltalog.errors.InvalidArgumentError, match=message):
+            open_table(**options)
+
+
+def test_a_directory_that_cannot_be_used_is_one_warning(
+    s3: S3Server, counted: Count, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_table(s3, 2)
+    (tmp_path / "file").write_text("not a directory")
+    options = {**s3.options(), "cache_dir": str(tmp_path / "file" / "cache")}
+    for _ in range(2):
+        assert DeltaTable(URI, storage_options=options).count() == 200
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1 and "cache" in warnings[0] and str(tmp_path / "file") in warnings[0], warnings
+
+
+def test_no_secret_is_in_the_cache(s3: S3Server, options: dict[str, str]) -> None:
+    make_table(s3, 1)
+    assert pa.table(DeltaTable(URI, storage_options=options).to_arrow()).num_rows == 100
+    files = [file for file in Path(options["cache_dir"]).rglob("*") if file.is_file()]
+    assert any(URI.encode() in file.read_bytes() for file in files)
+    secrets = [options[name].encode() for name in ("aws_secret_access_key", "aws_access_key_id")]
+    assert not any(secret in file.read_bytes() for file in files for secret in secrets)
