@@ -252,11 +252,11 @@ impl Storage {
         Ok(Self { url: Arc::new(url), base, backend, held: Arc::default(), coordination: None, cache: None })
     }
 
-    /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which takes
-    /// at most `limit` bytes. All processes of this user may have the same. A directory that cannot be used is a warning.
-    /// Local files are not cached.
+    /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which
+    /// takes at most `limit` bytes. All processes of this user may use the same directory. One that cannot be used is a
+    /// warning. Local files are not cached.
     ///
-    /// The files of a store that the caller provides must not be those of another store under the same URL.
+    /// Two stores that have different files under the same URL need different directories.
     #[must_use]
     pub fn with_cache(self, directory: impl Into<PathBuf>, limit: u64) -> Self {
         let cache = match &self.backend {

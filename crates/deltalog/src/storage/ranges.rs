@@ -74,7 +74,7 @@ impl Piece {
 }
 
 impl RemoteFile {
-    /// Opens the object at `path`. `name` is for messages. If a listing has shown it as `listed`, the cache may have it.
+    /// Opens the object at `path`. `name` is for messages. What a listing said of it is `listed`.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.

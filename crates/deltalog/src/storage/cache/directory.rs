@@ -21,7 +21,8 @@ const USED: &str = "used";
 const NEW: &str = "new";
 /// What a file takes at least of a disk.
 const CLUSTER: u64 = 4096;
-/// How often the lock is tried, and the pause between two tries. It is held for microseconds, unless pieces are evicted.
+/// How often the lock is tried, and the pause between two tries. It is held for microseconds, unless pieces are
+/// evicted.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
 /// The time after a failure in which nothing is added.

@@ -20,7 +20,7 @@
 //!   dropped and made anew, and files are copied by hand; and a store that refuses access must be able to.
 //! - **Everything else** goes to the store: `_last_checkpoint`, listings, existence, all writes, and commits that are
 //!   read by their name only. So the commit rule, which reads a commit back whose put had no answer, and the protocol
-//!   of coordinators never meet the cache: readers ask for it by passing what a listing said ([`Listed`]).
+//!   of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`]) does.
 //! - Objects of stores without entity tags are not cached.
 //!
 //! What is on disk is checked before it is used:
@@ -29,12 +29,15 @@
 //!   other content: each block of it has a hash. A piece that is not right is deleted, and the store is asked.
 //! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only find it.
 //! - The directory belongs to the user, and other users can neither read nor write it; one that does not is not used.
+//!   The content is not encrypted. Files of the log are read without asking whether the store would still permit it, so
+//!   programs with other permissions need a directory of their own.
 //!
-//! How it is kept small: whoever adds a piece first enters its size into `used` under a lock. If that exceeds the limit,
-//! the pieces that were not used for the longest time are deleted, an eighth of the limit at once. Whoever does not get
-//! the lock soon does not add the piece. A crash between the entry and the piece makes the sum too large, never too
-//! small, and the next eviction counts anew. There are no threads and no state in memory, so forked children can do as
-//! they like. Failures, such as a full disk, are a warning and never an error of a read.
+//! How it is kept small: to add a piece, a process first adds its size to `used` under a lock. If that exceeds the
+//! limit, the pieces that were not used for the longest time are deleted, an eighth of the limit at once. A process
+//! that does not get the lock soon does not add the piece. A crash between the two steps makes the sum too large,
+//! never too small, and the next eviction counts anew. There are no threads, and nothing in memory but counts, so a
+//! forked child works like any other process. Failures, such as a full disk, are a warning and never an error of a
+//! read.
 //!
 //! Why not a crate: `foyer` has its index in memory and opens its files without a lock, so two processes damage each
 //! other's entries; what a process adds is on disk only after its flushers have run, and the next one scans the device
@@ -93,8 +96,8 @@ struct Key {
 }
 
 impl Cache {
-    /// Opens the cache in the directory `path`, which may have `limit` bytes. `store` is whatever distinguishes the store
-    /// beside the URLs of its objects. A directory that cannot be used is a warning.
+    /// Opens the cache in the directory `path`, which may have `limit` bytes. `store` distinguishes stores that have
+    /// different objects under the same URL. A directory that cannot be used is a warning.
     pub(super) fn open(path: PathBuf, limit: u64, store: &str) -> Arc<Self> {
         let store = format!("{:032x}", XxHash3_128::oneshot(store.as_bytes()));
         Arc::new(Self { directory: Directory::open(path, limit), store, counts: Counts::default() })

@@ -185,8 +185,8 @@ impl Options {
         Ok(reads)
     }
 
-    /// Returns the endpoints that these options, or the variables that they may stand for, have: with other ones, the same
-    /// URL may be another object.
+    /// Returns the endpoints in these options and in the environment: with other ones, the same URL may be another
+    /// object.
     pub(super) fn endpoints(&self) -> String {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
         let is_place = |name: &String| {
