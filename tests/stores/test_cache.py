@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import deltalog
+from benches.tables import Checkpointed, build
 from deltalog import DeltaTable, _internal, write_deltalake
 from deltalog.storage import cache_statistics
 
@@ -72,6 +73,26 @@ def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, opti
     newer = counted(lambda: DeltaTable(URI, storage_options=options))
     assert newer == Counter(list=1, get=1 + 1 + 1), newer
     assert DeltaTable(URI, storage_options=options).version() == 13
+
+
+def test_open_a_large_checkpoint_of_spark(
+    s3: S3Server, counted: Count, options: dict[str, str], tmp_path: Path
+) -> None:
+    """The number of files does not matter: by hand, the same holds for a million. There is no checksum file."""
+    table = build(tmp_path, Checkpointed(5_000))
+    names = ["_last_checkpoint", f"{100:020}.checkpoint.parquet"]
+    for name in names:
+        s3.put("tables", f"t/_delta_log/{name}", (table / "_delta_log" / name).read_bytes())
+    s3.put("tables", f"t/_delta_log/{100:020}.json", b'{"commitInfo":{}}\n')
+
+    def open_table() -> DeltaTable:
+        return DeltaTable(URI, storage_options=options)
+
+    # The hint, the footer, and protocol and metadata.
+    assert counted(open_table) == Counter(list=1, get=1 + 1 + 1)
+    assert counted(open_table) == Counter(list=1, get=1)
+    assert counted(lambda: pa.table(open_table().files())) > Counter(list=1, get=1)
+    assert counted(lambda: pa.table(open_table().files())) == Counter(list=1, get=1)
 
 
 def test_the_next_process_is_warm(s3: S3Server, counted: Count, options: dict[str, str]) -> None:

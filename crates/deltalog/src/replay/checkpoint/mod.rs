@@ -150,11 +150,13 @@ impl Checkpoint {
             return Ok(kinds.iter().flat_map(|kind| kind.of(json)).collect());
         }
         let mut actions = Vec::new();
+        let columns: Vec<_> = kinds.iter().map(|kind| kind.column()).collect();
+        let files: Vec<ParquetFile> = top.parquet.iter().map(|file| file.expecting(&columns)).collect();
         // Protocol and metadata are in one file of a multi-part checkpoint, usually the first or the last.
         for kind in kinds {
             let (column, required) = kind.column();
             let is_single = matches!(kind, TableAction::Protocol | TableAction::Metadata);
-            for file in &top.parquet {
+            for file in &files {
                 let mut found = Vec::new();
                 file.actions(column, required, is_single, &mut found).map_err(|error| self.located(error))?;
                 let is_done = is_single && !found.is_empty();

@@ -7,6 +7,7 @@
 //!   action.
 //! - A damaged file is an error, even if it makes the decoder panic.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -54,6 +55,8 @@ pub(super) struct ParquetFile {
     footer: ArrowReaderMetadata,
     /// The footer with the locations of pages, read when some of them may be skipped.
     with_pages: Arc<OnceLock<ArrowReaderMetadata>>,
+    /// Whether `file` already knows what is read of it.
+    is_planned: bool,
 }
 
 impl ParquetFile {
@@ -62,7 +65,7 @@ impl ParquetFile {
         let located = |error: Error| error.at_path(path).in_table(storage.url());
         let file = storage.open_listed(path, listed).map_err(located)?;
         let footer = load(&file, ArrowReaderOptions::default()).map_err(located)?;
-        Ok(Self { path: path.into(), file, footer, with_pages: Arc::default() })
+        Ok(Self { path: path.into(), file, footer, with_pages: Arc::default(), is_planned: false })
     }
 
     /// Returns the footer with the locations of pages. Without readable locations, returns the plain footer,
@@ -197,11 +200,12 @@ impl ParquetFile {
         let selection = rows.map(|rows| {
             RowSelection::from(vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())])
         });
-        let file = self.file.planned(|| {
+        let plan = || {
             let leaves = 0..footer.parquet_schema().num_columns();
             let leaves: Vec<usize> = leaves.filter(|leaf| mask.leaf_included(*leaf)).collect();
             column_ranges(footer.metadata(), &groups, &leaves, selection.clone())
-        });
+        };
+        let file = if self.is_planned { self.file.clone() } else { self.file.planned(plan) };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), footer)
             .with_projection(mask)
             .with_row_groups(groups)
@@ -219,6 +223,21 @@ impl ParquetFile {
         guarded(|| builder.build().map_err(|error| failed(&file, error)))
             .map(|reader| Batches { reader, file })
             .map_err(|error| error.at_path(&*self.path))
+    }
+
+    /// Returns the same file, whose actions in `columns`, pairs of a column and a required field of it, are read next. A
+    /// remote store is asked for all of them at once, as they are mostly side by side.
+    pub(super) fn expecting(&self, columns: &[(&str, &str)]) -> Self {
+        let groups: BTreeSet<usize> =
+            columns.iter().flat_map(|(root, required)| self.groups_with(root, required)).collect();
+        let groups: Vec<usize> = groups.into_iter().collect();
+        let leaves = self.footer.parquet_schema().columns().iter().enumerate().filter(|(_, leaf)| {
+            let root = leaf.path().parts().first();
+            columns.iter().any(|(column, _)| root.is_some_and(|root| root == column))
+        });
+        let leaves: Vec<usize> = leaves.map(|(index, _)| index).collect();
+        let file = self.file.planned(|| column_ranges(self.metadata(), &groups, &leaves, None));
+        Self { file, is_planned: true, ..self.clone() }
     }
 
     /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`. If the

@@ -1,5 +1,7 @@
 //! What the cache on the local disk serves, and what it never does.
 
+#![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
+
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -127,8 +129,9 @@ fn a_fetch_that_fails_adds_nothing() {
 /// After a crash of the machine a file may have its name but not its content.
 #[test]
 fn torn_pieces_are_not_served() {
+    type Damage = fn(&mut Vec<u8>);
     let bytes = content(300_000);
-    let damage: [(&str, fn(&mut Vec<u8>)); 9] = [
+    let damage: [(&str, Damage); 9] = [
         ("empty", |file| file.clear()),
         ("cut in the head", |file| file.truncate(20)),
         ("cut in the hashes", |file| file.truncate(150)),
