@@ -2,11 +2,12 @@
 
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
-use super::{NO_CHECKSUM, compaction};
+use super::{NO_CHECKSUM, compaction, left_over};
 use crate::background::{Task, Turn};
 use crate::checkpoint;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::name::LogFileName;
 use crate::panics::caught;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -33,16 +34,27 @@ pub(super) struct Duties {
     pub(super) bytes: u64,
     /// Without a background: this work makes no commits.
     pub(super) environment: Environment,
-    /// When it was committed, in milliseconds since the epoch.
-    pub(super) committed_ms: i64,
+    /// When it was committed, in milliseconds since the epoch, if that matters.
+    pub(super) committed_ms: Option<i64>,
     pub(super) checksum: DueChecksum,
 }
 
 impl Duties {
     /// Lets `work` be done behind the commit if `environment` has a background, and does it at once otherwise.
     pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
-        let Some(queue) = environment.background() else { return work(&self, Pace::Brief) };
         let lane = self.storage().url();
+        self.submit_in(lane, environment, duty, work);
+    }
+
+    /// Does the same in another lane than that of the table.
+    pub(super) fn submit_in(
+        self,
+        lane: String,
+        environment: &Environment,
+        duty: &'static str,
+        work: fn(&Self, Pace<'_>),
+    ) {
+        let Some(queue) = environment.background() else { return work(&self, Pace::Brief) };
         let work = move |turn: Option<&Turn<'_>>| work(&self, turn.map_or(Pace::Brief, Pace::Behind));
         if let Err(task) = queue.submit(Task { lane, duty, work: Box::new(work), is_optional: false }) {
             task.run();
@@ -90,9 +102,15 @@ impl Duties {
         let DueChecksum::Underived(since) = &self.checksum else { return };
         self.attempt(NO_CHECKSUM, || {
             let Some(derived) = checksum::derive(since)? else { return Ok(()) };
-            match self.environment.ms_since(self.committed_ms) < SOON_MS {
+            match self.committed_ms.is_some_and(|committed| self.environment.ms_since(committed) < SOON_MS) {
                 true => checksum::write(self.storage(), self.version, &derived),
                 false => checksum::write_later(self, &derived),
+            }?;
+            // A checkpoint has found out meanwhile that the checksum from which this one was derived is wrong, and may
+            // have deleted those that were there.
+            match left_over::was_doubted(self.storage(), self.version) {
+                true => self.storage().delete(&LogFileName::Checksum(self.version).path()),
+                false => Ok(()),
             }
         });
     }

@@ -8,13 +8,44 @@ use bytes::Bytes;
 use object_store::PutPayload;
 
 use crate::log::VersionChecksum;
-use crate::storage::FileMeta;
+use crate::storage::{FileMeta, Storage};
 
 /// The most commits of this process that are kept.
 pub(crate) const MOST_OWN_COMMITS: u64 = 20;
 
 /// The size in bytes up to which they are kept.
 const LARGEST_OWN_COMMIT: usize = 16 << 10;
+
+/// The most tables of which it is known that their checksums were doubted.
+const MOST_DOUBTED: usize = 64;
+
+/// The tables whose checksums this process has doubted, by store and place, whatever the handle.
+static DOUBTED: Mutex<VecDeque<(Place, Doubt)>> = Mutex::new(VecDeque::new());
+
+/// A store and a table in it.
+type Place = ((usize, usize), String);
+
+fn place(storage: &Storage) -> Place {
+    (storage.store_id(), storage.url())
+}
+
+/// Records that the checksums of the versions of a table up to `newest` are deleted, except one.
+pub(super) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
+    let place = place(storage);
+    let mut doubted = DOUBTED.lock().unwrap_or_else(PoisonError::into_inner);
+    doubted.retain(|(other, _)| *other != place);
+    doubted.push_back((place, Doubt { newest, except }));
+    if doubted.len() > MOST_DOUBTED {
+        doubted.pop_front();
+    }
+}
+
+/// Returns whether the checksum of `version` was deleted, or would have been had it been there.
+pub(super) fn was_doubted(storage: &Storage, version: u64) -> bool {
+    let place = place(storage);
+    let doubted = DOUBTED.lock().unwrap_or_else(PoisonError::into_inner);
+    doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
+}
 
 /// What a snapshot shares with those that are refreshed from it.
 #[derive(Debug, Default)]
@@ -43,6 +74,13 @@ struct Doubt {
     newest: u64,
     /// The version whose files were counted.
     except: u64,
+}
+
+impl Doubt {
+    /// From the counted version on: the ones before it are as they were.
+    fn concerns(&self, version: u64) -> bool {
+        version <= self.newest && version > self.except
+    }
 }
 
 /// Expired files of a log, in the order in which they are deleted, and what the table said when they were found.

@@ -9,6 +9,7 @@
 //!
 //! - All of it is optional for readers. Failing to write one of these files is logged and never fails the commit.
 //! - Nothing here is written before the commit that it describes.
+//! - In a remote store, a version may have no checksum if the next one was committed before it could be written.
 //! - Without a [`Background`](crate::Background), a commit does all of it before it returns.
 
 mod checksum;
@@ -83,7 +84,10 @@ pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
         version,
         bytes,
         environment: environment.without_background(),
-        committed_ms: environment.now_ms(),
+        committed_ms: match is_behind {
+            true => attempt((storage, version), NO_CHECKSUM, || Ok(environment.now_ms())),
+            false => None,
+        },
         checksum,
     };
     if has_checkpoint {
@@ -91,6 +95,8 @@ pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
     } else if compaction::is_due(base, version) || base.left_over().has_files() {
         duties.submit(environment, "compaction", Duties::write_compaction);
     } else if is_behind {
-        duties.submit(environment, "checksum", |duties, _| duties.write_due_checksum());
+        // A checksum does not wait for the checkpoint of another version.
+        let lane = format!("checksum {}", storage.url());
+        duties.submit_in(lane, environment, "checksum", |duties, _| duties.write_due_checksum());
     }
 }

@@ -112,9 +112,14 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     append_times(&storage, 3, &environment);
     begun.recv_timeout(LONG).unwrap();
     let has_checksum = |version| storage.get(&LogFileName::Checksum(version).path()).unwrap().is_some();
-    assert_eq!([1, 2, 3].map(has_checksum), [true, false, true]);
+    // It follows its commit, and the one of version 1 may have been skipped for that of version 3.
+    let began = std::time::Instant::now();
+    while !has_checksum(3) && began.elapsed() < LONG {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!([2, 3].map(has_checksum), [false, true]);
     drop((go, background));
-    assert_eq!([1, 2, 3].map(has_checksum), [true, true, true]);
+    assert_eq!([2, 3].map(has_checksum), [true, true]);
 }
 
 /// An error, no answer, a panic.
@@ -249,7 +254,6 @@ fn wrong_number_of_files(has_handle: bool) {
         let found = Snapshot::open(&storage, Some(version)).unwrap().verify().unwrap();
         assert!(found.is_ok(), "with a handle: {has_handle}, version {version}: {found:?}");
         match version {
-            5 | 6 => assert_eq!(found.file, None),
             4 | 8 | 12 => assert!(found.file.is_some(), "version {version}"),
             _ => {}
         }

@@ -25,6 +25,7 @@ use crate::snapshot::{KnownChecksum, Snapshot};
 use crate::storage::Storage;
 
 use super::duties::Duties;
+use super::left_over::note_doubt;
 use running::extended;
 
 /// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
@@ -119,6 +120,8 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     loop {
         let newest = duties.base.newest_version()?;
         duties.base.left_over().doubt_checksums(newest, duties.version);
+        // Before the deletion, so that a checksum which is being written is deleted here or by its writer.
+        note_doubt(duties.storage(), newest, duties.version);
         // A transaction may have committed before it could know.
         if next > newest {
             return Ok(());
