@@ -36,7 +36,7 @@ pub fn vacuum(session: &mut Session<'_>) {
             Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {
                 session.process.note(format!("does not know its commit: {error}"));
             }
-            deleted => drop(deleted?),
+            deleted => session.process.note(format!("has deleted {} files", deleted?.files)),
         }
         Ok(Outcome::Done)
     });
