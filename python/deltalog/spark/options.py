@@ -42,6 +42,8 @@ _STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_c
 _STORE_NAMES = (
     "allow_http",
     "allow_invalid_certificates",
+    "cache_dir",
+    "cache_size",
     "connect_timeout",
     "log_store",
     "max_retries",

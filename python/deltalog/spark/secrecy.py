@@ -51,6 +51,8 @@ _PLAIN = {
     "backoff_config.base",
     "backoff_config.init_backoff",
     "backoff_config.max_backoff",
+    "cache_dir",
+    "cache_size",
     "connect_timeout",
     "dynamodb_endpoint",
     "dynamodb_region",

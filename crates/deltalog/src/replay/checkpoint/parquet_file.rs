@@ -225,8 +225,8 @@ impl ParquetFile {
             .map_err(|error| error.at_path(&*self.path))
     }
 
-    /// Returns the same file, whose actions in `columns`, pairs of a column and a required field of it, are read next. A
-    /// remote store is asked for all of them at once, as they are mostly side by side.
+    /// Returns the same file, whose actions in `columns`, pairs of a column and a required field of it, are read
+    /// next. A remote store is asked for all of them at once, as they are mostly side by side.
     pub(super) fn expecting(&self, columns: &[(&str, &str)]) -> Self {
         let groups: BTreeSet<usize> =
             columns.iter().flat_map(|(root, required)| self.groups_with(root, required)).collect();
