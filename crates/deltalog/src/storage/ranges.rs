@@ -286,7 +286,8 @@ impl Unit {
             if !std::mem::replace(&mut self.is_short_of_memory, true) {
                 self.ranges = std::mem::take(&mut self.apart);
             }
-            wanted = vec![needed.start..needed.end.min(needed.start + LEAST_AHEAD)];
+            wanted.clear();
+            wanted.push(needed.start..needed.end.min(needed.start + LEAST_AHEAD));
             budget.overdraw(total(&wanted))
         });
         let (share, pieces) = (Arc::new(share), file.request(wanted)?);

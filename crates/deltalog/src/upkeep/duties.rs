@@ -20,7 +20,7 @@ pub(super) enum DueChecksum {
     /// It was written, or cannot be derived.
     None,
     /// A checkpoint is due first.
-    Derived(Derived),
+    Derived(Box<Derived>),
     /// A request of the store may be needed for it, which the commit does not wait for.
     Underived(Since),
 }
@@ -78,7 +78,7 @@ impl Duties {
             _ => None,
         };
         let derived = match &self.checksum {
-            DueChecksum::Derived(derived) => Some(derived),
+            DueChecksum::Derived(derived) => Some(derived.as_ref()),
             _ => underived.as_ref(),
         };
         if let Some(derived) = derived {

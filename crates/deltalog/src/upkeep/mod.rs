@@ -74,7 +74,7 @@ pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
                 attempt((storage, version), NO_CHECKSUM, || checksum::write(storage, version, &derived));
                 DueChecksum::None
             }
-            Some(derived) => DueChecksum::Derived(derived),
+            Some(derived) => DueChecksum::Derived(Box::new(derived)),
             None => DueChecksum::None,
         }
     };

@@ -86,8 +86,7 @@ impl<'a> Prefixes<'a> {
     /// Returns whether all directories above a file are entered. `seen` has those that are above the file before it,
     /// outermost first, and whether they are.
     fn is_entered(&self, name: &str, seen: &mut Vec<(String, bool)>) -> bool {
-        let mut level = 0;
-        for (end, _) in name.match_indices('/') {
+        for (level, (end, _)) in name.match_indices('/').enumerate() {
             let directory = name.get(..end).unwrap_or(name);
             if seen.get(level).is_none_or(|(before, _)| before != directory) {
                 seen.truncate(level);
@@ -96,7 +95,6 @@ impl<'a> Prefixes<'a> {
             if seen.get(level).is_some_and(|(_, is_entered)| !is_entered) {
                 return false;
             }
-            level += 1;
         }
         true
     }
@@ -171,7 +169,7 @@ impl<'a> Prefixes<'a> {
             let keys = || page.objects.iter().map(|meta| meta.location.as_ref());
             // Some stores do not list in order. There the end of a range is seen at the end of the listing.
             let is_after = |key: &str| key > last.as_str() && !key.starts_with(last.as_str());
-            let is_past = keys().is_sorted() && keys().last().is_some_and(is_after);
+            let is_past = keys().is_sorted() && keys().next_back().is_some_and(is_after);
             page.objects.retain(|meta| is_below(meta.location.as_ref()));
             let files = self.entered(&page);
             if !files.is_empty() && found(files).is_err() {
