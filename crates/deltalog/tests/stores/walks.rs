@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use deltalog::{Error, ErrorKind, Storage};
 use deltalog_testkit::random::Random;
-use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings, count};
+use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings, When, count};
 
 use crate::contract::create;
 use crate::places::Place;
@@ -137,6 +137,20 @@ fn a_failure_ends_the_walk() {
     server.faults([Rule::new(denied).on(Kind::List).when(deltalog_testkit::s3::When::Nth(30))]);
     let failed = storage.walk("", &is_open, |_| Ok(())).unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::PermissionDenied, "{failed}");
+}
+
+/// The client of the store does not ask again for a page whose answer ends too early.
+#[test]
+fn a_page_that_is_cut_off_is_asked_for_again() {
+    let (server, place) = with_pages_of(3);
+    let storage = place.open("");
+    (0..10).for_each(|number| create(&storage, &format!("t/{number}"), b"x"));
+    let cut = |when| server.faults([Rule::new(Fault::CutBody).on(Kind::List).when(when)]);
+    cut(When::Every(2));
+    assert_eq!(walked(&storage, "t").len(), 10);
+    assert_eq!(storage.list_after("t", "").unwrap().len(), 10);
+    cut(When::Always);
+    assert_eq!(storage.walk("t", &is_open, |_| Ok(())).unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
 /// What is behind a link may not belong to the table.
