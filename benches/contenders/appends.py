@@ -74,7 +74,7 @@ def unanswered(
 
     `writer` opens the table and returns what appends to it, `ids` reads the ids of all rows. An append that raises one
     of `errors` is not made again. Notes how many appends were acknowledged, how many of these are in the table, how
-    many rows are there twice, and how many appends have failed.
+    many rows are there twice, how many appends have failed, and how many of these are in the table all the same.
     """
 
     def work(number: int) -> list[int]:
@@ -98,6 +98,7 @@ def unanswered(
         "landed": len(acknowledged & set(rows)),
         "doubled": len(rows) - len(set(rows)),
         "errors": writers * each - len(acknowledged),
+        "landed in spite of an error": len(set(rows) - acknowledged),
     }
     for quantity, number in counts.items():
         watch.note("appends", quantity, number)

@@ -4,9 +4,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
+from deltalog.arguments import size_argument, span_argument
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
-from deltalog.errors import InvalidArgumentError
 from deltalog.filters import Filter, filter_argument
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
 
-        Files are joined in the order in which they were added. Files that have the target size already stay, unless
-        5 % of their rows or more are deleted by deletion vectors; so a second run has nothing to do. Each commit
-        replaces 16 GiB of files at most, and what was committed stays if something fails later.
+        Files are joined in the order in which they were added. Files of three quarters of the target size stay, unless
+        5 % of their rows or more are deleted by deletion vectors. A second run has something to do only if the new
+        files became much smaller than the old ones. Each commit replaces about 16 GiB of files, and what was committed
+        stays if something fails later.
 
         Args:
             partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
-                in `files()`. All of them if None.
+                in `files()`. All of them if None. Times without a zone are in UTC.
             target_size: the size of new files in bytes; that of the table if None (`delta.targetFileSize`, else
                 128 MiB).
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
@@ -66,23 +67,14 @@ class TableOptimizer:
             were not used because others had replaced the old ones.
 
         Raises:
-            InvalidArgumentError: the filter reads other than partition columns.
+            InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
-        interval = min_commit_interval
-        if interval is not None and not isinstance(interval, timedelta):
-            interval = timedelta(seconds=interval)
-        if interval is not None and interval < timedelta(0):
-            raise InvalidArgumentError("the interval between commits is negative")
-        if target_size is not None and target_size <= 0:
-            raise InvalidArgumentError(
-                f"the target size of files is {target_size} bytes, but must be positive"
-            )
         metrics, version = _internal.optimize(
             self._table._snapshot,
             filter_argument(partition_filters, self._table.schema()),
-            target_size,
-            interval,
+            size_argument(target_size),
+            span_argument(min_commit_interval, "min_commit_interval"),
             dry_run,
             commit_arguments(commit_properties),
         )

@@ -69,9 +69,12 @@ def test_a_filter_chooses_partitions(partitioned: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="partition columns only") as refused:
         table.optimize.compact("id > 3")
     assert refused.value.hint == "use a predicate on the partition columns (part), or none"
-    for options in ({"target_size": 0}, {"min_commit_interval": -1}):
-        with pytest.raises(InvalidArgumentError):
-            table.optimize.compact(**options)  # type: ignore[arg-type]
+    for size in (0, -1, True, 1.5, "128MB", 1 << 70):
+        with pytest.raises(InvalidArgumentError, match="target file size"):
+            table.optimize.compact(target_size=size)  # type: ignore[arg-type]
+    for interval in (-1, timedelta(-1), float("nan"), 1e30, "soon"):
+        with pytest.raises(InvalidArgumentError, match="min_commit_interval is a timedelta"):
+            table.optimize.compact(min_commit_interval=interval)  # type: ignore[arg-type]
 
 
 def test_a_dry_run_says_what_would_be_done(partitioned: Path) -> None:

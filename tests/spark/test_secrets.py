@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import sys
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from deltalog.spark.secrecy import _hide_values
 from tests.spark.conftest import hadoop_aws
 from tests.spark.processes import run_python
 from tests.stores.s3_server import S3Server
@@ -175,3 +177,25 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
         for form in (secret, quote(secret, safe=""), base64.b64encode(secret.encode()).decode()):
             found = seen.find(form)
             assert found < 0, seen[max(0, found - 300) : found + 60]
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-----BEGIN PRIVATE KEY-----\ncanary\n-----END\n",
+        'a"canary',
+        "a\\canary",
+        json.dumps({"key": "a\ncanary"}),
+    ],
+)
+def test_values_with_escapes_are_hidden_as_a_whole(value: str) -> None:
+    """Settings travel as JSON, which may be a text in JSON itself."""
+    text = json.dumps({"fs.gs.auth.service.account.private.key": value, "other": "kept"})
+    for _ in range(3):
+        record = logging.LogRecord("py4j", logging.DEBUG, __file__, 1, text, (), None)
+        assert _hide_values(record)
+        shown = record.getMessage()
+        assert "canary" not in shown
+        assert "kept" in shown
+        text = json.dumps([text])

@@ -104,6 +104,9 @@ def test_what_is_refused(spark: SparkSession, path: str, table: str) -> None:
     for text in (
         "VACUUM",
         "VACUUM v RETAIN HOURS",
+        "VACUUM v DRY RETAIN 168 HOURS",
+        "VACUUM v DRY USING INVENTORY x",
+        "VACUUM v USING RETAIN 168 HOURS",
         "VACUUM v RETAIN 1 DAYS",
         "VACUUM v LITE FULL",
         "VACUUM v DRY RUN DRY RUN",

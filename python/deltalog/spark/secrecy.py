@@ -84,9 +84,10 @@ _SETTING = "spark.sql.redaction.options.regex"
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
 # Settings of Hadoop whose values are no secrets, by the ends of their names.
 _PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")
+# A text in JSON, which may itself be in a text. It ends with a quote that is escaped as often as the first one.
 _IN_JSON = re.compile(
-    r"""(?i)(\\*"(?:fs[.]|google[.]|aws_|azure_|google_)[^"\\]*(?:key|sas|secret|token|password|credential)"""
-    r"""[^"\\]*\\*": ?\\*")[^"\\]+"""
+    r"""(?is)(\\*"(?:fs[.]|google[.]|aws_|azure_|google_)[^"\\]*(?:key|sas|secret|token|password|credential)"""
+    r"""[^"\\]*\\*": ?(?P<escape>\\*)")(?:(?!(?<!\\)(?P=escape)").)+"""
 )
 
 

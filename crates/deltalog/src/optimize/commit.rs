@@ -34,6 +34,10 @@ const MOST_ATTEMPTS: u32 = 1_000;
 
 /// What commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
+    /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
+    /// commits since.
+    planned: &'a Snapshot,
+    /// The version that the next attempt is based on.
     base: Snapshot,
     request: &'a OptimizeRequest,
     target: u64,
@@ -51,12 +55,12 @@ struct Pending {
 
 impl<'a> Committer<'a> {
     pub(super) fn new(
-        base: &Snapshot,
+        planned: &'a Snapshot,
         request: &'a OptimizeRequest,
         target: u64,
         environment: &'a Environment,
     ) -> Self {
-        Self { base: base.clone(), request, target, environment }
+        Self { planned, base: planned.clone(), request, target, environment }
     }
 
     /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
@@ -83,6 +87,7 @@ impl<'a> Committer<'a> {
         bins: Vec<Rewritten>,
         metrics: &mut OptimizeMetrics,
     ) -> Result<Option<Committed>> {
+        self.base = self.planned.clone();
         let pending = |bin: Rewritten| {
             let current = bin.sources.iter().map(|source| source.add.clone()).collect();
             Pending { bin, current, carried: RoaringTreemap::new() }

@@ -16,10 +16,12 @@
 //! - A new file has the rows of its bin, file after file, each in its order. So the position of a row in the new file
 //!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
 //!   are deleted in the new files as well.
-//! - Nothing that others commit makes it fail, except for changes of the protocol and of the metadata.
+//! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
+//!   clustering columns do.
 //! - Each commit is of bounded size. What was committed stays if something fails later.
-//! - Nothing is done twice: a file is chosen only together with another one that fits into the same new file, or
-//!   because of its deleted rows.
+//! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
+//!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
+//!   unless the new files became much smaller than the old ones together.
 //! - Files that others have clustered (`clusteringProvider`) are left alone: to mix their rows would undo the work.
 
 mod bins;
@@ -50,10 +52,10 @@ const BYTES_OF_A_COMMIT: u64 = 16 << 30;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OptimizeRequest {
-    /// Which partitions, as SQL on partition columns; all of them if `None`.
+    /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
     pub predicate: Option<String>,
-    /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than that are chosen.
-    /// `None` for that of the table (`delta.targetFileSize`, else 128 MiB).
+    /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than three quarters
+    /// of it are chosen. `None` for that of the table (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
     /// The share of deleted rows from which on a file is written again, whatever its size.
     pub most_deleted: f64,

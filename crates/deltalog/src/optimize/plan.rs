@@ -31,8 +31,8 @@ impl Bin {
 
 impl Plan {
     /// Plans to make files of at most `target` bytes of those of `base` in the partitions for which `predicate` is
-    /// true. Files are chosen that are smaller, if another one fits to them, and those of which at least the share
-    /// `most_deleted` of the rows is deleted.
+    /// true. Files are chosen that are smaller than three quarters of that, if another one fits to them, and those of
+    /// which at least the share `most_deleted` of the rows is deleted.
     ///
     /// # Errors
     /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
@@ -64,7 +64,7 @@ impl Plan {
                 }
                 considered_files += 1;
                 let add = add_at(batch, row)?;
-                let is_chosen = size(&add) < target || has_many_deleted(&add, most_deleted);
+                let is_chosen = size(&add) < target - target / 4 || has_many_deleted(&add, most_deleted);
                 if is_chosen && add.clustering_provider.is_none() {
                     by_partition
                         .entry(add.partition_values.clone())

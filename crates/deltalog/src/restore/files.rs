@@ -1,6 +1,6 @@
 //! Which files a RESTORE removes and adds, as record batches in the form of the log.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
@@ -11,8 +11,8 @@ use super::RestoreMetrics;
 use crate::deletion_vector::VectorPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
-use crate::protocol::LogPath;
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, adds_of, filtered};
+use crate::protocol::{LogPath, tracks_rows};
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, adds_of, filtered, path_of};
 use crate::snapshot::Snapshot;
 
 /// How many missing files an error names.
@@ -31,8 +31,11 @@ impl FileChanges {
     /// Returns what makes the files of `earlier` of those of `base`.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// `Unsupported` if rows have got other ids since. `CorruptLog`, and errors of the store.
     pub(super) fn between(base: &Snapshot, earlier: &Snapshot) -> Result<Self> {
+        if tracks_rows(earlier.protocol(), earlier.metadata()) {
+            ensure_same_row_ids(base, earlier)?;
+        }
         let removes = only_in(base, &files_of(earlier)?, FileColumns::of_removes())?;
         let added = only_in(earlier, &files_of(base)?, FileColumns::of(&FileColumn::ALL))?;
         let adds = added.iter().map(with_data_change).collect::<Result<_>>()?;
@@ -105,6 +108,36 @@ impl FileChanges {
             restored_bytes,
             missing_files: self.missing,
         })
+    }
+}
+
+/// Refuses to restore a version whose rows have other ids than now: row tracking was dropped and enabled again, and the
+/// same ids would be given to different rows.
+fn ensure_same_row_ids(base: &Snapshot, earlier: &Snapshot) -> Result<()> {
+    let ids = |snapshot: &Snapshot| -> Result<HashMap<String, i64>> {
+        let columns = FileColumns::of(&[FileColumn::Path, FileColumn::BaseRowId]);
+        let mut found = HashMap::new();
+        for batch in snapshot.replay_files(columns)? {
+            let batch = batch?;
+            let ids = batch.column_by_name(FileColumn::BaseRowId.name());
+            let Some(ids) = ids.and_then(|column| column.as_primitive_opt::<Int64Type>()) else { continue };
+            for (row, id) in ids.iter().enumerate() {
+                found.extend(path_of(&batch, row).zip(id));
+            }
+        }
+        Ok(found)
+    };
+    let (now, before) = (ids(base)?, ids(earlier)?);
+    let differs = |(path, id): (&String, &i64)| now.get(path).is_some_and(|other| other != id);
+    match before.iter().any(differs) {
+        false => Ok(()),
+        true => Err(earlier.located(
+            Error::unsupported(
+                "the version cannot be restored: row tracking was dropped and enabled again since, so that its rows \
+                 have other ids now",
+            )
+            .with_hint("read the earlier version, and write its rows to the table instead"),
+        )),
     }
 }
 

@@ -11,7 +11,8 @@
 //! - A file that is no longer there is found before anything is committed: VACUUM has deleted it, perhaps.
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
 //! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
-//!   seen is a conflict, because its rows would be gone.
+//!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.
+//!   A VACUUM that has begun before that version, and is still deleting, is not noticed.
 
 mod files;
 mod table;
@@ -72,9 +73,9 @@ pub struct RestoreMetrics {
 /// knows.
 ///
 /// # Errors
-/// `InvalidArgument` if `earlier` is not before `base`, if it is a version of another table, or if the table is
-/// append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table that cannot
-/// be written. `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// `InvalidArgument` if `earlier` is not before `base`, if it is a version of another table, or if rows would go from a
+/// table that is append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a
+/// table that cannot be written. `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,
@@ -102,6 +103,9 @@ pub fn restore(
         request;
     let table = table::RestoredTable::of(base, earlier, allow_protocol_downgrade).map_err(located)?;
     let changes = files::FileChanges::between(base, earlier)?;
+    if !changes.removes.is_empty() {
+        base.ensure_removable()?;
+    }
     let changes = changes.without_missing(earlier, ignore_missing_files)?;
     let metrics = changes.metrics(earlier)?;
     if dry_run || (changes.is_empty() && table.is_unchanged(base)?) {
@@ -113,7 +117,7 @@ pub fn restore(
     transaction.read_whole_table();
     table.set(&mut transaction, base)?;
     changes.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
-    changes.adds.into_iter().for_each(|batch| transaction.add_batch(batch));
+    changes.adds.into_iter().for_each(|batch| transaction.bring_back(batch));
     let committed = transaction.commit_or_fail()?;
     Ok(Restored { committed: Some(committed), metrics })
 }

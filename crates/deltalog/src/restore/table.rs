@@ -9,6 +9,8 @@
 //! | high water marks of identity columns, the highest column id | whichever is farther: no value is given twice |
 //! | progress of applications, high water mark of row ids | the newest version |
 //!
+//! Features that protect the log, or that the removal of a domain needs, stay in any case.
+//!
 //! The JVM implementation does the same, except that it takes the properties of in-commit timestamps from the earlier
 //! version.
 
@@ -28,6 +30,9 @@ use crate::transaction::Transaction;
 const OF_THE_LOG: [&str; 4] =
     ["delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE];
 
+/// The metadata of a column with its name in files.
+const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+
 /// What the commit says of the table.
 pub(super) struct RestoredTable {
     protocol: Protocol,
@@ -40,13 +45,23 @@ impl RestoredTable {
     /// `Unsupported` if the table cannot be written then, or if rows would get ids that others have had. `CorruptLog`,
     /// and errors of the store.
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
+        let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {
-            true => earlier.protocol().clone(),
+            // What protects the log stays, and what the removal of a domain needs.
+            true => {
+                let mut kept = vec![TableFeature::CheckpointProtection];
+                kept.retain(|feature| base.protocol().supports(feature));
+                if !domains.is_empty() {
+                    kept.push(TableFeature::DomainMetadata);
+                }
+                earlier.protocol().supporting(&kept)
+            }
             false => base.protocol().supporting(&earlier.protocol().writer_features()),
         };
         ensure_features("restore", &writer_refusals(&protocol))?;
         let mut metadata = earlier.metadata().clone();
-        for name in OF_THE_LOG {
+        let has_timestamps = protocol.supports(&TableFeature::InCommitTimestamp);
+        for name in OF_THE_LOG.into_iter().filter(|name| has_timestamps || *name == PROTECTED_BEFORE) {
             match base.metadata().property(name) {
                 Some(value) => metadata.configuration.insert(name.to_owned(), value.to_owned()),
                 None => metadata.configuration.remove(name),
@@ -58,7 +73,6 @@ impl RestoredTable {
         }
         metadata.schema_string = with_farthest_marks(earlier.schema(), base.schema())?
             .map_or(metadata.schema_string, |schema| schema.to_json());
-        let domains = domains(&base.domain_metadata()?, &earlier.domain_metadata()?, &protocol)?;
         Ok(Self { protocol, metadata, domains })
     }
 
@@ -84,14 +98,11 @@ impl RestoredTable {
 ///
 /// # Errors
 /// `Unsupported` if row ids were counted up farther before than now: the feature was dropped and is another one.
-fn domains(
-    now: &[DomainMetadata],
-    before: &[DomainMetadata],
-    protocol: &Protocol,
-) -> Result<Vec<DomainMetadata>> {
+fn domains(base: &Snapshot, earlier: &Snapshot) -> Result<Vec<DomainMetadata>> {
+    let (now, before) = (base.domain_metadata()?, earlier.domain_metadata()?);
     let is_row_ids = |domain: &&DomainMetadata| domain.domain == ROW_TRACKING_DOMAIN;
     let mark = |domains: &[DomainMetadata]| domains.iter().find(is_row_ids).map(mark_of).unwrap_or(-1);
-    if protocol.supports(&TableFeature::RowTracking) && mark(before) > mark(now) {
+    if mark(&before) > mark(&now) {
         return Err(Error::unsupported(
             "the version cannot be restored: its rows have ids, and row tracking was dropped since, so that new rows \
              would get the same ids",
@@ -118,6 +129,13 @@ fn mark_of(domain: &DomainMetadata) -> i64 {
     fields.get("rowIdHighWaterMark").and_then(serde_json::Value::as_i64).unwrap_or(-1)
 }
 
+/// Returns the name that stays if a column is renamed.
+fn name_in_files(field: &StructField) -> String {
+    let physical =
+        field.metadata.entries().get(PHYSICAL_NAME).and_then(|name| name.as_str().map(str::to_owned));
+    physical.unwrap_or_else(|| field.name.clone())
+}
+
 /// Returns `schema` with the high water marks of `newest`, where they are farther; `None` if none is.
 ///
 /// # Errors
@@ -127,7 +145,7 @@ fn with_farthest_marks(schema: &StructType, newest: &StructType) -> Result<Optio
         |field: &StructField, key: &str| field.metadata.entries().get(key).and_then(|value| value.as_i64());
     let mut is_moved = false;
     let fields = schema.fields().iter().map(|field| {
-        let same = newest.fields().iter().find(|other| other.name == field.name);
+        let same = newest.fields().iter().find(|other| name_in_files(other) == name_in_files(field));
         let farther = same.and_then(|other| number(other, IDENTITY_MARK)).filter(|mark| {
             let step = number(field, IDENTITY_STEP).unwrap_or(1);
             number(field, IDENTITY_MARK).is_none_or(|own| if step > 0 { *mark > own } else { *mark < own })

@@ -7,9 +7,13 @@
 //!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the
 //!   budget is exceeded by at most that little for each reader.
 //! - What is larger than the whole budget may be read while nothing else is held.
+//! - A forked child begins with nothing taken: what its parent held is not given back there.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use super::per_process::PerProcess;
 
 /// The bytes of a budget that no option sets.
 pub(super) const DEFAULT: u64 = 256 << 20;
@@ -21,6 +25,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: u64,
+    account: PerProcess<Account>,
+}
+
+/// What the readers of one process have taken.
+#[derive(Debug, Default)]
+struct Account {
     taken: Mutex<Taken>,
     given_back: Condvar,
 }
@@ -37,11 +47,12 @@ struct Taken {
 pub(super) struct Share {
     budget: Arc<Budget>,
     bytes: u64,
+    process: u32,
 }
 
 impl Budget {
     pub(super) fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { limit, taken: Mutex::default(), given_back: Condvar::new() })
+        Arc::new(Self { limit, account: PerProcess::new() })
     }
 
     /// Takes `bytes`, after others have given back what they hold. Returns `None` if that takes longer than `patience`.
@@ -50,7 +61,8 @@ impl Budget {
         let mut taken = self.taken();
         while taken.bytes > 0 && taken.bytes.saturating_add(bytes) > self.limit {
             let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-            taken = self.given_back.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
+            taken =
+                self.account().given_back.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         Some(self.share(taken, bytes))
     }
@@ -63,11 +75,17 @@ impl Budget {
     fn share(self: &Arc<Self>, mut taken: MutexGuard<'_, Taken>, bytes: u64) -> Share {
         taken.bytes = taken.bytes.saturating_add(bytes);
         taken.most = taken.most.max(taken.bytes);
-        Share { budget: Arc::clone(self), bytes }
+        Share { budget: Arc::clone(self), bytes, process: std::process::id() }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.account().taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn account(&self) -> &Account {
+        let account: Result<_, Infallible> = self.account.get_or_make(|| Ok(Account::default()), drop);
+        let Ok(account) = account;
+        account
     }
 
     /// Returns the bytes that are taken, and the most that were at the same time.
@@ -81,10 +99,14 @@ impl Budget {
 
 impl Drop for Share {
     fn drop(&mut self) {
+        // The parent of a forked process gives it back.
+        if self.process != std::process::id() {
+            return;
+        }
         let mut taken = self.budget.taken();
         taken.bytes = taken.bytes.saturating_sub(self.bytes);
         drop(taken);
-        self.budget.given_back.notify_all();
+        self.budget.account().given_back.notify_all();
     }
 }
 

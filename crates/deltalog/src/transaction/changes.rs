@@ -36,6 +36,8 @@ pub(super) struct Changes {
     pub(super) row_deletes: Vec<RowDelete>,
     /// The change data files.
     pub(super) change_files: Vec<AddCdcFile>,
+    /// Whether files are added that were removed before, which a VACUUM may delete.
+    pub(super) brings_files_back: bool,
 }
 
 impl Changes {
@@ -64,8 +66,8 @@ impl Changes {
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }
 
-    /// Checks that one commit may hold these changes, on a table with this protocol and this metadata. Returns the data
-    /// files that are removed.
+    /// Checks that one commit may hold these changes, on a table that has this protocol and this metadata then, and had
+    /// the metadata `before`. Returns the data files that are removed.
     ///
     /// # Errors
     /// `InvalidArgument` if a file is added or removed twice, if an application or a domain is named twice, if rows
@@ -75,6 +77,7 @@ impl Changes {
         &self,
         protocol: &Protocol,
         metadata: &Metadata,
+        before: &Metadata,
         resolver: &PathResolver,
     ) -> Result<FileSet> {
         let refuse = |message: String| Err(Error::invalid_argument(message));
@@ -102,7 +105,7 @@ impl Changes {
         }
         let removes_rows = !self.row_deletes.is_empty() || self.removes.iter().any(has_data_change);
         if removes_rows {
-            ensure_removable(metadata)?;
+            ensure_removable(before)?;
         }
         if !self.row_deletes.is_empty() && !metadata.is_enabled("delta.enableDeletionVectors") {
             return refuse(

@@ -120,7 +120,8 @@ impl<'a> Attempts<'a> {
         let protocol = changes.protocol.as_ref().or(base.as_ref().map(Snapshot::protocol));
         let metadata = changes.metadata.as_ref().or(base.as_ref().map(Snapshot::metadata));
         let (protocol, metadata) = protocol.zip(metadata).ok_or_else(missing).map_err(located)?;
-        let removed = changes.check(protocol, metadata, resolver).map_err(located)?;
+        let before = base.as_ref().map_or(metadata, Snapshot::metadata);
+        let removed = changes.check(protocol, metadata, before, resolver).map_err(located)?;
         Ok(Self {
             transaction,
             protocol,

@@ -53,6 +53,8 @@ pub enum ConflictReason {
         /// The position of the row in the file, counted from zero.
         row: u64,
     },
+    /// The other commit is one of a VACUUM, which may have deleted files that this transaction adds again.
+    FilesVacuumed,
     /// The other commit recorded progress of the same application.
     AppTransaction(String),
     /// The other commit changed the same metadata domain, or one that this transaction depends on.
@@ -87,6 +89,7 @@ impl ConflictReason {
             Self::ConcurrentDeleteDelete { .. } | Self::ConcurrentRowDelete { .. } => {
                 "concurrent_delete_delete"
             }
+            Self::FilesVacuumed => "files_vacuumed",
             Self::AppTransaction(_) => "app_transaction",
             Self::DomainChanged(_) => "domain_changed",
         }
@@ -174,6 +177,12 @@ impl fmt::Display for Conflict {
                 write!(
                     f,
                     "{winner} deleted, changed or restored row {row} of a file, which this transaction depends on"
+                )
+            }
+            ConflictReason::FilesVacuumed => {
+                write!(
+                    f,
+                    "{winner} belongs to a VACUUM, which may delete files that this transaction adds again"
                 )
             }
             ConflictReason::AppTransaction(app) => {

@@ -303,6 +303,13 @@ impl Transaction {
         self.changes.adds.push(batch);
     }
 
+    /// Adds files that were removed before, given by their `add` actions in the form of the log. A VACUUM that has
+    /// begun since the base is a conflict.
+    pub(crate) fn bring_back(&mut self, batch: RecordBatch) {
+        self.changes.brings_files_back = true;
+        self.add_batch(batch);
+    }
+
     /// Adds the `remove` actions of `batch`, which is in the form of the log.
     pub fn remove_batch(&mut self, batch: RecordBatch) {
         self.changes.removes.push(batch);

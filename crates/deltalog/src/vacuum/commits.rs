@@ -1,7 +1,8 @@
 //! The commits `VACUUM START` and `VACUUM END`, with the names, parameters and metrics of the JVM implementation.
 //!
-//! They change nothing. The first says what is about to be deleted before it is, so that the history explains missing
-//! files even if the second never comes.
+//! They change nothing and depend on nothing, so that a change of the metadata meanwhile is no conflict that lasts:
+//! they are committed again on top of it. The first says what is about to be deleted before it is, so that the history
+//! explains missing files even if the second never comes.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +10,10 @@ use super::request::Retention;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::snapshot::Snapshot;
-use crate::transaction::{Operation, Transaction};
+use crate::transaction::{Operation, Outcome, Transaction};
+
+/// How often another writer may change the metadata meanwhile.
+const MOST_CONFLICTS: u32 = 20;
 
 /// What both commits need.
 #[derive(Debug)]
@@ -65,7 +69,16 @@ impl Commits {
 
     fn commit(&self, base: &Snapshot, operation: Operation) -> Result<u64> {
         let operation = operation.custom_metadata(self.custom_metadata.clone())?;
-        let transaction = Transaction::new(base, operation, &self.environment)?;
+        let mut base = base.clone();
+        for _ in 0..MOST_CONFLICTS {
+            let transaction = Transaction::new(&base, operation.clone(), &self.environment)?;
+            match transaction.commit()? {
+                Outcome::Committed(committed) => return Ok(committed.version),
+                // A transaction that records no progress was not applied before.
+                Outcome::Conflict { .. } | Outcome::AlreadyApplied(_) => base = base.refresh()?,
+            }
+        }
+        let transaction = Transaction::new(&base, operation, &self.environment)?;
         transaction.commit_or_fail().map(|committed| committed.version)
     }
 }

@@ -53,6 +53,9 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
         for file in &files {
             if !Visible::shows(&file.name) {
                 has_checksums |= name_of(&file.name).ends_with(".crc");
+            } else if !has_directories && file.size == 0 {
+                // An object that stands for a directory: its name, without the slash, may be that of a file beside it.
+                // Neither data files nor files of vectors are empty.
             } else if let Some(reason) = reason(file, retained, cutoff_ms) {
                 candidates.push(file, reason);
             }

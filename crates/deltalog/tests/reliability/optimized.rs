@@ -196,6 +196,20 @@ fn deletes_of_others_are_carried_over() {
     }
 }
 
+/// Each commit of several looks at what others have done since the files were read, not only the first one.
+#[test]
+fn deletes_of_others_are_carried_over_to_each_commit() {
+    let (_directory, storage) = small_files(4, &[]);
+    let base = newest(&storage);
+    let size = u64::try_from(adds(&base)[0].size).unwrap();
+    delete_rows(&storage, "id = 0 or id = 15 or id = 39");
+    let request = with(|request| (request.target_size, request.bytes_of_a_commit) = (Some(size * 5 / 2), 1));
+    let done = optimize(&base, request, &environment()).unwrap();
+    assert_eq!((done.commits.len(), done.metrics.carried_rows), (2, 3));
+    let expected: Vec<i64> = (0..40).filter(|id| ![0, 15, 39].contains(id)).collect();
+    assert_eq!(ids(&newest(&storage)), expected);
+}
+
 /// Rows that others remove meanwhile, with their file, are not brought back.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
@@ -293,6 +307,7 @@ proptest! {
         before in prop::collection::btree_set(0..40_i64, 0..12),
         meanwhile_deleted in prop::collection::vec(prop::collection::btree_set(0..40_i64, 1..12), 1..3),
         per_bin in 1..4_u64,
+        is_one_commit in any::<bool>(),
     ) {
         let (_directory, storage) = small_files(files, &[]);
         let condition = |ids: &std::collections::BTreeSet<i64>| {
@@ -309,7 +324,12 @@ proptest! {
             move || deletes.iter().for_each(|ids| delete_rows(&other, &condition(ids))),
             1,
         );
-        let request = with(|request| request.target_size = Some(size * per_bin + size / 2));
+        let request = with(|request| {
+            request.target_size = Some(size * per_bin + size / 2);
+            if !is_one_commit {
+                request.bytes_of_a_commit = 1;
+            }
+        });
         optimize(&base, request, &environment).unwrap();
         let gone: std::collections::BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();

@@ -212,6 +212,74 @@ fn identity_values_go_on() {
     assert!(mark(&newest(&storage)), "{}", newest(&storage).metadata().schema_string);
 }
 
+/// Rows that would go are protected by the newest version; a version that protects its rows may come back.
+#[test]
+fn append_only_tables_are_those_that_are_so_now() {
+    let (_directory, storage) = table(&[]);
+    write(&storage, SaveMode::Append, 10..20);
+    change(&storage, &set("delta.appendOnly", "true"));
+    let protected = newest(&storage).version();
+    let error = restored(&storage, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    change(&storage, &set("delta.appendOnly", "false"));
+    delete_rows(&storage, "id = 1");
+    restored(&storage, protected).unwrap();
+    assert_eq!(newest(&storage).metadata().property("delta.appendOnly"), Some("true"));
+    assert_eq!(ids(&newest(&storage)).len(), 20);
+}
+
+/// With a protocol that lacks a feature, the table has none of its properties.
+#[test]
+fn a_downgrade_leaves_nothing_of_a_feature() {
+    let (_directory, storage) = table(&[]);
+    change(&storage, &set("delta.enableInCommitTimestamps", "true"));
+    change(&storage, &TableChange::ClusterBy(vec![deltalog::ColumnPath::new(["id"])]));
+    let base = newest(&storage);
+    let mut request = RestoreRequest::default();
+    request.allow_protocol_downgrade = true;
+    restore(&base, &base.at_version(0).unwrap(), request, &environment()).unwrap();
+    let after = newest(&storage);
+    assert!(!after.protocol().supports(&TableFeature::InCommitTimestamp));
+    assert!(!after.metadata().configuration.keys().any(|key| key.contains("inCommitTimestamp")), "{after:?}");
+    assert_eq!(after.metadata().property("delta.enableInCommitTimestamps"), None);
+    assert_eq!(after.clustering_columns().unwrap(), Vec::<Vec<String>>::new());
+    write(&storage, SaveMode::Append, 10..20);
+}
+
+/// A VACUUM may delete files that were just found to be there.
+#[test]
+fn a_vacuum_in_between_is_a_conflict() {
+    let (_directory, storage) = table(&[]);
+    delete_rows(&storage, "id = 1");
+    let base = newest(&storage);
+    let vacuum = Transaction::new(&base, Operation::new("VACUUM START"), &environment()).unwrap();
+    vacuum.commit_or_fail().unwrap();
+    let earlier = base.at_version(0).unwrap();
+    let error = restore(&base, &earlier, RestoreRequest::default(), &environment()).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.reason()),
+        (ErrorKind::CommitConflict, Some("files_vacuumed")),
+        "{error}"
+    );
+    restored(&storage, 0).unwrap();
+}
+
+/// "Row Tracking": ids that were given anew are not mixed with those of before.
+#[test]
+fn rows_that_have_other_ids_now_are_not_mixed() {
+    let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);
+    write(&storage, SaveMode::Append, 10..20);
+    let before = newest(&storage).version();
+    delete_rows(&storage, "id < 10");
+    deltalog::drop_feature(&newest(&storage), "rowTracking", false, Default::default(), &environment())
+        .unwrap();
+    change(&storage, &set("delta.enableRowTracking", "true"));
+    write(&storage, SaveMode::Append, 30..90);
+    let error = restored(&storage, before).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.to_string().contains("row tracking was dropped and enabled again"), "{error}");
+}
+
 /// A commit since the version that the caller has seen would be undone unseen.
 #[test]
 fn a_commit_in_between_is_a_conflict() {

@@ -21,7 +21,8 @@ use uuid::Uuid;
 use crate::common::oracle::{Key, Table};
 use crate::common::store::{Call, Fault, FaultyStore, Op};
 use crate::common::{
-    NOW_MS, add_line, append, empty, environment, first_lines, newest, paths, storage_in, table, write_commit,
+    NOW_MS, add_line, append, empty, environment, first_lines, metadata_line, newest, paths, storage_in,
+    table, write_commit,
 };
 use crate::histories::{Step, contents, expected, history, lines};
 
@@ -260,6 +261,46 @@ fn a_plan_has_sizes_times_and_reasons() {
     ];
     assert_eq!(rows, expected.map(|(path, reason)| (path.to_owned(), reason.to_owned())).into());
     assert_eq!((plan.files(), plan.bytes(), plan.version(), plan.cutoff_ms()), (4, 4, 2, NOW_MS - WEEK_MS));
+}
+
+/// Checkpoints forget tombstones by the retention of the table. That of a VACUUM may be longer.
+#[test]
+fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
+    let (store, storage) = empty();
+    write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+    write_commit(&storage, 1, &[add_line("a")]);
+    let remove = json!({"remove": {"path": "a", "deletionTimestamp": NOW_MS - 8 * DAY_MS}}).to_string();
+    write_commit(&storage, 2, &[remove]);
+    write_checkpoint(&newest(&storage), &environment()).unwrap();
+    put(&store, "a", 0);
+    assert_eq!(planned(&plan(&storage, request(20 * DAY_MS))), BTreeSet::new());
+    assert_eq!(planned(&plan(&storage, request(WEEK_MS))), ["a".to_owned()].into());
+}
+
+/// The commits of VACUUM depend on nothing.
+#[test]
+fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
+    let (store, storage) = empty();
+    write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+    put(&store, "old", 0);
+    let plan = plan(&storage, VacuumRequest::default());
+    let (other, mut creates) = (store.reconnect(), 0);
+    store.fail(move |_, call| {
+        if call.op == Op::Create && call.path.ends_with(".json") {
+            // Another writer is faster than the first attempt of each commit.
+            if creates % 2 == 0 {
+                let properties = [("mine".to_owned(), creates.to_string())].into();
+                other.objects().put(&call.path, metadata_line(&properties).into(), NOW_MS);
+            }
+            creates += 1;
+        }
+        None
+    });
+    let vacuumed = plan.delete().unwrap();
+    store.heal();
+    assert_eq!((vacuumed.files, vacuumed.version), (1, 4));
+    assert_eq!(newest(&storage).metadata().property("mine"), Some("2"));
+    assert!(files(&storage).is_empty());
 }
 
 /// RESTORE, conversions and clones add files that existed before.

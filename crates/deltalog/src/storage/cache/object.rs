@@ -79,14 +79,17 @@ impl CachedObject {
                 return known.before;
             }
             let bytes = fetched.next().unwrap_or_default();
-            if bytes.len() as u64 == known.missing.end - known.missing.start {
+            let is_whole = bytes.len() as u64 == known.missing.end - known.missing.start;
+            if is_whole {
                 self.add(known.missing.start, &bytes);
             }
-            if known.before.is_empty() && known.after.is_empty() {
+            // What comes after a gap would be taken for what is in it. The reader goes on where the bytes end.
+            let after = if is_whole { known.after } else { Bytes::new() };
+            if known.before.is_empty() && after.is_empty() {
                 return bytes;
             }
-            let mut all = BytesMut::with_capacity(known.before.len() + bytes.len() + known.after.len());
-            [known.before, bytes, known.after].iter().for_each(|part| all.extend_from_slice(part));
+            let mut all = BytesMut::with_capacity(known.before.len() + bytes.len() + after.len());
+            [known.before, bytes, after].iter().for_each(|part| all.extend_from_slice(part));
             all.freeze()
         };
         Ok(known.into_iter().map(complete).collect())

@@ -10,6 +10,7 @@
 //! | [`objections`] | adds a file that the transaction objects to |
 //! | [`reads`] | removes a file that the transaction has read |
 //! | [`deletes`] | removes a file that the transaction removes |
+//! | [`vacuums`] | belongs to a VACUUM, if the transaction brings back files that were removed |
 //!
 //! The rules are those of the JVM implementation, with two differences. Files are compared with what was read by
 //! their statistics too and not only by their partition values. Changes of the metadata that concern no writer are
@@ -25,6 +26,7 @@ mod metadata;
 mod objections;
 mod protocol;
 mod reads;
+mod vacuums;
 
 use arrow::array::RecordBatch;
 
@@ -65,7 +67,7 @@ pub(super) struct Winner<'a> {
 /// `CorruptLog` for file actions that cannot be understood.
 pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Conflict>> {
     type Rule = fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>;
-    const RULES: [Rule; 8] = [
+    const RULES: [Rule; 9] = [
         protocol::check,
         metadata::check,
         applications::check,
@@ -74,6 +76,7 @@ pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Co
         objections::check,
         reads::check,
         deletes::check,
+        vacuums::check,
     ];
     for rule in RULES {
         if let Some(reason) = rule(mine, winner)? {

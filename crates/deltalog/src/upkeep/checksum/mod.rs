@@ -10,13 +10,15 @@
 //! - Every checkpoint that follows a commit counts the files. If there are others than a checksum would say, they are
 //!   counted for it anew, and the checksums of later versions are deleted, which may have been derived meanwhile.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
+//! - In a store without directories, a file that is not written at once is taken back if its commit is gone or another
+//!   one: the table was dropped meanwhile.
 //! - The file is not synced. If a power failure tears it, readers ignore it.
 
 mod live_files;
 mod recount;
 mod running;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::log::VersionChecksum;
 use crate::log::name::LogFileName;
 use crate::protocol::PathResolver;
@@ -102,6 +104,11 @@ pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Resul
     put(storage, version, &derived.checksum)
 }
 
+/// Writes a checksum that was derived, soon after its commit, which does not wait for it.
+pub(super) fn write_behind(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
+    put_checked(storage, version, &derived.checksum)
+}
+
 /// Writes a checksum that was derived, some time after its commit.
 pub(super) fn write_later(duties: &Duties, derived: &Derived) -> Result<()> {
     put_later(duties, &derived.checksum)
@@ -136,12 +143,41 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
 /// Writes a checksum unless the table has been replaced: the other table would have it when it reaches this version.
 fn put_later(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
     duties.base.newest_version()?;
-    put(duties.storage(), duties.version, checksum)
+    put_checked(duties.storage(), duties.version, checksum)
 }
 
 fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
     let path = LogFileName::Checksum(version).path();
     storage.put_volatile_if_absent(&path, checksum.to_json()?.into()).map(drop)
+}
+
+/// Does the same, and takes the file back if its commit is no longer there.
+fn put_checked(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
+    let path = LogFileName::Checksum(version).path();
+    let json = checksum.to_json()?;
+    let put = storage.put_volatile_if_absent(&path, json.clone().into());
+    if storage.has_directories() || belongs_to_commit(storage, version, checksum)? {
+        return put.map(drop);
+    }
+    // If the client has sent the request twice, the file that exists is this one.
+    if matches!(put, Ok(true)) || storage.read(&path).is_ok_and(|found| found == json) {
+        storage.delete(&path)?;
+    }
+    put.map(drop)
+}
+
+/// Returns whether the commit of the checksum is still that of the version. In a store without directories, a file goes
+/// to its place also if the table was dropped meanwhile: it would be a log of its own there, or say wrong things about
+/// a table that was created in the place of the old one.
+fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<bool> {
+    match storage.read(&LogFileName::Commit(version).path()) {
+        Ok(bytes) => {
+            let commit = Commit::parse_without_stats(&bytes, version)?;
+            Ok(commit.commit_info.and_then(|info| info.txn_id) == checksum.txn_id)
+        }
+        Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the checksum from which that of the committed version can be derived.

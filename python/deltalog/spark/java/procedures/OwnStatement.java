@@ -119,13 +119,16 @@ public class OwnStatement {
         isNew = arguments.put("mode", "LITE") == null;
       } else if (tokens.skip("FULL")) {
         isNew = arguments.put("mode", "FULL") == null;
-      } else if (tokens.skip("DRY") && tokens.skip("RUN")) {
-        isNew = arguments.put("dry_run", Boolean.TRUE) == null;
+      } else if (tokens.skip("DRY")) {
+        isNew = tokens.skip("RUN") && arguments.put("dry_run", Boolean.TRUE) == null;
       } else if (tokens.skip("RETAIN")) {
         String hours = tokens.skipDecimal();
         isNew = hours != null && tokens.skip("HOURS") && statement.further.isEmpty();
         statement.further = "retain_hours => " + hours;
-      } else if (tokens.skip("USING") && tokens.skip("INVENTORY")) {
+      } else if (tokens.skip("USING")) {
+        if (!tokens.skip("INVENTORY")) {
+          return null;
+        }
         String query = tokens.skipParentheses();
         String inventory = query == null ? tokens.skipName() : "(" + query + ")";
         isNew = inventory != null && arguments.put("inventory", inventory) == null;
