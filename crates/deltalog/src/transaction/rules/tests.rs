@@ -150,7 +150,7 @@ fn reason(
     let mut metadata = base.metadata().clone();
     metadata.configuration.insert("delta.isolationLevel".to_owned(), level.name().to_owned());
     let Transaction { reads, changes, .. } = transaction;
-    let removed = changes.check(base.protocol(), base.metadata(), base.resolver()).unwrap();
+    let removed = changes.check(base.protocol(), base.metadata(), base.metadata(), base.resolver()).unwrap();
     let isolation = IsolationLevel::of(None, &metadata, changes);
     let mine = Mine { base, reads, changes, removed: &removed, isolation };
     let winner = Winner { commit: winner, appended: &winner.adds };
