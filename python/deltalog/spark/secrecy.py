@@ -80,6 +80,7 @@ _PLAIN = {
 _WITH_USER = re.compile(r"://[^/]*@")
 
 _SETTING = "spark.sql.redaction.options.regex"
+_SPARKS_OWN = "(?i)url"
 # By names of storage options, and by those of Hadoop's settings.
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
 # Settings of Hadoop whose values are no secrets, by the ends of their names.
@@ -114,7 +115,8 @@ def check_table_options(options: Options) -> None:
 
 def hide_secrets(spark: SparkSession) -> None:
     """Has plans of the session hide options of stores that may be secrets, beside what they hide already."""
-    hidden = str(spark.conf.get(_SETTING))
+    # Under Connect, a setting that was not made has no value.
+    hidden = str(spark.conf.get(_SETTING, _SPARKS_OWN))
     if _HIDDEN not in hidden:
         spark.conf.set(_SETTING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
 
