@@ -328,7 +328,7 @@ def test_the_files_of_a_commit_in_doubt_are_kept(tmp_path: Path, monkeypatch: py
         raise deltalog.CommitStateUnknownError("the store's answer was lost")
 
     resumed = SimpleNamespace(commit_fragments=in_doubt)
-    fake = SimpleNamespace(resume=lambda _: resumed, delete=SparkWrite.delete)
+    fake = SimpleNamespace(resume=lambda *_: resumed, delete=SparkWrite.delete)
     monkeypatch.setattr(portable, "SparkWrite", fake)
     with pytest.raises(deltalog.CommitStateUnknownError):
         write.commit(messages)

@@ -181,7 +181,7 @@ def test_relative_paths(spark: SparkSession, path: str, table: str) -> None:
         spark.sql("CALL deltalog.history('no/such/table')")
 
 
-@pytest.mark.parametrize("uri", ["oss://key:secret@bucket/t", "hdfs://host/t", "nothing:/t"])
+@pytest.mark.parametrize("uri", ["oss://key:secret@bucket/t", "ftp://host/t", "nothing:/t"])
 def test_stores_that_are_not_supported_are_named(spark: SparkSession, uri: str) -> None:
     scheme = uri.partition(":")[0]
     for statement in (
