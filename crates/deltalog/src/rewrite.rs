@@ -16,12 +16,11 @@
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::not;
 
 use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::protocol::Add;
-use crate::replay::{FileColumns, FileSet, filtered};
+use crate::replay::{FileColumns, FileSet, filtered, without};
 use crate::row_copy::RowCopy;
 use crate::scan::{DataFile, PartitionColumns, data_files};
 use crate::snapshot::Snapshot;
@@ -151,7 +150,7 @@ impl<'a> Rewriter<'a> {
             let is_old = rewritten.old_files.contains(&batch)?;
             still_there += is_old.true_count();
             let batch = match is_old.has_true() {
-                true => filtered(&batch, &inverted(&is_old)?)?,
+                true => without(&batch, &is_old)?,
                 false => batch,
             };
             let files = data_files(&batch, base.resolver(), &self.partitions).map_err(located)?;
@@ -184,10 +183,6 @@ impl<'a> Rewriter<'a> {
         }
         Ok(true)
     }
-}
-
-fn inverted(rows: &BooleanArray) -> Result<BooleanArray> {
-    not(rows).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
 }
 
 impl Rewritten {

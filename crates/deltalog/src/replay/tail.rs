@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::filter_record_batch;
+use arrow::compute::{filter_record_batch, not};
 use arrow::datatypes::{Field, Schema};
 
 use super::checkpoint::{AddRequest, CheckpointReader};
@@ -164,6 +164,13 @@ impl Tail {
 pub(crate) fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
     filter_record_batch(batch, rows)
         .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+}
+
+/// Returns the rows of `batch` that are not among `rows`.
+pub(crate) fn without(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
+    let others = not(rows)
+        .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))?;
+    filtered(batch, &others)
 }
 
 /// Returns the columns `fields` of `batch`, with nulls for columns that it lacks.

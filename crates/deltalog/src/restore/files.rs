@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
-use arrow::compute::not;
 use arrow::datatypes::Int64Type;
 
 use super::RestoreMetrics;
@@ -12,7 +11,7 @@ use crate::deletion_vector::VectorPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::{LogPath, tracks_rows};
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, adds_of, filtered, path_of};
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, adds_of, filtered, path_of, without};
 use crate::snapshot::Snapshot;
 
 /// How many missing files an error names.
@@ -63,7 +62,7 @@ impl FileChanges {
             })?;
             let is_there = BooleanArray::from(is_there);
             if is_there.has_false() {
-                let gone = filtered(&batch, &inverted(&is_there)?)?;
+                let gone = without(&batch, &is_there)?;
                 missing.extend(adds_of(&gone)?.into_iter().map(|add| add.path));
                 kept.push(filtered(&batch, &is_there)?);
             } else {
@@ -154,7 +153,7 @@ fn only_in(snapshot: &Snapshot, others: &FileSet, columns: FileColumns) -> Resul
     let mut found = Vec::new();
     for batch in snapshot.replay(AddRequest::new(columns))? {
         let batch = batch?;
-        let batch = filtered(&batch, &inverted(&others.contains(&batch)?)?)?;
+        let batch = without(&batch, &others.contains(&batch)?)?;
         if batch.num_rows() > 0 {
             found.push(batch);
         }
@@ -175,10 +174,6 @@ fn needed_files(snapshot: &Snapshot, batch: &RecordBatch) -> Result<Vec<Vec<LogP
         Ok(files)
     };
     adds_of(batch)?.into_iter().map(needed).collect()
-}
-
-fn inverted(rows: &BooleanArray) -> Result<BooleanArray> {
-    not(rows).map_err(unreadable)
 }
 
 fn with_data_change(batch: &RecordBatch) -> Result<RecordBatch> {
