@@ -1,7 +1,7 @@
 """A server for S3 that cases with an object store share: how it is started, and how tables get there.
 
-It is the server of the tests, in memory, in a process of its own. Each request takes a fixed time, and all together
-have a fixed bandwidth, so that a contender is measured by what it asks for and by how much of it at the same time.
+It is the server of the tests, in memory, in a process of its own. Each request takes a fixed time, and where
+much is read, all together have a fixed bandwidth, so that a contender is measured by what it asks for and by how much of it at the same time.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ def _server() -> S3Server:
     os.environ.setdefault("DELTALOG_S3_SERVER", str(release))
     server = S3Server()
     server.create_bucket(_BUCKET)
-    server.set(bytes_per_second=BYTES_PER_SECOND)
     return server
 
 
-def place(table: Path, lost_percent: int = 0) -> Mapping[str, Any]:
+def place(
+    table: Path, lost_percent: int = 0, bytes_per_second: int | None = BYTES_PER_SECOND
+) -> Mapping[str, Any]:
     """Copies a table to a new place in the store. Returns its URL, and the options to open it with.
 
-    Of all requests, `lost_percent` take effect without an answer.
+    Of all requests, `lost_percent` take effect without an answer. `bytes_per_second` is what all of them have together;
+    None for what the machine can.
     """
     server, prefix = _server(), f"{table.name}-{next(_numbers)}"
     server.faults()
@@ -47,6 +49,7 @@ def place(table: Path, lost_percent: int = 0) -> Mapping[str, Any]:
             server.put(_BUCKET, f"{prefix}/{file.relative_to(table)}", file.read_bytes())
     lost = rule("close_after", when={"chance": {"per_mille": lost_percent * 10, "seed": 1}})
     server.faults(rule({"latency_ms": LATENCY_MS}), *([lost] if lost_percent else []))
+    server.set(bytes_per_second=bytes_per_second)
     server.take_requests()
     options = {**server.options(), "aws_conditional_put": "etag"}
     return {"table": f"s3://{_BUCKET}/{prefix}", "options": options}

@@ -42,6 +42,12 @@ def test_a_place_has_the_url_of_the_core() -> None:
     assert "hidden" not in str(refused.value)
 
 
+def test_local_files_have_no_options_of_a_store() -> None:
+    assert place_of(Options({"path": "/a t"})) == ("file:///a%20t", None)
+    with pytest.raises(InvalidArgumentError, match="'aws_region' is unknown for local files"):
+        place_of(Options({"path": "/a t", "aws_region": "eu-west-1"}))
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -24,7 +24,8 @@ def binary() -> Path:
     """Returns the path of the server's binary; `DELTALOG_S3_SERVER` names another than that of the debug build."""
     path = Path(os.environ.get("DELTALOG_S3_SERVER") or ROOT / "target" / "debug" / "deltalog-s3-server")
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist; build it with: {BUILD}")
+        profile = " --release" if path.parent.name == "release" else ""
+        raise FileNotFoundError(f"{path} does not exist; build it with: {BUILD}{profile}")
     return path
 
 

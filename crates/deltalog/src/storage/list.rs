@@ -1,4 +1,4 @@
-//! Listing directories of the local file system.
+//! Listing directories.
 //!
 //! Every reader and writer lists the log, which holds one file per version. Files that are not needed are
 //! skipped by their names, without requesting their metadata.
@@ -8,7 +8,8 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::FileMeta;
+use super::{Backend, FileMeta, Storage, markers};
+use crate::error::Result;
 
 /// Whether a listing includes nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,66 @@ pub(super) enum Depth {
     All,
     /// It includes only files directly in the directory.
     One,
+}
+
+impl Storage {
+    /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
+    /// that path in byte order. Nested directories are included. A directory that does not exist has no files, and
+    /// objects that stand for directories are no files ([`markers`]).
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
+    pub fn list_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
+        self.list(directory, after, Depth::All)
+    }
+
+    /// Like [`Storage::list_after`], but without files in nested directories.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
+    pub fn list_directory_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
+        self.list(directory, after, Depth::One)
+    }
+
+    fn list(&self, directory: &str, after: &str, depth: Depth) -> Result<Vec<FileMeta>> {
+        self.recover_newest(directory)?;
+        let prefix = self.path(directory)?;
+        let store = match &self.backend {
+            Backend::Local => {
+                let path = self.local_file(directory, &prefix)?;
+                return list_local(&path, after, depth).map_err(|error| self.io_error(directory, error));
+            }
+            Backend::Remote(store) => store,
+        };
+        let offset = match (directory, after) {
+            (_, "") => None,
+            ("", after) => Some(self.path(after)?),
+            (directory, after) => Some(self.path(&format!("{directory}/{after}"))?),
+        };
+        let skip = match prefix.as_ref() {
+            "" => 0,
+            prefix => prefix.len() + 1,
+        };
+        let found = match store.list(prefix, offset, depth) {
+            Err(failure) if failure.is_missing() => Vec::new(),
+            found => found.map_err(|failure| self.error(directory, failure))?,
+        };
+        let mut files: Vec<FileMeta> = found
+            .into_iter()
+            .filter_map(|meta| {
+                let name = meta.location.as_ref().get(skip..)?.to_owned();
+                Some(FileMeta::of_store(name, &meta))
+            })
+            // Stores that know no offset or no directories return more.
+            .filter(|file: &FileMeta| file.name.as_str() > after)
+            .filter(|file| depth == Depth::All || !file.name.contains('/'))
+            .collect();
+        markers::remove(&mut files);
+        files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(files)
+    }
 }
 
 /// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path.

@@ -25,11 +25,13 @@ mod coordinator;
 mod credentials;
 mod delete;
 mod driver;
+mod errors;
 mod hadoop;
 mod list;
 mod local;
 mod location;
 mod markers;
+mod open;
 mod parts;
 mod per_process;
 mod ranges;
@@ -52,14 +54,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, PutPayload};
+use object_store::{ObjectMeta, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::LogPath;
 
-use answers::Failure;
 use cache::Cache;
 pub use cache::{CacheStatistics, Listed};
 pub(crate) use chunks::column_ranges;
@@ -154,118 +155,6 @@ pub enum PutOutcome {
 }
 
 impl Storage {
-    /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
-    ///
-    /// The schemes are `file`, and with the features of the crate `s3` (also `s3a`, `s3n`), `gs` and `abfss` (also
-    /// `abfs`, `wasbs`, `az`). `options` are those of the store, by the names that the crate `object_store` has. They
-    /// override the variables of the environment.
-    ///
-    /// # Errors
-    /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.
-    pub fn open<'a>(uri: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
-        Self::open_any(uri, options, None)
-    }
-
-    /// Does the same with credentials that `provider` hands out, instead of those of the options or the environment.
-    ///
-    /// # Errors
-    /// The same as [`Storage::open`]. Those of the provider are errors of the first request.
-    pub fn open_with_credentials<'a>(
-        uri: &str,
-        options: impl IntoIterator<Item = (&'a str, &'a str)>,
-        provider: Arc<dyn CredentialProvider>,
-    ) -> Result<Self> {
-        Self::open_any(uri, options, Some(provider))
-    }
-
-    fn open_any<'a>(
-        uri: &str,
-        options: impl IntoIterator<Item = (&'a str, &'a str)>,
-        provider: Option<Arc<dyn CredentialProvider>>,
-    ) -> Result<Self> {
-        let url = parse_location(uri)?;
-        if url.scheme() == "file" {
-            let refused = |what: String| {
-                Err(Error::invalid_argument(format!("{what} for local files")).in_table(url.as_str()))
-            };
-            return match (options.into_iter().next(), provider) {
-                (None, None) => Self::build(url, Backend::Local),
-                (Some((name, _)), _) => refused(format!("the storage option '{name}' is unknown")),
-                (None, Some(_)) => refused("there are no credentials".to_owned()),
-            };
-        }
-        Self::open_remote(&url, options, provider).map_err(|error| error.in_table(location::redacted(&url)))
-    }
-
-    #[cfg(feature = "_cloud")]
-    fn open_remote<'a>(
-        url: &Url,
-        options: impl IntoIterator<Item = (&'a str, &'a str)>,
-        provider: Option<Arc<dyn CredentialProvider>>,
-    ) -> Result<Self> {
-        let cloud::Opened { url, store, log_store, cache } = cloud::open(url, options, provider)?;
-        let mut storage = Self::build(url, Backend::Remote(store))?;
-        storage.cache = cache;
-        Ok(match log_store {
-            None => storage,
-            Some(log_store) => storage.coordinated_by_store(log_store.coordinator, &log_store.scheme),
-        })
-    }
-
-    #[cfg(not(feature = "_cloud"))]
-    fn open_remote<'a>(
-        url: &Url,
-        _: impl IntoIterator<Item = (&'a str, &'a str)>,
-        _: Option<Arc<dyn CredentialProvider>>,
-    ) -> Result<Self> {
-        Err(Error::unsupported(format!("the store '{}' is not supported by this build", url.scheme()))
-            .with_hint("use a local path, or turn on the crate's feature 's3', 'gcs' or 'azure'"))
-    }
-
-    /// Opens the table's root `url` in a store that the caller provides. The path of `url` is the path in the
-    /// store.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if the path of `url` cannot be a path in a store.
-    pub fn with_store(url: Url, store: Arc<dyn ObjectStore>) -> Result<Self> {
-        Self::build(url, Backend::Remote(Remote::new(store)))
-    }
-
-    /// Does the same with a store that never waits, such as one in memory: its requests run on the thread of the
-    /// caller.
-    ///
-    /// # Errors
-    /// The same as [`Storage::with_store`].
-    #[doc(hidden)]
-    pub fn with_immediate_store(url: Url, store: Arc<dyn ObjectStore>) -> Result<Self> {
-        Self::build(url, Backend::Remote(Remote::immediate(store)))
-    }
-
-    fn build(mut url: Url, backend: Backend) -> Result<Self> {
-        let trimmed = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&trimmed);
-        let base = Path::from_url_path(url.path()).map_err(|error| {
-            Error::invalid_argument("the location is not a valid path")
-                .in_table(location::redacted(&url))
-                .with_source(error)
-        })?;
-        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default(), coordination: None, cache: None })
-    }
-
-    /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which
-    /// takes at most `limit` bytes. All processes of this user may use the same directory. One that cannot be used is a
-    /// warning. Local files are not cached.
-    ///
-    /// Two stores that have different files under the same URL need different directories.
-    #[must_use]
-    pub fn with_cache(self, directory: impl Into<PathBuf>, limit: u64) -> Self {
-        let cache = match &self.backend {
-            Backend::Local => None,
-            Backend::Remote(_) => Some(Cache::open(directory.into(), limit, "")),
-        };
-        Self { cache, ..self }
-    }
-
     /// Returns what the cache on the local disk was asked for through this value and its clones; `None` without one.
     pub fn cache_statistics(&self) -> Option<CacheStatistics> {
         self.cache.as_ref().map(|cache| cache.statistics())
@@ -369,80 +258,6 @@ impl Storage {
         local::file(located).map_err(|error| self.error(path, error))
     }
 
-    /// Returns the error for one of the local file system.
-    fn io_error(&self, path: &str, error: io::Error) -> Error {
-        match error.kind() {
-            io::ErrorKind::NotFound => Error::new(ErrorKind::FileNotFound, "the file is not there")
-                .at_path(path)
-                .in_table(self.url()),
-            _ => self
-                .error(path, object_store::Error::Generic { store: "LocalFileSystem", source: error.into() }),
-        }
-    }
-
-    fn error(&self, path: &str, failure: impl Into<Failure>) -> Error {
-        failure.into().into_error().at_path(path).in_table(self.url())
-    }
-
-    /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
-    /// that path in byte order. Nested directories are included. A directory that does not exist has no files, and
-    /// objects that stand for directories are no files ([`markers`]).
-    ///
-    /// # Errors
-    /// `Unavailable`, `PermissionDenied`.
-    #[doc(hidden)]
-    pub fn list_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
-        self.list(directory, after, list::Depth::All)
-    }
-
-    /// Like [`Storage::list_after`], but without files in nested directories.
-    ///
-    /// # Errors
-    /// `Unavailable`, `PermissionDenied`.
-    #[doc(hidden)]
-    pub fn list_directory_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
-        self.list(directory, after, list::Depth::One)
-    }
-
-    fn list(&self, directory: &str, after: &str, depth: list::Depth) -> Result<Vec<FileMeta>> {
-        self.recover_newest(directory)?;
-        let prefix = self.path(directory)?;
-        let store = match &self.backend {
-            Backend::Local => {
-                let path = self.local_file(directory, &prefix)?;
-                return list::list_local(&path, after, depth)
-                    .map_err(|error| self.io_error(directory, error));
-            }
-            Backend::Remote(store) => store,
-        };
-        let offset = match (directory, after) {
-            (_, "") => None,
-            ("", after) => Some(self.path(after)?),
-            (directory, after) => Some(self.path(&format!("{directory}/{after}"))?),
-        };
-        let skip = match prefix.as_ref() {
-            "" => 0,
-            prefix => prefix.len() + 1,
-        };
-        let found = match store.list(prefix, offset, depth) {
-            Err(failure) if failure.is_missing() => Vec::new(),
-            found => found.map_err(|failure| self.error(directory, failure))?,
-        };
-        let mut files: Vec<FileMeta> = found
-            .into_iter()
-            .filter_map(|meta| {
-                let name = meta.location.as_ref().get(skip..)?.to_owned();
-                Some(FileMeta::of_store(name, &meta))
-            })
-            // Stores that know no offset or no directories return more.
-            .filter(|file: &FileMeta| file.name.as_str() > after)
-            .filter(|file| depth == list::Depth::All || !file.name.contains('/'))
-            .collect();
-        markers::remove(&mut files);
-        files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(files)
-    }
-
     /// Returns the size and modification time of a file, or `None` if it does not exist. Its name is `path`.
     ///
     /// # Errors
@@ -517,8 +332,8 @@ impl Storage {
             return Ok(bytes);
         }
         let Some((bytes, state)) = self.get_with_state(path)? else { return self.read(path) };
-        if let Some(e_tag) = state.e_tag() {
-            cache.add_whole(url, e_tag, &bytes);
+        if let Some(e_tag) = state.strong_tag() {
+            cache.add_whole(url, &e_tag, &bytes);
         }
         Ok(bytes)
     }
@@ -752,18 +567,6 @@ impl Storage {
             }
             Backend::Remote(store) => Ok(FileWriter::remote(self.clone(), store.clone(), path)),
         }
-    }
-
-    fn not_written(&self, path: &str, error: std::io::Error) -> Error {
-        let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
-            ErrorKind::PermissionDenied
-        } else {
-            ErrorKind::Unavailable
-        };
-        Error::new(kind, "the file could not be created")
-            .at_path(path)
-            .in_table(self.url())
-            .with_source(error)
     }
 }
 

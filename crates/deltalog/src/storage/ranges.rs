@@ -22,10 +22,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
 
+use super::Storage;
+use super::answers::Failure;
 use super::budget::{PATIENCE, Share};
 use super::cache::{CachedObject, Listed};
-use super::remote::Remote;
-use super::{Failure, Storage};
+use super::remote::{Remote, strong};
 use crate::error::{Error, Result};
 
 /// The number of bytes at the end of an object that are read when it is opened.
@@ -182,17 +183,18 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
         }
         (Err(failure), _) => return Err(failure),
     };
+    let (size, e_tag) = (meta.size, strong(meta.e_tag));
     let mut cached = None;
-    if let (Some((cache, url)), Some(e_tag)) = (cache, &meta.e_tag) {
+    if let (Some((cache, url)), Some(e_tag)) = (cache, &e_tag) {
         if listed.is_none() {
             cache.validated(false, bytes.len());
         }
-        cached = cache.object(url, e_tag, meta.size);
+        cached = cache.object(url, e_tag, size);
         if let Some(cached) = &cached {
-            cached.add(meta.size.saturating_sub(bytes.len() as u64), &bytes);
+            cached.add(size.saturating_sub(bytes.len() as u64), &bytes);
         }
     }
-    Ok(End { size: meta.size, e_tag: meta.e_tag, bytes, cached })
+    Ok(End { size, e_tag, bytes, cached })
 }
 
 /// Splits a range into requests.

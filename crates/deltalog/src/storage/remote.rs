@@ -282,7 +282,7 @@ impl Remote {
                     return Ok((Bytes::new(), found));
                 }
                 options.range = Some(GetRange::Bounded(found.size.saturating_sub(length)..found.size));
-                options.if_match = found.e_tag;
+                options.if_match = strong(found.e_tag);
             }
             whole(client.store.get_opts(&path, options).await?).await
         })
@@ -309,7 +309,7 @@ impl Remote {
                     return Ok(Some((Bytes::new(), found)));
                 }
                 options.range = Some(GetRange::Bounded(found.size.saturating_sub(length)..found.size));
-                options.if_match = found.e_tag;
+                options.if_match = strong(found.e_tag);
             }
             match client.store.get_opts(&path, options).await {
                 Err(object_store::Error::NotModified { .. }) => Ok(None),
@@ -380,6 +380,13 @@ impl Remote {
 }
 
 /// Reads all of an answer.
+/// Returns an entity tag that stands for the bytes of an object. A weak one (`W/"…"`), as proxies make it, only says that
+/// the content means the same: `If-Match` never holds for it, and ranges of such objects must not be put together.
+/// (RFC 9110, 8.8.1 and 13.1.1.)
+pub(super) fn strong(e_tag: Option<String>) -> Option<String> {
+    e_tag.filter(|e_tag| !e_tag.starts_with("W/"))
+}
+
 async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
     let meta = found.meta.clone();
     Ok((found.bytes().await?, meta))

@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::{PutMode, UpdateVersion};
 
+use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
 
@@ -24,9 +25,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct FileState(UpdateVersion);
 
 impl FileState {
-    /// Returns the entity tag of the file.
-    pub(super) fn e_tag(&self) -> Option<&str> {
-        self.0.e_tag.as_deref()
+    /// Returns the entity tag of the file, if it stands for the file's bytes.
+    pub(super) fn strong_tag(self) -> Option<String> {
+        strong(self.0.e_tag)
     }
 }
 

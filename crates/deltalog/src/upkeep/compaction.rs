@@ -140,10 +140,19 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     if text.is_empty() {
         return Ok(Some(false));
     }
-    // What was read may be the commits of another table, which has been created in the place of this one.
+    // What was read may be the commits of another table, which was created in the place of this one.
     snapshot.newest_version()?;
     let path = LogFileName::Compaction { start, end }.path();
-    storage.put_beside_log_if_absent(&path, text.into()).map(Some)
+    let put = storage.put_beside_log_if_absent(&path, text.into());
+    // In a store without directories it goes to its place also if the table was dropped meanwhile.
+    if !storage.has_directories()
+        && !matches!(put, Ok(false))
+        && let Err(error) = snapshot.newest_version()
+    {
+        storage.delete(&path)?;
+        return Err(error);
+    }
+    put.map(Some)
 }
 
 /// Returns the compaction of `start` to `end`, which is empty if the commits change nothing; `None` if they have more

@@ -17,8 +17,12 @@ use crate::written_checkpoints::{v2_metadata, v2_protocol};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Lets the first write of a checkpoint begin only after a message, and reports that it is about to.
+const CHECKPOINT: &str = ".checkpoint";
+
+/// Lets the first write of some file begin only after a message, and reports that it is about to.
 struct Gate {
+    /// A part of the file's name.
+    name: &'static str,
     began: Mutex<Sender<String>>,
     go: Mutex<Receiver<()>>,
     /// What then happens to the write.
@@ -27,7 +31,7 @@ struct Gate {
 
 impl Director for Gate {
     fn begin(&self, call: &Call) -> Option<Fault> {
-        if call.path.contains(".checkpoint") && matches!(call.op, Op::Put | Op::Create | Op::Part) {
+        if call.path.contains(self.name) && matches!(call.op, Op::Put | Op::Create | Op::Part) {
             self.began.lock().unwrap().send(call.path.clone()).unwrap();
             // A commit that waits for this fails its test, and does not hang.
             let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(5));
@@ -49,12 +53,12 @@ impl Director for Gate {
 
 /// An empty store behind a gate.
 fn gated() -> (Storage, Receiver<String>, Sender<()>) {
-    gated_with(None)
+    gated_with(CHECKPOINT, None)
 }
 
-fn gated_with(fault: Option<Fault>) -> (Storage, Receiver<String>, Sender<()>) {
+fn gated_with(name: &'static str, fault: Option<Fault>) -> (Storage, Receiver<String>, Sender<()>) {
     let ((began, begun), (open, go)) = (channel(), channel());
-    let gate = Gate { began: Mutex::new(began), go: Mutex::new(go), fault };
+    let gate = Gate { name, began: Mutex::new(began), go: Mutex::new(go), fault };
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::new(gate));
     let url = Url::parse("memory:///t").unwrap();
     (Storage::with_immediate_store(url, Arc::new(store)).unwrap(), begun, open)
@@ -146,7 +150,7 @@ fn a_failure_behind_a_commit_changes_nothing() {
 #[test]
 fn no_checksum_goes_into_the_log_of_another_table() {
     for is_wrong in [false, true] {
-        let (storage, begun, go) = gated_with(Some(Fault::Denied));
+        let (storage, begun, go) = gated_with(CHECKPOINT, Some(Fault::Denied));
         write_commit(&storage, 0, &first_lines(&with_interval(4)));
         append_times(&storage, 3, &environment());
         if is_wrong {
@@ -168,26 +172,43 @@ fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
     let classic = first_lines(&with_interval(4));
     let v2 = vec![v2_protocol(), v2_metadata(&[("delta.checkpointInterval", "4")])];
     for (is_replaced, first) in [(false, &classic), (true, &classic), (false, &v2), (true, &v2)] {
-        let (storage, begun, go) = gated();
-        write_commit(&storage, 0, first);
-        append_times(&storage, 3, &environment());
-        let background = Background::new();
-        append_times(&storage, 1, &environment().with_background(&background));
-        begun.recv_timeout(LONG).unwrap();
-        for file in storage.list_after("", "").unwrap() {
-            storage.delete(&file.name).unwrap();
-        }
-        let expected = if is_replaced {
-            write_commit(&storage, 0, &first_lines(&with_interval(100)));
-            append_times(&storage, 1, &environment());
-            storage.list_after("", "").unwrap()
-        } else {
-            Vec::new()
-        };
-        drop(go);
-        assert!(background.wait(LONG));
-        assert_eq!(storage.list_after("", "").unwrap(), expected);
+        a_dropped_table_stays_dropped(CHECKPOINT, first, is_replaced);
     }
+}
+
+/// So would a compaction.
+#[test]
+fn a_compaction_behind_a_commit_does_not_bring_a_dropped_table_back() {
+    let properties = [("delta.checkpointInterval", "100"), ("deltalog.logCompactionInterval", "4")];
+    let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let first = first_lines(&BTreeMap::from(properties));
+    for is_replaced in [false, true] {
+        a_dropped_table_stays_dropped(".compacted", &first, is_replaced);
+    }
+}
+
+/// Drops a table, and perhaps creates another one in its place, while the file called `name` is about to be written
+/// behind version 4.
+fn a_dropped_table_stays_dropped(name: &'static str, first: &[String], is_replaced: bool) {
+    let (storage, begun, go) = gated_with(name, None);
+    write_commit(&storage, 0, first);
+    append_times(&storage, 3, &environment());
+    let background = Background::new();
+    append_times(&storage, 1, &environment().with_background(&background));
+    begun.recv_timeout(LONG).unwrap();
+    for file in storage.list_after("", "").unwrap() {
+        storage.delete(&file.name).unwrap();
+    }
+    let expected = if is_replaced {
+        write_commit(&storage, 0, &first_lines(&with_interval(100)));
+        append_times(&storage, 1, &environment());
+        storage.list_after("", "").unwrap()
+    } else {
+        Vec::new()
+    };
+    drop(go);
+    assert!(background.wait(LONG));
+    assert_eq!(storage.list_after("", "").unwrap(), expected);
 }
 
 /// A clean-up behind the checkpoint's commit is no drop.

@@ -53,4 +53,5 @@ mod rows;
 mod tables;
 mod uploads;
 mod walks;
+mod weak_tags;
 mod writers;

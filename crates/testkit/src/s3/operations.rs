@@ -72,7 +72,9 @@ fn check_read(object: &Object, is: Option<ETagCondition>, is_not: Option<ETagCon
         ETagCondition::Any => true,
         ETagCondition::ETag(tag) => tag.value() == object.etag.to_string(),
     };
-    if is.is_some_and(|condition| !matches(&condition)) {
+    let is_weak = |condition: &ETagCondition| matches!(condition, ETagCondition::ETag(ETag::Weak(_)));
+    // A weak tag says nothing about the bytes. (RFC 9110, 13.1.1.)
+    if is.is_some_and(|condition| is_weak(&condition) || !matches(&condition)) {
         return Err(Refusal::PreconditionFailed.into());
     }
     if is_not.is_some_and(|condition| matches(&condition)) {
@@ -82,6 +84,11 @@ fn check_read(object: &Object, is: Option<ETagCondition>, is_not: Option<ETagCon
 }
 
 impl Operations {
+    /// Returns the tag in the answer to a read.
+    fn tag(&self, etag: Etag) -> Option<ETag> {
+        if self.0.settings().weak_tags { Some(ETag::Weak(etag.to_string())) } else { quoted(etag) }
+    }
+
     fn condition(&self, is: Option<ETagCondition>, is_not: Option<ETagCondition>) -> S3Result<Condition> {
         let condition = match (is, is_not) {
             (None, None) => Condition::Always,
@@ -117,7 +124,7 @@ impl S3 for Operations {
             accept_ranges: Some("bytes".to_owned()),
             content_length: Some(bytes.len() as i64),
             content_range,
-            e_tag: quoted(object.etag),
+            e_tag: self.tag(object.etag),
             last_modified: Some(object.modified.into()),
             body: Some(Body::from(bytes).into()),
             ..Default::default()
@@ -131,7 +138,7 @@ impl S3 for Operations {
         answer(HeadObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
             content_length: Some(object.bytes.len() as i64),
-            e_tag: quoted(object.etag),
+            e_tag: self.tag(object.etag),
             last_modified: Some(object.modified.into()),
             ..Default::default()
         })

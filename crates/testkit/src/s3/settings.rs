@@ -18,6 +18,8 @@ pub struct Settings {
     pub wrong_region_status: u16,
     /// Whether conditions of writes are ignored, as some imitations of S3 do.
     pub ignores_conditions: bool,
+    /// Whether answers to reads have weak entity tags, as behind a proxy that compresses.
+    pub weak_tags: bool,
     /// The largest number of entries in a page of a listing.
     pub page_size: usize,
     /// The smallest size in bytes of a part that is not the last one.
@@ -35,6 +37,7 @@ impl Default for Settings {
             region: None,
             wrong_region_status: 400,
             ignores_conditions: false,
+            weak_tags: false,
             page_size: 1000,
             minimum_part: 5 << 20,
             bytes_per_second: None,

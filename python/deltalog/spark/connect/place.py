@@ -39,9 +39,9 @@ def place_of(options: Options) -> Place:
     """
     check_plain(options)
     uri = connect_uri(options.path)
-    if uri.startswith("file:"):
-        return Place(uri, None)
-    return Place(canonical_uri(uri, options.storage), options.storage)
+    # Refuses options that the store does not have; local files have none.
+    canonical = canonical_uri(uri, options.storage)
+    return Place(uri, None) if uri.startswith("file:") else Place(canonical, options.storage)
 
 
 def check_plain(options: Options) -> None:

@@ -21,7 +21,7 @@
 //! - **Everything else** goes to the store: `_last_checkpoint`, listings, existence, all writes, and commits that are
 //!   read by their name only. So the commit rule, which reads a commit back whose put had no answer, and the protocol
 //!   of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`]) does.
-//! - Objects of stores without entity tags are not cached.
+//! - Objects without an entity tag, or with a weak one, are not cached.
 //!
 //! What is on disk is checked before it is used:
 //!

@@ -25,7 +25,7 @@ impl CacheSettings {
     /// the variables.
     ///
     /// # Errors
-    /// `InvalidArgument` for a size that is none or is too small, or that has no directory.
+    /// `InvalidArgument` for a size that is none or is too small, or that has no directory, and for a relative one.
     pub(in crate::storage) fn new(directory: Option<String>, size: Option<String>) -> Result<Option<Self>> {
         Self::with_variables(directory, size, |name| std::env::var(name).ok())
     }
@@ -44,7 +44,17 @@ impl CacheSettings {
         match directory.or_else(|| variable(directory_variable)) {
             Some(directory) if directory.is_empty() => Ok(None),
             Some(directory) => {
-                Ok(Some(Self { directory: directory.into(), limit: limit.unwrap_or(DEFAULT) }))
+                let directory = PathBuf::from(directory);
+                if !directory.is_absolute() {
+                    return Err(Error::invalid_argument(format!(
+                        "the directory of the cache is not an absolute path: '{}'",
+                        directory.display()
+                    ))
+                    .with_hint(
+                        "processes with other working directories would not share it, and '~' is not expanded here",
+                    ));
+                }
+                Ok(Some(Self { directory, limit: limit.unwrap_or(DEFAULT) }))
             }
             None if size.is_some_and(|(what, _)| what.contains("option")) => Err(Error::invalid_argument(
                 "the storage option 'cache_size' is of no use without 'cache_dir'",
@@ -108,6 +118,18 @@ mod tests {
         assert_eq!(settings(None, Some("67108864"), ["/b", "2GiB"]).unwrap(), of("/b", 64 << 20));
         assert_eq!(settings(Some(""), None, ["/b", "unset"]).unwrap(), None);
         assert_eq!(settings(None, None, ["unset", "2GiB"]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_relative_directory_is_an_error() {
+        for bad in ["cache", "./cache", "~/cache"] {
+            for (option, variable) in [(Some(bad), "unset"), (None, bad)] {
+                let error = settings(option, None, [variable, "unset"]).unwrap_err();
+                assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{bad}");
+                let text = format!("the directory of the cache is not an absolute path: '{bad}'");
+                assert!(error.to_string().contains(&text), "{error}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Hadoop's file system: `hdfs://host:port/path`, or `hdfs://nameservice/path`.
 //!
+//! - A name without a port is a name service if the settings have its name nodes, and else a host with Hadoop's usual
+//!   port, as in Hadoop.
 //! - The settings are Hadoop's own: those of the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and
 //!   options of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
 //! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if
@@ -37,6 +39,9 @@ const SETTINGS: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 /// over.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
+/// The port of a name node whose URL has none.
+const PORT: u16 = 8020;
+
 /// The names of the other options.
 const NAMES: [&str; 4] = ["hdfs_config_dir", "hdfs_kerberos_keytab", "hdfs_kerberos_principal", "hdfs_user"];
 
@@ -56,10 +61,19 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
         settings.hadoop.push((ATTEMPTS.to_owned(), "3".to_owned()));
     }
     let server = format!("hdfs://{}", url.authority());
+    let has_port = url.port().is_some();
     let recipe = Recipe::new(move || {
-        let client = settings.builder().with_url(&server);
         let runtime = runtime::handle().map_err(|error| failed(error.into()))?;
-        let client = client.with_io_runtime(runtime).build().map_err(failed)?;
+        let build =
+            |server: &str| settings.builder().with_url(server).with_io_runtime(runtime.clone()).build();
+        let client = match build(&server) {
+            // The client has no other word for a name service without name nodes.
+            Err(HdfsError::InvalidArgument(what)) if !has_port && what.contains("No NameNode") => {
+                build(&format!("{server}:{PORT}"))
+            }
+            built => built,
+        };
+        let client = client.map_err(failed)?;
         let store: Arc<dyn ObjectStore> =
             Arc::new(Store { files: HdfsObjectStore::new(client.clone()), client });
         Ok(Client {
@@ -304,6 +318,16 @@ mod tests {
     fn a_location_names_a_name_node() {
         assert!(refusal("hdfs:///t", &[]).contains("names no name node"));
         assert!(refusal("hdfs://user@host/t", &[]).contains("contains credentials"));
+    }
+
+    /// A host without a port is asked at Hadoop's usual one.
+    #[test]
+    fn a_name_node_without_a_port() {
+        let storage =
+            Storage::open("hdfs://127.0.0.1/t", [("dfs.client.failover.max.attempts", "1")]).unwrap();
+        let error = storage.read("f").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("refused"), "{error}");
     }
 
     /// Where no name node answers, the error says so, and soon.

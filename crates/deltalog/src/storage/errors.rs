@@ -1,0 +1,36 @@
+//! The errors of a store, with the table and the path that they are about.
+
+use std::io;
+
+use super::Storage;
+use super::answers::Failure;
+use crate::error::{Error, ErrorKind};
+
+impl Storage {
+    /// Returns the error for one of the local file system.
+    pub(super) fn io_error(&self, path: &str, error: io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::NotFound => Error::new(ErrorKind::FileNotFound, "the file is not there")
+                .at_path(path)
+                .in_table(self.url()),
+            _ => self
+                .error(path, object_store::Error::Generic { store: "LocalFileSystem", source: error.into() }),
+        }
+    }
+
+    pub(super) fn error(&self, path: &str, failure: impl Into<Failure>) -> Error {
+        failure.into().into_error().at_path(path).in_table(self.url())
+    }
+
+    pub(super) fn not_written(&self, path: &str, error: std::io::Error) -> Error {
+        let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
+            ErrorKind::PermissionDenied
+        } else {
+            ErrorKind::Unavailable
+        };
+        Error::new(kind, "the file could not be created")
+            .at_path(path)
+            .in_table(self.url())
+            .with_source(error)
+    }
+}
