@@ -100,6 +100,7 @@ mod replay;
 mod restore;
 mod rewrite;
 mod row_copy;
+mod row_moves;
 mod scan;
 mod snapshot;
 mod spelling;

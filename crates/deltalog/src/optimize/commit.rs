@@ -7,6 +7,8 @@
 //! | with rows that are no longer deleted | its bin is given up: the new file lacks these rows |
 //! | removed | its bin is given up: its rows are gone, or others have moved them |
 //!
+//! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors the
+//!   `remove` of the file says where they are ([`crate::row_moves`]).
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - The vectors of an attempt are deleted if it is not committed, and so are the new files of bins that are given up.
@@ -24,6 +26,7 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Add, LogPath};
 use crate::replay::{FileSet, add_at, batches_of_adds};
+use crate::row_moves::RowMove;
 use crate::snapshot::Snapshot;
 use crate::stats::with_wide_bounds;
 use crate::transaction::{Committed, Conflict, ConflictReason, Outcome, Transaction, changed_since};
@@ -132,6 +135,7 @@ impl<'a> Committer<'a> {
     fn attempt(&self, pending: &[Pending]) -> Result<(Outcome, OptimizeMetrics)> {
         let mut done = OptimizeMetrics::default();
         let (mut removes, mut adds) = (Vec::new(), Vec::new());
+        let has_vectors = self.base.metadata().is_enabled("delta.enableDeletionVectors");
         let carried: Vec<DeletionVector> = pending
             .iter()
             .filter(|bin| !bin.carried.is_empty())
@@ -145,8 +149,21 @@ impl<'a> Committer<'a> {
         for bin in pending {
             done.note(&bin.bin);
             done.carried_rows += bin.carried.len();
-            removes.extend(bin.current.iter().cloned());
-            let Some(new) = &bin.bin.new else { continue };
+            let Some(new) = &bin.bin.new else {
+                removes.extend(bin.current.iter().cloned());
+                continue;
+            };
+            let rows = bin.bin.sources.iter().map(|source| source.moved.rows).sum();
+            for (current, Source { add, moved }) in bin.current.iter().zip(&bin.bin.sources) {
+                let mut removed = current.clone();
+                // Who deletes rows of the file by a vector meanwhile follows them.
+                if has_vectors {
+                    let vector = add.deletion_vector.clone();
+                    let moved = RowMove::new(vector, moved.start, moved.rows, [(new.path.as_str(), rows)]);
+                    removed.tags = Some(moved.added_to(current.tags.as_ref())?);
+                }
+                removes.push(removed);
+            }
             let mut new = new.clone();
             if !bin.carried.is_empty() {
                 new.deletion_vector = vectors.next();

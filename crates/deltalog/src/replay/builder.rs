@@ -15,8 +15,10 @@ use crate::protocol::{Add, AddLine, DeletionVectorDescriptor, Pairs, RemoveLine}
 /// The columns, created once because a log may have very many commits.
 static ADD_FIELDS: LazyLock<Vec<FieldRef>> =
     LazyLock::new(|| FileColumn::ALL.iter().map(|column| Arc::new(column.field())).collect());
-static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> =
-    LazyLock::new(|| remove_fields().into_iter().chain([FileColumn::Stats.field()]).map(Arc::new).collect());
+static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| {
+    let others = [FileColumn::Stats.field(), FileColumn::Tags.field()];
+    remove_fields().into_iter().chain(others).map(Arc::new).collect()
+});
 static NOTHING: LazyLock<RecordBatch> =
     LazyLock::new(|| RecordBatch::new_empty(Arc::new(Schema::new(vec![FileColumn::Path.field()]))));
 
@@ -87,7 +89,7 @@ impl AddRows {
     }
 }
 
-/// A builder for rows of `remove` actions, with the columns of tombstones and their statistics.
+/// A builder for rows of `remove` actions, with the columns of tombstones, their statistics and their tags.
 pub(super) struct RemoveRows {
     path: StringBuilder,
     deletion_timestamp: Int64Builder,
@@ -99,6 +101,7 @@ pub(super) struct RemoveRows {
     base_row_id: Int64Builder,
     default_row_commit_version: Int64Builder,
     stats: StringBuilder,
+    tags: Sparse<StringMapBuilder>,
 }
 
 impl RemoveRows {
@@ -115,10 +118,16 @@ impl RemoveRows {
             base_row_id: Int64Builder::with_capacity(rows),
             default_row_commit_version: Int64Builder::with_capacity(rows),
             stats: StringBuilder::new(),
+            tags: Sparse::default(),
         }
     }
 
-    pub(super) fn append(&mut self, remove: &RemoveLine<'_>, stats: Option<&str>) -> Result<()> {
+    pub(super) fn append(
+        &mut self,
+        remove: &RemoveLine<'_>,
+        stats: Option<&str>,
+        tags: Option<&Pairs<'_>>,
+    ) -> Result<()> {
         self.path.append_value(&remove.path);
         self.deletion_timestamp.append_option(remove.deletion_timestamp);
         self.data_change.append_value(remove.data_change());
@@ -129,6 +138,7 @@ impl RemoveRows {
         self.base_row_id.append_option(remove.base_row_id);
         self.default_row_commit_version.append_option(remove.default_row_commit_version);
         self.stats.append_option(stats);
+        self.tags.append(tags)?;
         Ok(())
     }
 
@@ -144,6 +154,7 @@ impl RemoveRows {
             Some(Arc::new(self.base_row_id.finish())),
             Some(Arc::new(self.default_row_commit_version.finish())),
             Some(Arc::new(shrunk(self.stats.finish()))),
+            self.tags.finish(),
         ];
         batch(&REMOVE_FIELDS, columns)
     }

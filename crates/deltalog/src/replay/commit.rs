@@ -236,9 +236,11 @@ impl CommitParts {
                 self.adds().append(&add)?;
                 self.order.push(true);
             }
-            Some(ActionLine::Remove(remove)) => {
-                let stats = remove.stats.filter(|_| self.kept == KeptStatistics::OfAll);
-                self.removes().append(&remove, stats.map(EscapedText::unescaped).as_deref())?;
+            Some(ActionLine::Remove(mut remove)) => {
+                let stats = remove.stats.take().filter(|_| self.kept == KeptStatistics::OfAll);
+                let tags = remove.tags.take().filter(|_| with_stats);
+                let stats = stats.map(EscapedText::unescaped);
+                self.removes().append(&remove, stats.as_deref(), tags.as_ref())?;
                 self.order.push(false);
             }
             Some(ActionLine::Other(action)) => self.add_other(action),

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
 
 use super::partitions::PartitionSet;
 use crate::error::{Error, Result};
-use crate::replay::{FileColumns, filtered, remove_fields, with_columns};
+use crate::replay::{FileColumn, FileColumns, filtered, remove_fields, with_columns};
 use crate::snapshot::Snapshot;
 
 /// Returns a `remove` action for each live file of the snapshot, or of `partitions` of it, in the form of the log.
@@ -37,7 +37,11 @@ pub(super) enum RowsOfFile {
 /// Returns the `remove` actions of a batch of `add` actions.
 pub(super) fn remove(adds: &RecordBatch, now_ms: i64, rows_of_file: RowsOfFile) -> Result<RecordBatch> {
     let rows = adds.num_rows();
-    let columns = with_columns(adds, remove_fields())?;
+    let mut fields = remove_fields();
+    if rows_of_file == RowsOfFile::Moved {
+        fields.push(FileColumn::Tags.field());
+    }
+    let columns = with_columns(adds, fields)?;
     let arrays = columns
         .schema()
         .fields()

@@ -10,9 +10,12 @@
 //! ```
 //!
 //! - A file that loses all its rows is removed. One whose rows are deleted already stays as it is.
-//! - A winner that removes the file, or brings rows back, is a conflict.
+//! - A winner that removes the file is a conflict, unless it says where the rows are now ([`crate::row_moves`]): then
+//!   they are deleted there.
+//! - A winner that brings rows back is a conflict.
 //! - Vectors that were written and not committed are deleted.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use arrow::array::RecordBatch;
@@ -22,8 +25,9 @@ use super::conflict::ConflictReason;
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::protocol::{Action, Add, LogPath, PathResolver, Remove};
-use crate::replay::{Commit, adds_of, batches_of_adds};
+use crate::protocol::{Action, Add, DeletionVectorDescriptor, LogPath, PathResolver, Remove, Tags};
+use crate::replay::{Commit, adds_of, batches_of_adds, removes_of};
+use crate::row_moves::RowMove;
 use crate::stats::{num_records, with_wide_bounds};
 use crate::storage::Storage;
 
@@ -58,7 +62,7 @@ struct File<'a> {
     /// The rows that are deleted already.
     deleted: RoaringTreemap,
     /// The rows that the transaction deletes.
-    rows: &'a RoaringTreemap,
+    rows: Cow<'a, RoaringTreemap>,
     /// The actions of the last attempt, if they are still right.
     actions: Option<Vec<Action>>,
     /// The file that the vector of these actions is in.
@@ -88,40 +92,48 @@ impl<'a> RowDeletes<'a> {
         let mut named = HashSet::new();
         for RowDelete { file, rows } in deletes {
             let located = |error: Error| error.at_path(&file.path);
-            let refused = |message: &str| located(Error::invalid_argument(message));
-            // Protocol: "that logical file must have correct `numRecords` information".
-            let num_records = file.stats.as_deref().and_then(num_records).ok_or_else(|| {
-                refused("rows of a file can only be deleted if its statistics have the number of rows")
-            })?;
-            rows.ensure_within(num_records).map_err(located)?;
-            let deleted = this.vector(file, num_records).map_err(located)?;
+            let known = this.file(file.clone(), Cow::Borrowed(rows.bitmap()))?;
+            rows.ensure_within(known.num_records).map_err(located)?;
             let path = resolver.parse(&file.path)?;
             if !named.insert(path.clone()) {
-                return Err(refused("the transaction deletes rows of the same file twice"));
+                let message = "the transaction deletes rows of the same file twice";
+                return Err(located(Error::invalid_argument(message)));
             }
-            if rows.bitmap().is_subset(&deleted) {
+            if rows.bitmap().is_subset(&known.deleted) {
                 continue;
             }
             this.by_path.insert(path, this.files.len());
-            this.files.push(File {
-                add: file.clone(),
-                num_records,
-                deleted,
-                rows: rows.bitmap(),
-                actions: None,
-                vector_file: None,
-            });
+            this.files.push(known);
         }
         Ok(this)
+    }
+
+    /// Returns a file of which `rows` are to be deleted.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if its number of rows is not known; also the errors of [`DeletionVectors::read`].
+    fn file(&self, add: Add, rows: Cow<'a, RoaringTreemap>) -> Result<File<'a>> {
+        let located = |error: Error| error.at_path(&add.path);
+        // Protocol: "that logical file must have correct `numRecords` information".
+        let num_records = add.stats.as_deref().and_then(num_records).ok_or_else(|| {
+            let message = "rows of a file can only be deleted if its statistics have the number of rows";
+            located(Error::invalid_argument(message))
+        })?;
+        let deleted = self.vector(add.deletion_vector.as_ref(), num_records).map_err(located)?;
+        Ok(File { add, num_records, deleted, rows, actions: None, vector_file: None })
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    fn vector(&self, file: &Add, num_records: u64) -> Result<RoaringTreemap> {
+    fn vector(
+        &self,
+        descriptor: Option<&DeletionVectorDescriptor>,
+        num_records: u64,
+    ) -> Result<RoaringTreemap> {
         let vectors = DeletionVectors::new(self.storage.clone(), self.resolver.clone());
-        vectors.deleted(file.deletion_vector.as_ref(), Some(num_records))
+        vectors.deleted(descriptor, Some(num_records))
     }
 
     /// Takes note of the vectors of another commit. Returns the reason if it conflicts.
@@ -132,39 +144,116 @@ impl<'a> RowDeletes<'a> {
         if self.is_empty() {
             return Ok(None);
         }
-        let mut replaced: BTreeMap<usize, Option<Add>> = BTreeMap::new();
-        for path in paths(&winner.removes) {
-            if let Some(index) = self.by_path.get(&self.resolver.parse(path)?) {
-                replaced.insert(*index, None);
+        let is_ours = |path: &str| self.resolver.parse(path).map(|path| self.by_path.get(&path).copied());
+        let mut replaced = BTreeMap::new();
+        for (row, path) in paths(&winner.removes).enumerate() {
+            if let Some(index) = is_ours(path)? {
+                replaced.insert(index, row);
             }
         }
         if replaced.is_empty() {
             return Ok(None);
         }
+        let mut adds = HashMap::new();
         for add in adds_of(&winner.adds)? {
-            if let Some(index) = self.by_path.get(&self.resolver.parse(&add.path)?) {
-                replaced.insert(*index, Some(add));
-            }
+            adds.insert(self.resolver.parse(&add.path)?, add);
         }
-        for (index, add) in replaced {
+        let mut moved = Vec::new();
+        for (index, row) in replaced {
             let Some(file) = self.files.get(index) else { continue };
             let path = file.add.path.clone();
-            let Some(add) = add else {
-                return Ok(Some(ConflictReason::ConcurrentDeleteRead { file: path }));
+            let located = |error: Error| error.at_path(&path);
+            let add = adds.get(&self.resolver.parse(&path)?);
+            let removed =
+                || removes_of(&winner.removes.slice(row, 1)).map(|removes| removes.into_iter().next());
+            let (vector, add) = match add {
+                Some(add) => (add.deletion_vector.clone(), Some(add.clone())),
+                None => (removed()?.and_then(|remove| remove.deletion_vector), None),
             };
-            let deleted = self.vector(&add, file.num_records).map_err(|error| error.at_path(&path))?;
+            let deleted = self.vector(vector.as_ref(), file.num_records).map_err(located)?;
             // A row that is no longer deleted, or that both delete.
             let restored = &file.deleted - &deleted;
-            let common = &(&deleted - &file.deleted) & file.rows;
+            let common = &(&deleted - &file.deleted) & &*file.rows;
             if let Some(row) = common.min().or(restored.min()) {
                 return Ok(Some(ConflictReason::ConcurrentRowDelete { file: path, row }));
             }
-            if let Some(file) = self.files.get_mut(index) {
-                (file.add, file.deleted, file.actions) = (add, deleted, None);
-                file.vector_file = None;
+            match add {
+                Some(add) => {
+                    if let Some(file) = self.files.get_mut(index) {
+                        (file.add, file.deleted, file.actions) = (add, deleted, None);
+                        file.vector_file = None;
+                    }
+                }
+                None => {
+                    let tags = removed()?.and_then(|remove| remove.tags);
+                    match self.followed(file, tags.as_ref(), &adds)? {
+                        Some(files) => moved.push((index, files)),
+                        None => return Ok(Some(ConflictReason::ConcurrentDeleteRead { file: path })),
+                    }
+                }
             }
         }
+        self.replace(moved)?;
         Ok(None)
+    }
+
+    /// Returns the files with the rows that are to be deleted from `file`, which another commit has removed, and their
+    /// positions there; `None` if the commit does not say where they are. `tags` are those of the `remove` action, and
+    /// `adds` the files of the commit.
+    fn followed(
+        &self,
+        file: &File<'_>,
+        tags: Option<&Tags>,
+        adds: &HashMap<LogPath, Add>,
+    ) -> Result<Option<Vec<(Add, RoaringTreemap)>>> {
+        let Some(moved) = RowMove::of(tags) else { return Ok(None) };
+        let deleted = match self.vector(moved.deletion_vector.as_ref(), file.num_records) {
+            Ok(deleted) => deleted,
+            // It belongs to no version that is kept, and its file may be gone.
+            Err(error) => {
+                tracing::debug!(%error, file = file.add.path, "the vector of a file that was moved cannot be read");
+                return Ok(None);
+            }
+        };
+        let rows = &*file.rows - &file.deleted;
+        let Some(positions) = moved.positions(&rows, &deleted) else { return Ok(None) };
+        let mut followed = Vec::with_capacity(positions.len());
+        for (path, rows) in positions {
+            match adds.get(&self.resolver.parse(path)?) {
+                Some(add) => followed.push((add.clone(), rows)),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(followed))
+    }
+
+    /// Puts other files in the place of some, given by their indexes.
+    fn replace(&mut self, moved: Vec<(usize, Vec<(Add, RoaringTreemap)>)>) -> Result<()> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut kept: Vec<Option<File<'a>>> = std::mem::take(&mut self.files).into_iter().map(Some).collect();
+        for (index, _) in &moved {
+            if let Some(file) = kept.get_mut(*index) {
+                *file = None;
+            }
+        }
+        self.files = kept.into_iter().flatten().collect();
+        let mut by_path = HashMap::new();
+        for (index, file) in self.files.iter().enumerate() {
+            by_path.insert(self.resolver.parse(&file.add.path)?, index);
+        }
+        for (add, rows) in moved.into_iter().flat_map(|(_, files)| files) {
+            let path = self.resolver.parse(&add.path)?;
+            if let Some(file) = by_path.get(&path).and_then(|index| self.files.get_mut(*index)) {
+                *file.rows.to_mut() |= rows;
+                continue;
+            }
+            by_path.insert(path, self.files.len());
+            self.files.push(self.file(add, Cow::Owned(rows))?);
+        }
+        self.by_path = by_path;
+        Ok(())
     }
 
     /// Returns the actions that delete the rows, on top of what was noted. Vectors that changed since the last attempt
@@ -177,7 +266,7 @@ impl<'a> RowDeletes<'a> {
             return Ok(Vec::new());
         }
         let now_ms = self.environment.now_ms();
-        let union = |file: &File<'_>| DeletionVector::from(&file.deleted | file.rows);
+        let union = |file: &File<'_>| DeletionVector::from(&file.deleted | &*file.rows);
         let is_pending = |file: &File<'_>| file.actions.is_none();
         let is_emptied = |vector: &DeletionVector, file: &File<'_>| vector.cardinality() >= file.num_records;
         let pending: Vec<DeletionVector> =

@@ -1,10 +1,10 @@
 //! Files that are written again as fewer ones, beside other writers. Protocol: "Add File and Remove File", "Deletion
 //! Vectors", "Row Tracking".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use deltalog::engine::dml::{Request, delete, listed_files, update};
+use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files, update};
 use deltalog::engine::protocol::Add;
 use deltalog::{
     Environment, ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage,
@@ -47,6 +47,11 @@ fn with(set: impl FnOnce(&mut OptimizeRequest)) -> OptimizeRequest {
 
 fn delete_rows(storage: &Storage, condition: &str) {
     delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
+}
+
+fn condition(ids: &BTreeSet<i64>) -> String {
+    let texts: Vec<String> = ids.iter().map(i64::to_string).collect();
+    format!("id in ({})", texts.join(", "))
 }
 
 fn adds(snapshot: &Snapshot) -> Vec<Add> {
@@ -235,6 +240,58 @@ fn a_bin_whose_files_others_have_removed_is_given_up() {
     assert_eq!((ids(&newest(&storage)), stored(&directory)), (Vec::new(), 4 + 1));
 }
 
+/// Statements that delete rows by vectors, and that an OPTIMIZE overtakes: they find the rows in the new files.
+#[test]
+fn statements_that_are_overtaken_follow_the_rows() {
+    let (_directory, storage) = small_files(4, &[]);
+    delete_rows(&storage, "id = 3 or id = 12");
+    let base = newest(&storage);
+    let before = ids(&base);
+    let overtaken = |ids_before| {
+        let storage = storage.clone();
+        meanwhile(
+            move || {
+                // A row that is in a vector when the OPTIMIZE begins, and one that is deleted while it writes.
+                let other = storage.clone();
+                let environment = meanwhile(move || delete_rows(&other, "id = 5"), 1);
+                let done = optimize(&newest(&storage), request(), &environment).unwrap();
+                assert_eq!((done.commits.len(), done.metrics.carried_rows), (1, 1));
+            },
+            ids_before,
+        )
+    };
+    let environment = overtaken(0);
+    let request = Request::new(&environment);
+    let deleted = delete(&base, Some("id = 2 or id = 7 or id = 12 or id = 15 or id = 39"), request).unwrap();
+    assert!(matches!(deleted, RowChangeOutcome::Committed(..)), "{deleted:?}");
+    let new = newest(&storage);
+    assert_eq!(new.version(), base.version() + 3, "nothing was tried again");
+    let expected: Vec<i64> = before.into_iter().filter(|id| ![2, 5, 7, 15, 39].contains(id)).collect();
+    assert_eq!((ids(&new), new.totals().unwrap().files), (expected, 1));
+    let [file] = adds(&new).try_into().unwrap();
+    assert_eq!(file.deletion_vector.unwrap().cardinality, 5);
+    assert!(new.verify().unwrap().is_ok());
+}
+
+/// The rows that both delete are a conflict, as without an OPTIMIZE between them.
+#[test]
+fn a_row_that_two_delete_is_a_conflict_after_it_was_moved() {
+    let (_directory, storage) = small_files(4, &[]);
+    let base = newest(&storage);
+    let other = storage.clone();
+    let environment = meanwhile(
+        move || {
+            optimize(&newest(&other), request(), &environment()).unwrap();
+            delete_rows(&other, "id = 7");
+        },
+        0,
+    );
+    let request = Request::new(&environment);
+    let error = delete(&base, Some("id = 7 or id = 8"), request).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    assert!(ids(&newest(&storage)).contains(&8));
+}
+
 #[test]
 fn a_change_of_the_metadata_is_a_conflict_that_leaves_nothing() {
     let (directory, storage) = small_files(3, &[]);
@@ -310,10 +367,6 @@ proptest! {
         is_one_commit in any::<bool>(),
     ) {
         let (_directory, storage) = small_files(files, &[]);
-        let condition = |ids: &std::collections::BTreeSet<i64>| {
-            let texts: Vec<String> = ids.iter().map(i64::to_string).collect();
-            format!("id in ({})", texts.join(", "))
-        };
         if !before.is_empty() {
             delete_rows(&storage, &condition(&before));
         }
@@ -331,7 +384,7 @@ proptest! {
             }
         });
         optimize(&base, request, &environment).unwrap();
-        let gone: std::collections::BTreeSet<i64> =
+        let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
         // Without a commit, nothing was drawn, and the others have done nothing.
@@ -339,5 +392,63 @@ proptest! {
             expected = ids(&base);
         }
         prop_assert_eq!(ids(&newest(&storage)), expected);
+    }
+
+    /// A DELETE that others overtake, which delete rows and move them, deletes its own rows and no others, or none.
+    #[test]
+    fn an_overtaken_delete_deletes_its_own_rows(
+        files in 2..5_i64,
+        before in prop::collection::btree_set(0..40_i64, 0..8),
+        own in prop::collection::btree_set(0..40_i64, 1..8),
+        others in prop::collection::vec(
+            prop::option::weighted(0.5, prop::collection::btree_set(0..40_i64, 1..6)), 1..5,
+        ),
+        per_bin in 1..5_u64,
+    ) {
+        let (_directory, storage) = small_files(files, &[]);
+        if !before.is_empty() {
+            delete_rows(&storage, &condition(&before));
+        }
+        let base = newest(&storage);
+        let (live, size) = (ids(&base), u64::try_from(adds(&base)[0].size).unwrap());
+        let request = with(|request| {
+            (request.target_size, request.most_deleted) = (Some(size * per_bin + size / 2), 0.01);
+        });
+        let (other, steps) = (storage.clone(), others.clone());
+        let environment = meanwhile(
+            move || for step in steps {
+                match step {
+                    Some(ids) => delete_rows(&other, &condition(&ids)),
+                    None => drop(optimize(&newest(&other), request.clone(), &environment()).unwrap()),
+                }
+            },
+            0,
+        );
+        let outcome = delete(&base, Some(&condition(&own)), Request::new(&environment));
+        let gone: BTreeSet<i64> = others.into_iter().flatten().flatten().collect();
+        let is_ours = |id: &i64| live.contains(id) && own.contains(id);
+        let is_done = match outcome {
+            Ok(outcome) => {
+                if matches!(outcome, RowChangeOutcome::Unchanged(_)) && newest(&storage).version() == base.version() {
+                    // Nothing was drawn, and the others have done nothing.
+                    return Ok(());
+                }
+                true
+            }
+            Err(error) => {
+                prop_assert_eq!(error.kind(), ErrorKind::CommitConflict);
+                // Two deletes of a row are a conflict, and so is one of a whole file that was moved.
+                let is_emptied = |file: i64| {
+                    (file * ROWS..(file + 1) * ROWS).filter(|id| live.contains(id)).all(|id| own.contains(&id))
+                };
+                let is_in_both = live.iter().any(|id| own.contains(id) && gone.contains(id));
+                prop_assert!(is_in_both || (0..files).any(is_emptied), "{error}");
+                false
+            }
+        };
+        let expected: Vec<i64> =
+            live.iter().copied().filter(|id| !gone.contains(id) && !(is_done && is_ours(id))).collect();
+        prop_assert_eq!(ids(&newest(&storage)), expected);
+        prop_assert!(newest(&storage).verify().unwrap().is_ok());
     }
 }
