@@ -10,8 +10,8 @@
 //!   its rows    0 1   2      in this order in one new file, or in the next ones: `start` is a position there
 //! ```
 //!
-//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). Who does not know this one has a
-//!   conflict, as before.
+//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). Writers that do not know this
+//!   one have a conflict.
 //! - It is only about rows whose order did not change.
 
 use std::collections::BTreeMap;
@@ -48,8 +48,8 @@ pub(crate) struct MovedPart {
 }
 
 impl RowMove {
-    /// Returns where `rows` rows of an old file are that had the vector `deletion_vector`. Rows of several old files are
-    /// in the new `files`, given by their paths and their numbers of rows, one after another; `start` is the number of
+    /// Returns where `rows` rows of an old file are that had the vector `deletion_vector`. Rows of several old files
+    /// are in the new `files`, given by their paths and their numbers of rows, one after another; `start` is the number of
     /// the first row of this one.
     pub(crate) fn new<'f>(
         deletion_vector: Option<DeletionVectorDescriptor>,

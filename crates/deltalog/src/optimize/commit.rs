@@ -7,8 +7,8 @@
 //! | with rows that are no longer deleted | its bin is given up: the new file lacks these rows |
 //! | removed | its bin is given up: its rows are gone, or others have moved them |
 //!
-//! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors the
-//!   `remove` of the file says where they are ([`crate::row_moves`]).
+//! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors
+//!   the `remove` of the file says where they are ([`crate::row_moves`]).
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - The vectors of an attempt are deleted if it is not committed, and so are the new files of bins that are given up.

@@ -379,14 +379,14 @@ impl Remote {
     }
 }
 
-/// Reads all of an answer.
-/// Returns an entity tag that stands for the bytes of an object. A weak one (`W/"…"`), as proxies make it, only says that
-/// the content means the same: `If-Match` never holds for it, and ranges of such objects must not be put together.
+/// Returns an entity tag that stands for the bytes of an object. A weak one (`W/"…"`), as proxies make it, only says
+/// that the content means the same: `If-Match` never holds for it, and ranges of such objects must not be put together.
 /// (RFC 9110, 8.8.1 and 13.1.1.)
 pub(super) fn strong(e_tag: Option<String>) -> Option<String> {
     e_tag.filter(|e_tag| !e_tag.starts_with("W/"))
 }
 
+/// Reads all of an answer.
 async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
     let meta = found.meta.clone();
     Ok((found.bytes().await?, meta))
