@@ -18,6 +18,7 @@
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones | [`optimize`] |
 //! | make an earlier version the newest one | [`restore`] |
+//! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -95,6 +96,7 @@ mod parallel;
 mod pending_write;
 mod predicate;
 mod protocol;
+mod repair;
 mod replacement;
 mod replay;
 mod restore;
@@ -138,6 +140,10 @@ pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,
     FieldMetadata, Format, MapType, Metadata, PrimitiveType, Protocol, SetTransaction, StructField,
     StructType,
+};
+pub use repair::{
+    CheckLevel, FileCheck, FileProblem, RepairMetrics, RepairRequest, Repaired, RepairedFile, check_files,
+    repair,
 };
 pub use replacement::ReplaceWhere;
 pub use restore::{RestoreMetrics, RestoreRequest, Restored, restore};

@@ -44,6 +44,7 @@ mod optimized;
 mod pending_writes;
 mod prepared;
 mod protected_logs;
+mod repaired;
 mod restored;
 mod row_changes;
 mod row_copies;
