@@ -49,6 +49,7 @@ __all__ = [
     "begin_write",
     "cache_statistics",
     "canonical_uri",
+    "check_files",
     "check_store",
     "create_table",
     "delete_rows",
@@ -60,6 +61,7 @@ __all__ = [
     "plan_vacuum",
     "read_fragment",
     "register_log_store",
+    "repair",
     "restore",
     "run_upkeep_in_background",
     "schema_from_arrow",
@@ -405,7 +407,22 @@ def optimize(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if any."""
+    """Makes fewer, larger files of small ones, or `purges` files.
+
+    Returns the metrics, and the version of the last commit, if any.
+    """
+
+def check_files(snapshot: Snapshot, level: str) -> ArrowStream:
+    """Checks the files of a version; see `DeltaTable.check`."""
+
+def repair(
+    snapshot: Snapshot,
+    removes_damaged: bool,
+    drops_files_without_vectors: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, int], list[dict[str, Any]], int | None]:
+    """Removes missing files from the table. Returns the metrics, the files, and the version of the commit."""
 
 def restore(
     snapshot: Snapshot,

@@ -28,6 +28,7 @@ from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.optimize import TableOptimizer
+from deltalog.repair import TableRepair
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
@@ -60,7 +61,7 @@ class Protocol:
     writer_features: list[str] | None
 
 
-class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum):
+class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableRepair):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
     Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider

@@ -12,6 +12,7 @@
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `optimize` | OPTIMIZE |
 //! | `registry` | the newest versions of the tables that the process has opened |
+//! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
@@ -52,6 +53,7 @@ mod log_store;
 mod logging;
 mod optimize;
 mod registry;
+mod repair;
 mod restore;
 mod small_append;
 mod snapshot;
@@ -111,6 +113,8 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::check_files, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(restore::restore, module)?)?;
     module.add_function(wrap_pyfunction!(statements::delete_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::update_rows, module)?)?;
