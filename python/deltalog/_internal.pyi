@@ -404,6 +404,7 @@ def optimize(
     predicate: str | None,
     target_size: int | None,
     commit_interval: timedelta | None,
+    purges: bool,
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
