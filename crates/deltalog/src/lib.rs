@@ -19,6 +19,7 @@
 //! | make fewer, larger files of small ones | [`optimize`] |
 //! | make an earlier version the newest one | [`restore`] |
 //! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
+//! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -90,6 +91,7 @@ mod error;
 mod history;
 mod int96;
 mod log;
+mod manifest;
 mod optimize;
 mod panics;
 mod parallel;
@@ -130,6 +132,7 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
+pub use manifest::{GeneratedManifests, generate_manifests};
 pub use optimize::{FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
 pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{

@@ -39,6 +39,7 @@ mod killed;
 #[path = "../kills/mod.rs"]
 mod kills;
 mod log_files;
+mod manifests;
 mod many_writers;
 mod optimized;
 mod pending_writes;
