@@ -56,6 +56,7 @@ __all__ = [
     "drop_feature",
     "evaluate",
     "forget_snapshots",
+    "generate_manifests",
     "merge_rows",
     "optimize",
     "plan_vacuum",
@@ -398,6 +399,12 @@ def delete_rows(
     snapshot: Snapshot, predicate: str | None, commit: CommitArguments
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
     """Deletes rows, based on `snapshot`. Returns the metrics, and the version if there was something to delete."""
+
+def generate_manifests(snapshot: Snapshot) -> tuple[int, int, int]:
+    """Writes the manifests of the newest version.
+
+    Returns this version, and how many manifests were written and deleted.
+    """
 
 def optimize(
     snapshot: Snapshot,

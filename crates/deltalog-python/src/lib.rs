@@ -10,6 +10,7 @@
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `expression` | values of SQL expressions for Arrow data |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
+//! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `repair` | FSCK: `check_files`, `repair` |
@@ -51,6 +52,7 @@ mod fragment;
 mod handle;
 mod log_store;
 mod logging;
+mod manifest;
 mod optimize;
 mod registry;
 mod repair;
@@ -112,6 +114,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
+    module.add_function(wrap_pyfunction!(manifest::generate_manifests, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
     module.add_function(wrap_pyfunction!(repair::check_files, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
