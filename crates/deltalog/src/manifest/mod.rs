@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use arrow::array::RecordBatch;
 
 use self::content::{Partitions, directory_of, manifests, path_in};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitFile;
 use crate::protocol::Metadata;
 use crate::replay::{FileColumn, FileColumns, adds_of, has_vectors, removes_of, visit_commits};
@@ -69,8 +69,13 @@ pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
 pub(crate) fn keep(base: Option<&Snapshot>, storage: &Storage, version: u64) -> Result<()> {
     let Some(base) = base else { return generate_manifests(&Snapshot::open(storage, None)?).map(drop) };
     let newest = base.refresh()?;
-    // A listing may lag behind.
-    if newest.version() < version || !is_asked_for(newest.metadata()) {
+    if newest.version() < version {
+        return Err(newest.located(Error::new(
+            ErrorKind::Unavailable,
+            format!("the listing of the log does not show version {version} yet"),
+        )));
+    }
+    if !is_asked_for(newest.metadata()) {
         return Ok(());
     }
     let was_kept = is_asked_for(base.metadata())
@@ -136,13 +141,16 @@ fn ensure_none_has_vector(adds: &RecordBatch) -> Result<()> {
 /// Writes the manifests of some partitions, and deletes those of the others of them, or of all others.
 fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedManifests> {
     ensure_mappable(snapshot.metadata())?;
+    let mut done = GeneratedManifests { version: snapshot.version(), ..GeneratedManifests::default() };
+    if partitions.as_ref().is_some_and(BTreeSet::is_empty) {
+        return Ok(done);
+    }
     let storage = snapshot.storage();
     let is_partitioned = !snapshot.metadata().partition_columns.is_empty();
     let manifests = manifests(snapshot, partitions)?;
     if is_partitioned && manifests.contains_key("") {
         return Err(Error::unsupported("a partition value is too long for the name of a directory"));
     }
-    let mut done = GeneratedManifests { version: snapshot.version(), ..GeneratedManifests::default() };
     for (directory, text) in &manifests {
         storage.publish_file(&path_in(directory), text.clone().into())?;
         done.written += 1;
@@ -201,14 +209,16 @@ fn changed(base: &Snapshot, newest: &Snapshot) -> Result<Partitions> {
         }
         for remove in removes_of(&commit.removes)? {
             match remove.partition_values {
-                Some(values) => drop(partitions.insert(directory_of(newest, &values))),
-                None => is_known &= newest.metadata().partition_columns.is_empty(),
+                Some(values) => {
+                    partitions.insert(directory_of(newest, &values));
+                }
+                None if newest.metadata().partition_columns.is_empty() => {
+                    partitions.insert(String::new());
+                }
+                None => is_known = false,
             }
         }
         Ok(is_known)
     })?;
-    if newest.metadata().partition_columns.is_empty() {
-        partitions = [String::new()].into();
-    }
     Ok(is_known.then_some(partitions))
 }

@@ -1,5 +1,5 @@
-//! FSCK: whether the files of a version are there and are what the log says, and a repair of the log where they are not.
-//! Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".
+//! FSCK: whether the files of a version are there and are what the log says, and a repair of the log where they are
+//! not. Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".
 //!
 //! ```text
 //!   snapshot ──► named files ──┐
@@ -17,8 +17,8 @@
 //! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice. Which rows these
 //!   were is not known: in a table with a change data feed, the changes of that version cannot be read. A table that is
 //!   append-only is not repaired (protocol, "Append-only Tables").
-//! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector, is
-//!   a conflict. Rows that others add do not matter.
+//! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector,
+//!   is a conflict. Rows that others add do not matter.
 //! - Files are looked at several at a time. What stays in memory are the sizes of the files, and what is wrong.
 //!
 //! | file | what |
@@ -94,8 +94,8 @@ pub struct FileCheck {
 /// ```
 ///
 /// # Errors
-/// `CorruptLog`; `Unsupported` for files outside the table that the caller has not allowed, and, at the level of rows, for
-/// encodings that are not implemented; errors of the store.
+/// `CorruptLog`; `Unsupported` for files outside the table that the caller has not allowed, and, at the level of rows,
+/// for encodings that are not implemented; errors of the store.
 pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> {
     let located = |error: Error| snapshot.located(error);
     let stored = Stored::of(snapshot).map_err(located)?;
@@ -205,8 +205,8 @@ pub struct RepairMetrics {
     pub files_without_vectors: u64,
 }
 
-/// Removes files from the table of `base`, in one commit, that are not there any more; also damaged ones on request. They
-/// are not deleted.
+/// Removes files from the table of `base`, in one commit, that are not there any more; also damaged ones on request.
+/// Nothing is deleted in the store.
 ///
 /// # Errors
 /// `InvalidArgument` for a table that is append-only; `Unsupported` for one that cannot be written. `FileNotFound` or
@@ -272,8 +272,8 @@ impl<'a> Plan<'a> {
             Error::new(
                 kind,
                 format!(
-                    "the table cannot be repaired: which rows of {count} of its files are deleted is not known, because \
-                     their deletion vectors cannot be read: {}{more}",
+                    "the table cannot be repaired: which rows of {count} of its files are deleted is not known, \
+                     because their deletion vectors cannot be read: {}{more}",
                     named.join(", ")
                 ),
             )

@@ -1,9 +1,9 @@
 //! The files that a store has, from one walk of the table's root.
 //!
-//! - What the walk has not seen is asked for one by one: files outside the root or behind links, and files that a listing
-//!   has left out. Only the store's answer that a file does not exist makes it a missing one.
-//! - The walk begins after the log was read. A file that it sees and no action names is no part of any version that the
-//!   log still has, or its write is under way.
+//! - What the walk has not seen is asked for one by one: files outside the root or behind links, and files that a
+//!   listing has left out. Only the store's answer that a file does not exist makes it a missing one.
+//! - The log is read before the walk, and what was committed since is read afterwards. A file that the walk sees and no
+//!   action names is no part of any version that the log still has, or its write is under way.
 //! - Change data files are named by commits, and not looked for.
 
 use std::collections::HashMap;
@@ -31,11 +31,15 @@ impl Stored {
     /// `CorruptLog`, and errors of the store.
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let storage = snapshot.storage();
-        let named = Retained::of(snapshot, i64::MIN)?;
+        let newest = snapshot.refresh()?;
+        let mut named = Retained::of(&newest, i64::MIN)?;
+        if newest.version() != snapshot.version() {
+            named.keep_live(snapshot)?;
+        }
         let visible = Visible::of(snapshot);
         let enters = |directory: &str| directory != CHANGES && visible.enters(directory);
         let has_markers = !storage.has_directories();
-        let (mut sizes, mut unreferenced) = (HashMap::new(), Vec::new());
+        let (mut sizes, mut unreferenced) = (HashMap::new(), Vec::<FileMeta>::new());
         storage.walk("", &enters, |files| {
             for file in files {
                 if named.keeps(&file.name) {
@@ -51,6 +55,11 @@ impl Stored {
         })?;
         let tables = visible.other_tables();
         unreferenced.retain(|file| !tables.iter().any(|table| file.name.starts_with(table)));
+        let later = newest.refresh()?;
+        if later.version() != newest.version() && !unreferenced.is_empty() {
+            let named = Retained::of(&later, i64::MIN)?;
+            unreferenced.retain(|file| !named.keeps(&file.name) && !named.has_expired(&file.name));
+        }
         unreferenced.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(Self { storage: storage.clone(), sizes, unreferenced })
     }

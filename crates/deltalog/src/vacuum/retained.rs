@@ -49,7 +49,7 @@ impl Retained {
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
-    pub(super) fn keep_live(&mut self, snapshot: &Snapshot) -> Result<()> {
+    pub(crate) fn keep_live(&mut self, snapshot: &Snapshot) -> Result<()> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
         for batch in snapshot.replay_files(columns)? {
             self.keep_adds(&batch?, snapshot.resolver())?;

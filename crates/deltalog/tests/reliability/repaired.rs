@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use deltalog::engine::deletion_vector::VectorPlace;
 use deltalog::engine::dml::{Request, delete, listed_files};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::{
@@ -279,6 +280,21 @@ fn files_that_no_action_names_are_reported_and_stay() {
     assert!(repaired.committed.is_none() && orphan.exists());
 }
 
+/// A check of an old version knows the files of newer ones, and those that it alone has.
+#[test]
+fn files_of_other_versions_are_referenced() {
+    let (directory, storage) = two_files();
+    let old = newest(&storage);
+    append(&storage, 20..30);
+    let gone = data_files(&directory, &storage).pop().unwrap();
+    for level in LEVELS {
+        assert_eq!(check_files(&old, level).unwrap().batch().unwrap().num_rows(), 0);
+    }
+    std::fs::remove_file(gone).unwrap();
+    assert_eq!(check_files(&old, CheckLevel::Footers).unwrap().batch().unwrap().num_rows(), 0);
+    assert_eq!(names(&storage, CheckLevel::Footers), ["missing file"]);
+}
+
 /// The commit has the metrics, and removes rows: `dataChange` is true.
 #[test]
 fn missing_files_are_removed_by_one_commit() {
@@ -491,8 +507,8 @@ proptest! {
         for (file, (path, damage)) in files.iter().zip(damages).enumerate() {
             let add = listed.iter().find(|listed| path.ends_with(&listed.add.path)).unwrap();
             let vector = add.add.deletion_vector.as_ref().unwrap();
-            let vector = deltalog::engine::deletion_vector::VectorPlace::of(vector, newest(&storage).resolver()).unwrap();
-            let deltalog::engine::deletion_vector::VectorPlace::File { path: vector, .. } = vector else { panic!() };
+            let vector = VectorPlace::of(vector, newest(&storage).resolver()).unwrap();
+            let VectorPlace::File { path: vector, .. } = vector else { panic!() };
             let vector = directory.path().join(vector.to_string());
             match damage {
                 0 => std::fs::remove_file(path).unwrap(),
