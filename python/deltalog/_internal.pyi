@@ -49,17 +49,20 @@ __all__ = [
     "begin_write",
     "cache_statistics",
     "canonical_uri",
+    "check_files",
     "check_store",
     "create_table",
     "delete_rows",
     "drop_feature",
     "evaluate",
     "forget_snapshots",
+    "generate_manifests",
     "merge_rows",
     "optimize",
     "plan_vacuum",
     "read_fragment",
     "register_log_store",
+    "repair",
     "restore",
     "run_upkeep_in_background",
     "schema_from_arrow",
@@ -397,15 +400,37 @@ def delete_rows(
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
     """Deletes rows, based on `snapshot`. Returns the metrics, and the version if there was something to delete."""
 
+def generate_manifests(snapshot: Snapshot) -> tuple[int, int, int]:
+    """Writes the manifests of the newest version.
+
+    Returns this version, and how many manifests were written and deleted.
+    """
+
 def optimize(
     snapshot: Snapshot,
     predicate: str | None,
     target_size: int | None,
     commit_interval: timedelta | None,
+    purges: bool,
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if any."""
+    """Makes fewer, larger files of small ones, or `purges` files.
+
+    Returns the metrics, and the version of the last commit, if any.
+    """
+
+def check_files(snapshot: Snapshot, level: str) -> ArrowStream:
+    """Checks the files of a version; see `DeltaTable.check`."""
+
+def repair(
+    snapshot: Snapshot,
+    removes_damaged: bool,
+    drops_files_without_vectors: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, int], list[dict[str, Any]], int | None]:
+    """Removes missing files from the table. Returns the metrics, the files, and the version of the commit."""
 
 def restore(
     snapshot: Snapshot,

@@ -1,4 +1,4 @@
-"""OPTIMIZE: files that are written again as fewer, larger ones."""
+"""OPTIMIZE and REORG: files that are written again, as fewer and larger ones, or without what was deleted."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -70,11 +70,47 @@ class TableOptimizer:
             InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
+        return self._rewrite(
+            partition_filters, target_size, min_commit_interval, commit_properties, dry_run, purges=False
+        )
+
+    def purge(
+        self,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        *,
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Writes files again that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
+
+        Files with deletion vectors are found by the log. Columns and fields that were dropped stay in files that were
+        written before; the footers of all other files are read to find them. A second run reads footers and has nothing
+        to do. The rows and columns are gone from the store when a VACUUM has deleted the old files.
+
+        Arguments, results and errors are those of `compact`. A file that is not Parquet is a `CorruptDataError`.
+        """
+        return self._rewrite(
+            partition_filters, target_size, min_commit_interval, commit_properties, dry_run, purges=True
+        )
+
+    def _rewrite(
+        self,
+        partition_filters: Filter | None,
+        target_size: int | None,
+        min_commit_interval: int | timedelta | None,
+        commit_properties: CommitProperties | None,
+        dry_run: bool,
+        *,
+        purges: bool,
+    ) -> dict[str, Any]:
         metrics, version = _internal.optimize(
             self._table._snapshot,
             filter_argument(partition_filters, self._table.schema()),
             size_argument(target_size),
             span_argument(min_commit_interval, "min_commit_interval"),
+            purges,
             dry_run,
             commit_arguments(commit_properties),
         )

@@ -27,7 +27,9 @@ from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
+from deltalog.repair import TableRepair
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
@@ -60,7 +62,7 @@ class Protocol:
     writer_features: list[str] | None
 
 
-class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum):
+class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableRepair, TableManifests):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
     Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider

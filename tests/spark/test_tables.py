@@ -69,7 +69,6 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
     [
         ("clone", "CREATE TABLE"),
         ("convertToDelta", "AS SELECT"),
-        ("generate", "file_uris"),
     ],
 )
 def test_methods_that_are_missing_say_what_there_is_instead(

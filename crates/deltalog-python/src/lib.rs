@@ -10,8 +10,10 @@
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `expression` | values of SQL expressions for Arrow data |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
+//! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
 //! | `registry` | the newest versions of the tables that the process has opened |
+//! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
@@ -50,8 +52,10 @@ mod fragment;
 mod handle;
 mod log_store;
 mod logging;
+mod manifest;
 mod optimize;
 mod registry;
+mod repair;
 mod restore;
 mod small_append;
 mod snapshot;
@@ -110,7 +114,10 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
+    module.add_function(wrap_pyfunction!(manifest::generate_manifests, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::check_files, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(restore::restore, module)?)?;
     module.add_function(wrap_pyfunction!(statements::delete_rows, module)?)?;
     module.add_function(wrap_pyfunction!(statements::update_rows, module)?)?;

@@ -1,4 +1,4 @@
-//! OPTIMIZE.
+//! OPTIMIZE, and REORG … APPLY (PURGE).
 
 use std::time::Duration;
 
@@ -101,15 +101,18 @@ impl From<&OptimizeMetrics> for Metrics {
     }
 }
 
-/// Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if there is one.
+/// Makes fewer, larger files of small ones, or `purges` files. Returns the metrics, and the version of the last commit,
+/// if there is one.
 #[pyfunction]
-#[pyo3(signature = (snapshot, predicate, target_size, commit_interval, dry_run, commit))]
+#[pyo3(signature = (snapshot, predicate, target_size, commit_interval, purges, dry_run, commit))]
+#[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn optimize(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
     predicate: Option<String>,
     target_size: Option<u64>,
     commit_interval: Option<Duration>,
+    purges: bool,
     dry_run: bool,
     commit: CommitArguments,
 ) -> PyResult<(Metrics, Option<u64>)> {
@@ -119,6 +122,7 @@ pub(crate) fn optimize(
         request.predicate = predicate;
         request.target_size = target_size;
         request.commit_interval = commit_interval;
+        request.purges = purges;
         request.dry_run = dry_run;
         request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
         let done = core_optimize(&snapshot, request, &upkeep::environment())?;

@@ -18,6 +18,8 @@
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones | [`optimize`] |
 //! | make an earlier version the newest one | [`restore`] |
+//! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
+//! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -89,12 +91,14 @@ mod error;
 mod history;
 mod int96;
 mod log;
+mod manifest;
 mod optimize;
 mod panics;
 mod parallel;
 mod pending_write;
 mod predicate;
 mod protocol;
+mod repair;
 mod replacement;
 mod replay;
 mod restore;
@@ -129,6 +133,7 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
+pub use manifest::{GeneratedManifests, generate_manifests};
 pub use optimize::{FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
 pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{
@@ -139,6 +144,10 @@ pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,
     FieldMetadata, Format, MapType, Metadata, PrimitiveType, Protocol, SetTransaction, StructField,
     StructType,
+};
+pub use repair::{
+    CheckLevel, FileCheck, FileProblem, RepairMetrics, RepairRequest, Repaired, RepairedFile, check_files,
+    repair,
 };
 pub use replacement::ReplaceWhere;
 pub use restore::{RestoreMetrics, RestoreRequest, Restored, restore};

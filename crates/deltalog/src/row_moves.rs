@@ -49,8 +49,8 @@ pub(crate) struct MovedPart {
 
 impl RowMove {
     /// Returns where `rows` rows of an old file are that had the vector `deletion_vector`. Rows of several old files
-    /// are in the new `files`, given by their paths and their numbers of rows, one after another; `start` is the number of
-    /// the first row of this one.
+    /// are in the new `files`, given by their paths and their numbers of rows, one after another; `start` is the number
+    /// of the first row of this one.
     pub(crate) fn new<'f>(
         deletion_vector: Option<DeletionVectorDescriptor>,
         start: u64,

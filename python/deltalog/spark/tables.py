@@ -18,7 +18,7 @@ from deltalog.spark.options import store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
-from deltalog.spark.sql.maintenance import OPTIMIZED, RESTORED
+from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
@@ -38,7 +38,6 @@ _MISSING = {
     "cloneAtTimestamp": _COPY,
     "cloneAtVersion": _COPY,
     "convertToDelta": f"{_COPY}, also from parquet.`/path`",
-    "generate": "deltalog.DeltaTable(path).file_uris() lists the files of a version",
 }
 
 
@@ -330,6 +329,44 @@ class DeltaTable(metaclass=_Methods):
             user_metadata=user_metadata,
         )
         return self._spark.createDataFrame([tuple(values)], RESTORED)
+
+    @raises_pyspark_errors
+    def generate(self, mode: str) -> None:
+        """Writes manifests of the table's files, as Python's `DeltaTable.generate` does.
+
+        The only mode is `symlink_format_manifest`.
+        """
+        self._ask("generate", mode=mode)
+
+    @raises_pyspark_errors
+    def check(self, level: str = "footers") -> DataFrame:
+        """Checks whether the files of the newest version are what its log says, as Python's `DeltaTable.check` does.
+
+        Returns one row per problem. The driver reads the files, not the executors.
+        """
+        rows = [checked_row(found) for found in self._ask("check", level=level)]
+        return self._spark.createDataFrame(rows, CHECKED)
+
+    @raises_pyspark_errors
+    def repair(
+        self,
+        dryRun: bool = False,  # noqa: N803
+        *,
+        removeDamaged: bool = False,  # noqa: N803
+        dropFilesWithoutVectors: bool = False,  # noqa: N803
+    ) -> DataFrame:
+        """Removes files from the table that are not there any more, as Python's `DeltaTable.repair` does.
+
+        Returns one row per file.
+        """
+        found = self._ask(
+            "repair",
+            dry_run=dryRun,
+            remove_damaged=removeDamaged,
+            drop_files_without_vectors=dropFilesWithoutVectors,
+            user_metadata=self._spark.conf.get(USER_METADATA, None),
+        )
+        return self._spark.createDataFrame([tuple(file) for file in found], REPAIRED)
 
     @raises_pyspark_errors
     def _optimized(self, predicate: str | None) -> DataFrame:

@@ -6,6 +6,7 @@ use crate::definition::TableHeader;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::InCommitTimestamps;
+use crate::manifest;
 use crate::protocol::{
     ColumnMappingMode, DomainMetadata, Metadata, Protocol, StructType, TableFeature, ensure_features,
     ensure_writable, required_features, writer_refusals,
@@ -150,6 +151,10 @@ impl<'a> Draft<'a> {
     fn check(&self, protocol: &Protocol) -> Result<()> {
         ensure_features("make", &writer_refusals(protocol))?;
         ensure_writable(protocol, &self.metadata)?;
+        manifest::ensure_keepable(&self.metadata)?;
+        if manifest::is_asked_for(&self.metadata) && !manifest::is_asked_for(self.base.metadata()) {
+            manifest::ensure_no_vectors(self.base)?;
+        }
         match ensure_rules_apply(protocol, &self.metadata) {
             Ok(()) => Ok(()),
             // An expression could not be evaluated before. What it may refer to is checked with each change of columns.

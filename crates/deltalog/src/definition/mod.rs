@@ -41,6 +41,7 @@ pub(crate) use replace::last_column_id;
 use crate::constraints::CHECK;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::manifest;
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::with_part_ids;
 use crate::protocol::{
@@ -207,6 +208,7 @@ impl TableDefinition {
             metadata.schema_string = schema.to_json();
             metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), last_id.to_string());
         }
+        manifest::ensure_keepable(&metadata)?;
         columns::check_rules(&protocol, &metadata, &schema, &metadata.partition_columns)?;
         let asks = protocol.supports(&TableFeature::Clustering)
             && self.configuration.contains_key(&format!("{FEATURE}{}", TableFeature::Clustering));

@@ -51,7 +51,6 @@ fn ensure_implemented(name: &str, value: &str) -> Result<()> {
     let is_used = match name {
         "delta.rowTrackingSuspended" => value.trim().eq_ignore_ascii_case("true"),
         "delta.universalFormat.enabledFormats" => !value.trim().is_empty(),
-        "delta.compatibility.symlinkFormatManifest.enabled" => value.trim().eq_ignore_ascii_case("true"),
         _ => false,
     };
     match is_used {

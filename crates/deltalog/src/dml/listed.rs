@@ -35,7 +35,7 @@ impl ListedFile {
     }
 
     /// Returns the number of rows that are not deleted, if the statistics have it.
-    pub(super) fn live_rows(&self) -> Option<u64> {
+    pub(crate) fn live_rows(&self) -> Option<u64> {
         let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
         self.num_records()?.checked_sub(u64::try_from(deleted).ok()?)
     }

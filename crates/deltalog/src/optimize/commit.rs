@@ -188,8 +188,7 @@ impl<'a> Committer<'a> {
     }
 
     fn put(&self, removes: &[Add], adds: &[Add], done: &OptimizeMetrics) -> Result<Outcome> {
-        let OptimizeRequest { operation, predicate, .. } = self.request;
-        let operation = done.describe(operation.clone(), predicate.as_deref(), self.target);
+        let operation = done.describe(self.request, self.target);
         let mut transaction = Transaction::new(&self.base, operation, self.environment)?;
         for batch in batches_of_adds(removes)? {
             transaction.remove_moved(&batch)?;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::OptimizeRequest;
 use super::plan::{Bin, deleted_rows, size};
 use super::rewrite::Rewritten;
 use crate::protocol::Add;
@@ -146,20 +147,22 @@ impl OptimizeMetrics {
     }
 
     /// Returns the description of a commit with these metrics.
-    pub(super) fn describe(
-        &self,
-        mut operation: Operation,
-        predicate: Option<&str>,
-        target: u64,
-    ) -> Operation {
-        let predicates = predicate.map(|sql| vec![sql]).unwrap_or_default();
+    pub(super) fn describe(&self, request: &OptimizeRequest, target: u64) -> Operation {
+        let predicates = request.predicate.as_deref().map(|sql| vec![sql]).unwrap_or_default();
         let json = |texts: &[&str]| Value::from(texts).to_string();
-        "OPTIMIZE".clone_into(&mut operation.name);
+        let mut operation = request.operation.clone();
+        let operation = if request.purges {
+            "REORG".clone_into(&mut operation.name);
+            operation.parameter("predicate", json(&predicates)).parameter("applyPurge", true)
+        } else {
+            "OPTIMIZE".clone_into(&mut operation.name);
+            operation
+                .parameter("predicate", json(&predicates))
+                .parameter("zOrderBy", json(&[]))
+                .parameter("auto", "false")
+                .parameter("targetSize", target.to_string())
+        };
         operation
-            .parameter("predicate", json(&predicates))
-            .parameter("zOrderBy", json(&[]))
-            .parameter("auto", "false")
-            .parameter("targetSize", target.to_string())
             .metric("numAddedFiles", self.added.count())
             .metric("numAddedBytes", self.added.total())
             .metric("numRemovedFiles", self.removed.count())

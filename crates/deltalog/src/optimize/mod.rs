@@ -23,9 +23,14 @@
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
 //! - Files that others have clustered (`clusteringProvider`) are left alone: to mix their rows would undo the work.
+//!
+//! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
+//! those whose footers have columns that were dropped. So a second run reads footers and has nothing to do.
+//! Clustered files become files of their own.
 
 mod bins;
 mod commit;
+mod dropped_columns;
 mod metrics;
 mod moved;
 mod plan;
@@ -59,6 +64,10 @@ pub struct OptimizeRequest {
     pub target_size: Option<u64>,
     /// The share of deleted rows from which on a file is written again, whatever its size.
     pub most_deleted: f64,
+    /// Whether files are chosen because of what they have beside the rows of the table, whatever their size: deleted
+    /// rows, and values of columns that the schema does not have any more. This is `REORG … APPLY (PURGE)`. The footers
+    /// of all files without deletion vectors are read.
+    pub purges: bool,
     /// The size in bytes of the old files that one commit replaces.
     pub bytes_of_a_commit: u64,
     /// Commits are at least so far apart, in a row of several.
@@ -75,6 +84,7 @@ impl Default for OptimizeRequest {
             predicate: None,
             target_size: None,
             most_deleted: MOST_DELETED,
+            purges: false,
             bytes_of_a_commit: BYTES_OF_A_COMMIT,
             commit_interval: None,
             dry_run: false,
@@ -116,7 +126,7 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
     let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
     let predicate = predicate.transpose().map_err(located)?;
     let started_ms = environment.now_ms();
-    let plan = plan::Plan::of(base, predicate.as_ref(), target, request.most_deleted)?;
+    let plan = plan::Plan::of(base, predicate.as_ref(), target, &request)?;
     let mut metrics = OptimizeMetrics::begun(started_ms, plan.considered_files, plan.bins.len());
     let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
     metrics.batches = batches.len() as u64;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::OptimizeRequest;
 use super::bins::packed;
+use super::dropped_columns::DroppedColumns;
 use crate::dml::{ListedFile, condition_of, reads_partitions_only, truth_in_partition, visit_files};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
@@ -32,17 +34,19 @@ impl Bin {
 impl Plan {
     /// Plans to make files of at most `target` bytes of those of `base` in the partitions for which `predicate` is
     /// true. Files are chosen that are smaller than three quarters of that, if another one fits to them, and those of
-    /// which at least the share `most_deleted` of the rows is deleted.
+    /// which at least the share `most_deleted` of the rows is deleted. If the request purges, those with deletion
+    /// vectors or dropped columns are chosen instead.
     ///
     /// # Errors
     /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
-    /// `CorruptLog`, and errors of the store.
+    /// `CorruptLog`, `CorruptData` for a file that is not Parquet, and errors of the store.
     pub(super) fn of(
         base: &Snapshot,
         predicate: Option<&Predicate>,
         target: u64,
-        most_deleted: f64,
+        request: &OptimizeRequest,
     ) -> Result<Self> {
+        let most_deleted = request.most_deleted;
         let located = |error: Error| base.located(error);
         let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose()?;
         if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
@@ -53,9 +57,16 @@ impl Plan {
                 )),
             ));
         }
+        let dropped = DroppedColumns::of(base);
         let mut considered_files = 0;
         let mut by_partition: BTreeMap<PartitionValues, Vec<ListedFile>> = BTreeMap::new();
+        let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
+            let mut unknown = Vec::new();
+            let mut choose = |listed: ListedFile| match listed.add.clustering_provider {
+                None => by_partition.entry(listed.add.partition_values.clone()).or_default().push(listed),
+                Some(_) => bins.push(Bin(vec![listed])),
+            };
             for (row, file) in files.into_iter().enumerate() {
                 if let Some(condition) = &condition
                     && !truth_in_partition(condition, &file)?
@@ -63,23 +74,32 @@ impl Plan {
                     continue;
                 }
                 considered_files += 1;
-                let add = add_at(batch, row)?;
-                let is_chosen = size(&add) < target - target / 4 || has_many_deleted(&add, most_deleted);
-                if is_chosen && add.clustering_provider.is_none() {
-                    by_partition
-                        .entry(add.partition_values.clone())
-                        .or_default()
-                        .push(ListedFile { add, file });
+                let listed = ListedFile { add: add_at(batch, row)?, file };
+                let ListedFile { add, .. } = &listed;
+                if request.purges && add.deletion_vector.is_none() {
+                    unknown.push(listed);
+                } else if request.purges
+                    || add.clustering_provider.is_none()
+                        && (size(add) < target - target / 4 || has_many_deleted(add, most_deleted))
+                {
+                    choose(listed);
                 }
             }
+            let found = dropped.find(&unknown)?;
+            unknown
+                .into_iter()
+                .zip(found)
+                .filter(|(_, is_found)| *is_found)
+                .for_each(|(file, _)| choose(file));
             Ok(())
         })?;
-        let mut bins = Vec::new();
         for (_, mut files) in by_partition {
             files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
             let packed = packed(files, target, |file| live_bytes(&file.add));
             let is_useful = |bin: &Vec<ListedFile>| {
-                bin.len() > 1 || bin.iter().any(|file| has_many_deleted(&file.add, most_deleted))
+                request.purges
+                    || bin.len() > 1
+                    || bin.iter().any(|file| has_many_deleted(&file.add, most_deleted))
             };
             bins.extend(packed.into_iter().filter(is_useful).map(Bin));
         }

@@ -77,6 +77,22 @@ impl Storage {
         self.write_file(path, FileWriter::replace_local)
     }
 
+    /// Writes a whole file, with the directories that it is in, in place of an existing file. The file is durable when
+    /// this returns.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    pub(crate) fn publish_file(&self, path: &str, bytes: Bytes) -> Result<()> {
+        match &self.backend {
+            Backend::Local => {
+                let mut file = self.write_file(path, FileWriter::publish_local)?;
+                file.write_all(&bytes).map_err(|error| self.not_written(path, error))?;
+                file.finish().map(drop).map_err(|error| error.in_table(self.url()))
+            }
+            Backend::Remote(_) => self.put(path, bytes),
+        }
+    }
+
     /// Creates a file like [`Storage::create_file`], in a directory that is created if the one above it exists.
     ///
     /// # Errors

@@ -391,11 +391,20 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
     pub(crate) fn has_log_path(&self, path: &LogPath) -> Result<bool> {
+        Ok(self.size_of_log_path(path)?.is_some())
+    }
+
+    /// Returns the size of the file at `path` in bytes, which the resolver of the table's paths has allowed; `None` if
+    /// it does not exist.
+    ///
+    /// # Errors
+    /// As [`Storage::has_log_path`].
+    pub(crate) fn size_of_log_path(&self, path: &LogPath) -> Result<Option<u64>> {
         match path {
-            LogPath::Relative(path) => Ok(self.head(path)?.is_some()),
+            LogPath::Relative(path) => Ok(self.head(path)?.map(|file| file.size)),
             LogPath::Absolute(_) => match self.open_log_path(path) {
-                Ok(_) => Ok(true),
-                Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+                Ok(file) => Ok(Some(file.size())),
+                Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
                 Err(error) => Err(error),
             },
         }

@@ -178,6 +178,11 @@ impl FileWriter {
         Self::local(file, path, Some(Staged::beside(file)), |_| Ok(()))
     }
 
+    /// Writes a file that may exist, with the directories that it is in.
+    pub(super) fn publish_local(file: &Path, path: &str) -> io::Result<Self> {
+        Self::local(file, path, Some(Staged::beside(file)), |directory| fs::create_dir_all(directory))
+    }
+
     fn local(
         file: &Path,
         path: &str,

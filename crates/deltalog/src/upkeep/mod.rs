@@ -4,6 +4,7 @@
 //!                 before the commit returns    afterwards, on threads of its own
 //!   commit N ─┬─► N.crc ─────────────────────► compaction, if due; the rest of an earlier clean-up
 //!             ├─ in a remote store ──────────► N.crc ──► the same
+//!             ├─► manifests, if asked for
 //!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up before the retention
 //! ```
 //!
@@ -25,6 +26,7 @@ pub(crate) use left_over::{LeftOver, MOST_OWN_COMMITS};
 
 use crate::checkpoint;
 use crate::environment::Environment;
+use crate::manifest;
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -47,12 +49,20 @@ pub(crate) struct CommittedVersion<'a> {
     pub(crate) environment: &'a Environment,
 }
 
+/// What is logged if the manifests are not those of the commit.
+const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
+
 /// What is logged if a commit has no checksum.
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.
 pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
     let CommittedVersion { base, storage, version, bytes, since, environment } = committed;
+    let sets_manifests =
+        since.iter().flatten().any(|commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for));
+    if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
+        attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, version));
+    }
     // The files that a handle has open end with the handle.
     let kept = |base: &Snapshot| match environment.background() {
         Some(_) => base.without_open_files(),

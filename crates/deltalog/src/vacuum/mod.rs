@@ -62,12 +62,13 @@ use arrow::datatypes::SchemaRef;
 
 pub use candidates::VacuumReason;
 pub use request::{VacuumRequest, VacuumSource};
+pub(crate) use retained::Retained;
+pub(crate) use visible::{CHANGES, Visible};
 
 use self::commits::Commits;
 use self::delete::Deletion;
 use self::listing::Found;
 use self::request::Retention;
-use self::retained::Retained;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::name::LogFileName;

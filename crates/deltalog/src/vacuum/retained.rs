@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 
 /// What must be kept, and what has expired of the rest.
 #[derive(Debug, Default)]
-pub(super) struct Retained {
+pub(crate) struct Retained {
     kept: PathSet,
     /// The names of files outside the table.
     outside: PathSet,
@@ -36,7 +36,7 @@ impl Retained {
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
-    pub(super) fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Self> {
+    pub(crate) fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Self> {
         let mut retained = Self::default();
         retained.keep_live(snapshot)?;
         for batch in snapshot.replay_removes()? {
@@ -49,7 +49,7 @@ impl Retained {
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
-    pub(super) fn keep_live(&mut self, snapshot: &Snapshot) -> Result<()> {
+    pub(crate) fn keep_live(&mut self, snapshot: &Snapshot) -> Result<()> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
         for batch in snapshot.replay_files(columns)? {
             self.keep_adds(&batch?, snapshot.resolver())?;
@@ -104,13 +104,13 @@ impl Retained {
     }
 
     /// Returns whether the file at `path`, relative to the table's root, must be kept.
-    pub(super) fn keeps(&self, path: &str) -> bool {
+    pub(crate) fn keeps(&self, path: &str) -> bool {
         let name = || path.rsplit_once('/').map_or(path, |(_, name)| name);
         self.kept.contains(path) || (!self.outside.is_empty() && self.outside.contains(name()))
     }
 
     /// Returns whether an expired tombstone names the file.
-    pub(super) fn has_expired(&self, path: &str) -> bool {
+    pub(crate) fn has_expired(&self, path: &str) -> bool {
         self.expired.contains(path)
     }
 

@@ -15,11 +15,11 @@ use crate::log::LOG_DIRECTORY;
 use crate::snapshot::Snapshot;
 
 /// The directory of change data files. Protocol: "Add CDC File".
-pub(super) const CHANGES: &str = "_change_data";
+pub(crate) const CHANGES: &str = "_change_data";
 
 /// What is looked at.
 #[derive(Debug)]
-pub(super) struct Visible {
+pub(crate) struct Visible {
     /// The beginnings of the names of partition directories.
     partitions: Vec<String>,
     hides_metadata: bool,
@@ -28,7 +28,7 @@ pub(super) struct Visible {
 }
 
 impl Visible {
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let metadata = snapshot.metadata();
         let names = metadata.partition_columns.iter().flat_map(|column| {
             // Writers may name directories after the columns of the files.
@@ -44,7 +44,7 @@ impl Visible {
 
     /// Returns whether a directory, given by its path relative to the root, is looked into if those above it are.
     /// Remembers other tables.
-    pub(super) fn enters(&self, directory: &str) -> bool {
+    pub(crate) fn enters(&self, directory: &str) -> bool {
         let (above, name) = directory.rsplit_once('/').unwrap_or(("", directory));
         if name == LOG_DIRECTORY {
             if !above.is_empty() {
@@ -64,7 +64,7 @@ impl Visible {
     }
 
     /// Returns whether a file is looked at whose directory is.
-    pub(super) fn shows(file: &str) -> bool {
+    pub(crate) fn shows(file: &str) -> bool {
         !is_hidden(name_of(file))
     }
 
@@ -77,7 +77,7 @@ impl Visible {
     }
 
     /// Returns the directories in which other tables were found, with a slash after each.
-    pub(super) fn other_tables(&self) -> Vec<String> {
+    pub(crate) fn other_tables(&self) -> Vec<String> {
         let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|table| format!("{table}/")).collect()
     }

@@ -60,7 +60,7 @@ fn is_escaped(c: char) -> bool {
 ///
 /// The result is empty if there are no values, or if a name would be longer than file systems allow. That is
 /// harmless, because the log has the values.
-pub(super) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
+pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut directory = String::new();
     for (column, value) in values {
         let value = value.filter(|value| !value.is_empty()).map_or(Cow::Borrowed(NULL_PARTITION), escape);

@@ -60,6 +60,7 @@ pub(crate) use completion::RowCompletion;
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
 pub(crate) use footer::{THREADS as FOOTER_THREADS, read_footer};
+pub(crate) use hive::directory as partition_directory;
 pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,

@@ -39,11 +39,13 @@ mod killed;
 #[path = "../kills/mod.rs"]
 mod kills;
 mod log_files;
+mod manifests;
 mod many_writers;
 mod optimized;
 mod pending_writes;
 mod prepared;
 mod protected_logs;
+mod repaired;
 mod restored;
 mod row_changes;
 mod row_copies;

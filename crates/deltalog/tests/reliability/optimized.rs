@@ -354,6 +354,75 @@ fn row_ids_stay() {
     assert_eq!((before.len(), newest(&storage).totals().unwrap().files), (29, 1));
 }
 
+/// REORG … APPLY (PURGE): files with vectors are chosen, however large they are and however few rows are deleted.
+#[test]
+fn a_purge_leaves_no_vector() {
+    let (_directory, storage) = small_files(4, &[]);
+    delete_rows(&storage, "id = 3 or id = 17");
+    delete_rows(&storage, "id >= 30");
+    let base = newest(&storage);
+    let purge = |set: fn(&mut OptimizeRequest)| {
+        let request = with(|request| {
+            (request.purges, request.target_size) = (true, Some(1));
+            set(request);
+        });
+        optimize(&newest(&storage), request, &environment()).unwrap()
+    };
+    let planned = purge(|request| request.dry_run = true);
+    assert_eq!((planned.metrics.removed.count(), newest(&storage).version()), (2, base.version()));
+    let Optimized { commits, metrics, .. } = purge(|_| {});
+    assert_eq!((commits.len(), metrics.added.count(), metrics.removed.count()), (1, 2, 2));
+    assert_eq!((metrics.removed_vector_rows, metrics.considered_files, metrics.skipped_files()), (2, 3, 1));
+    assert_eq!(ids(&newest(&storage)), ids(&base));
+    assert!(adds(&newest(&storage)).iter().all(|add| add.deletion_vector.is_none()));
+    assert!(purge(|_| {}).commits.is_empty());
+    let path = format!("_delta_log/{:020}.json", newest(&storage).version());
+    let text = String::from_utf8(storage.read(&path).unwrap().to_vec()).unwrap();
+    let info: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let info = &info["commitInfo"];
+    assert_eq!(info["operation"], "REORG", "{info}");
+    assert_eq!(info["operationParameters"], serde_json::json!({"predicate": "[]", "applyPurge": true}));
+    assert_eq!(info["operationMetrics"]["numDeletionVectorsRemoved"], "2");
+}
+
+/// "Column Mapping": what was dropped stays in files until then, and is not brought back by a column of the same name.
+#[test]
+fn a_purge_leaves_no_dropped_column() {
+    let (_directory, storage) = small_files(1, &[("delta.columnMapping.mode", "name")]);
+    let change = |change: &TableChange| {
+        alter_table(&newest(&storage), change, Default::default(), &environment()).unwrap();
+    };
+    let purge =
+        || optimize(&newest(&storage), with(|request| request.purges = true), &environment()).unwrap();
+    assert!(purge().commits.is_empty());
+    let field = deltalog::StructField::new("more", deltalog::PrimitiveType::Long, true);
+    let added = deltalog::NewColumn::new(deltalog::ColumnPath::new([""; 0]), field);
+    change(&TableChange::AddColumns(vec![added.clone()]));
+    // A file lacks a column: that is nothing to purge.
+    assert!(purge().commits.is_empty());
+    update(&newest(&storage), &[("more".to_owned(), "id".to_owned())], None, Request::new(&environment()))
+        .unwrap();
+    change(&TableChange::DropColumns(vec![deltalog::ColumnPath::new(["more"])]));
+    change(&TableChange::AddColumns(vec![added]));
+    let before = ids(&newest(&storage));
+    assert_eq!(purge().metrics.removed.count(), 1);
+    assert_eq!(ids(&newest(&storage)), before);
+    assert!(purge().commits.is_empty());
+}
+
+/// A file that cannot be read is an error before anything is written.
+#[test]
+fn a_purge_of_a_damaged_file_fails() {
+    let (directory, storage) = small_files(2, &[]);
+    let file = directory.path().join(&adds(&newest(&storage))[0].path);
+    std::fs::write(&file, "PAR1").unwrap();
+    let (base, before) = (newest(&storage), stored(&directory));
+    let error = optimize(&base, with(|request| request.purges = true), &environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+    assert!(error.to_string().contains(&storage.url()) && error.path().is_some(), "{error}");
+    assert_eq!((newest(&storage).version(), stored(&directory)), (base.version(), before));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
@@ -365,6 +434,7 @@ proptest! {
         meanwhile_deleted in prop::collection::vec(prop::collection::btree_set(0..40_i64, 1..12), 1..3),
         per_bin in 1..4_u64,
         is_one_commit in any::<bool>(),
+        purges in any::<bool>(),
     ) {
         let (_directory, storage) = small_files(files, &[]);
         if !before.is_empty() {
@@ -379,6 +449,7 @@ proptest! {
         );
         let request = with(|request| {
             request.target_size = Some(size * per_bin + size / 2);
+            request.purges = purges;
             if !is_one_commit {
                 request.bytes_of_a_commit = 1;
             }

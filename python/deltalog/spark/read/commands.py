@@ -28,6 +28,7 @@ from deltalog._internal import (
     drop_feature,
 )
 from deltalog.commit import commit_arguments
+from deltalog.manifest import generate
 
 COMMAND = "deltalog.command"
 ARGUMENTS = "deltalog.arguments"
@@ -132,6 +133,35 @@ def _restore(
     return maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
 
 
+def _check(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
+    from deltalog.spark.sql import maintenance
+
+    return maintenance.checked(snapshot, level)
+
+
+def _repair(
+    snapshot: Snapshot,
+    dry_run: bool,
+    remove_damaged: bool,
+    drop_files_without_vectors: bool,
+    user_metadata: str | None,
+) -> list[list[Any]]:
+    """Removes missing files from the table. The second time there are none."""
+    from deltalog.spark.sql import maintenance
+
+    return maintenance.repaired(
+        snapshot,
+        user_metadata,
+        remove_damaged=remove_damaged,
+        drop_files_without_vectors=drop_files_without_vectors,
+        dry_run=dry_run,
+    )
+
+
+def _generate(snapshot: Snapshot, mode: str) -> int:
+    return generate(snapshot, mode)
+
+
 def _statement_target(
     snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
 ) -> dict[str, Any]:
@@ -192,6 +222,9 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "vacuum": _vacuum,
     "optimize": _optimize,
     "restore": _restore,
+    "check": _check,
+    "repair": _repair,
+    "generate": _generate,
     "statementTarget": _statement_target,
     "statementMetrics": _statement_metrics,
 }

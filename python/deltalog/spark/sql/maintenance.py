@@ -1,10 +1,23 @@
-"""OPTIMIZE and RESTORE on Spark. The driver reads and writes the files with the core's own client of the store."""
+"""OPTIMIZE, REORG, RESTORE and FSCK on Spark.
 
+The driver reads and writes the files with the core's own client of the store.
+"""
+
+from datetime import datetime, timezone
 from typing import Any
 
-from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
-from deltalog._internal import Snapshot, optimize, restore
+from deltalog._internal import Snapshot, check_files, optimize, repair, restore
 from deltalog.commit import commit_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.spark.sql.vacuum import shown
@@ -51,6 +64,27 @@ RESTORED = StructType(
         StructField("restored_files_size", LongType()),
     ]
 )
+CHECKED = StructType(
+    [
+        StructField("path", StringType()),
+        StructField("problem", StringType()),
+        StructField("detail", StringType()),
+        StructField("partition_values", MapType(StringType(), StringType())),
+        StructField("size", LongType()),
+        StructField("modification_time", TimestampType()),
+        StructField("num_rows", LongType()),
+    ]
+)
+# The columns of Databricks, and whether a file is damaged.
+REPAIRED = StructType(
+    [
+        StructField("dataFilePath", StringType()),
+        StructField("dataFileMissing", BooleanType()),
+        StructField("dataFileDamaged", BooleanType()),
+        StructField("deletionVectorPath", StringType()),
+        StructField("deletionVectorFileMissing", BooleanType()),
+    ]
+)
 # In the order of these columns.
 _RESTORED = (
     "tableSizeAfterRestore",
@@ -63,11 +97,19 @@ _RESTORED = (
 
 
 def optimized(
-    snapshot: Snapshot, predicate: str | None, user_metadata: str | None, *, dry_run: bool = False
+    snapshot: Snapshot,
+    predicate: str | None,
+    user_metadata: str | None,
+    *,
+    purges: bool = False,
+    dry_run: bool = False,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones. Returns a row of `OPTIMIZED`."""
+    """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns.
+
+    Returns a row of `OPTIMIZED`.
+    """
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = optimize(snapshot, predicate, None, None, dry_run, arguments)
+    metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments)
     return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
 
 
@@ -96,6 +138,40 @@ def restored(
     arguments = commit_arguments(None, user_metadata)
     metrics, _ = restore(snapshot, earlier, timestamp, ignore_missing_files, False, False, arguments)
     return [metrics[name] for name in _RESTORED]
+
+
+def checked(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
+    """Checks the files of a version. Returns the values of `CHECKED` by their names; times are in milliseconds."""
+    import pyarrow
+
+    table = pyarrow.table(check_files(snapshot, level))
+    found = table.set_column(
+        table.column_names.index("modification_time"),
+        "modification_time",
+        table["modification_time"].cast(pyarrow.int64()),
+    )
+    rows: list[dict[str, Any]] = found.to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+def checked_row(found: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns a row of `CHECKED`."""
+    time = datetime.fromtimestamp(found["modification_time"] / 1000, timezone.utc)
+    return tuple({**found, "modification_time": time}[name] for name in CHECKED.names)
+
+
+def repaired(
+    snapshot: Snapshot,
+    user_metadata: str | None,
+    *,
+    remove_damaged: bool = False,
+    drop_files_without_vectors: bool = False,
+    dry_run: bool = False,
+) -> list[list[Any]]:
+    """Removes files from the table that are not there. Returns rows of `REPAIRED`."""
+    arguments = commit_arguments(None, user_metadata)
+    _, files, _ = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
+    return [_values(REPAIRED, file) for file in files]
 
 
 def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:

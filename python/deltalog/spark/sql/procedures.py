@@ -14,7 +14,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.spark.errors import InvalidArgumentError
+from deltalog.manifest import generate
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
 from deltalog.spark.read import commands
@@ -181,6 +182,17 @@ def _optimize(target: Target, predicate: str | None, dry_run: bool) -> Rows:
     return [tuple(maintenance.optimized(target.snapshot, predicate, target.user_metadata, dry_run=dry_run))]
 
 
+def _reorg(target: Target, predicate: str | None, apply: str, dry_run: bool) -> Rows:
+    if apply.strip().upper() != "PURGE":
+        raise UnsupportedFeatureError(
+            f"REORG ... APPLY ({apply}) is not implemented (table {target.snapshot.uri}): only APPLY (PURGE) is"
+        )
+    row = maintenance.optimized(
+        target.snapshot, predicate, target.user_metadata, purges=True, dry_run=dry_run
+    )
+    return [tuple(row)]
+
+
 def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows:
     text = None if timestamp is None else f"{timestamp_of(timestamp):%Y-%m-%d %H:%M:%S.%f %Z}"
     row = maintenance.restored(
@@ -192,6 +204,25 @@ def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows
         ignore_missing_files=target.settings.boolean("spark.sql.files.ignoreMissingFiles") is True,
     )
     return [tuple(row)]
+
+
+def _check(target: Target, level: str) -> Rows:
+    return [maintenance.checked_row(found) for found in maintenance.checked(target.snapshot, level)]
+
+
+def _repair(target: Target, dry_run: bool, remove_damaged: bool, drop_files_without_vectors: bool) -> Rows:
+    rows = maintenance.repaired(
+        target.snapshot,
+        target.user_metadata,
+        remove_damaged=remove_damaged,
+        drop_files_without_vectors=drop_files_without_vectors,
+        dry_run=dry_run,
+    )
+    return [tuple(row) for row in rows]
+
+
+def _generate(target: Target, mode: str) -> Rows:
+    return [(generate(target.snapshot, mode),)]
 
 
 def timestamp_of(micros: int) -> datetime:
@@ -301,6 +332,22 @@ PROCEDURES = {
             _optimize,
         ),
         Procedure(
+            "reorg",
+            "Writes files again without deleted rows and dropped columns. Returns the table's path and the metrics.",
+            [
+                Parameter(
+                    "predicate",
+                    "STRING",
+                    "which partitions, as SQL on partition columns; all by default",
+                    "NULL",
+                ),
+                Parameter("apply", "STRING", "what to do: PURGE", "'PURGE'"),
+                Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
+            ],
+            maintenance.OPTIMIZED,
+            _reorg,
+        ),
+        Procedure(
             "restore",
             "Makes an earlier version the newest one again. Returns the metrics.",
             [
@@ -309,6 +356,43 @@ PROCEDURES = {
             ],
             maintenance.RESTORED,
             _restore,
+        ),
+        Procedure(
+            "check",
+            "Checks whether the files of the newest version are what its log says. Returns one row per problem.",
+            [
+                Parameter(
+                    "level",
+                    "STRING",
+                    "files, footers (with deletion vectors), or rows (with statistics)",
+                    "'footers'",
+                )
+            ],
+            maintenance.CHECKED,
+            _check,
+        ),
+        Procedure(
+            "repair",
+            "Removes files from the table that are not there any more. Returns these files.",
+            [
+                Parameter("dry_run", "BOOLEAN", "commit nothing, and return what would be done", "false"),
+                Parameter("remove_damaged", "BOOLEAN", "remove damaged files as well", "false"),
+                Parameter(
+                    "drop_files_without_vectors",
+                    "BOOLEAN",
+                    "remove files whose deletion vectors cannot be read, with all of their rows",
+                    "false",
+                ),
+            ],
+            maintenance.REPAIRED,
+            _repair,
+        ),
+        Procedure(
+            "generate",
+            "Writes manifests for Presto, Athena and others. Returns the version that they show.",
+            [Parameter("mode", "STRING", "symlink_format_manifest", "'symlink_format_manifest'")],
+            _VERSION,
+            _generate,
         ),
     )
 }

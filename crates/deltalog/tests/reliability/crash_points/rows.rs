@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::engine::dml::{
-    Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, merge, update,
+    Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, listed_files, merge, update,
 };
 use deltalog::{
-    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, ReplaceWhere,
-    RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType,
-    TableDefinition, WriteRequest, optimize, restore,
+    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, RepairRequest,
+    ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType,
+    TableDefinition, WriteRequest, optimize, repair, restore,
 };
 
 use super::{fail_at_each_request, hasty, other_ids};
@@ -102,6 +102,43 @@ fn an_optimize_is_atomic() {
         };
         fail_at_each_request(prepare, run, true);
     }
+}
+
+/// FSCK: a missing file is removed from the table.
+#[test]
+fn a_repair_is_atomic() {
+    let prepare = || {
+        let (store, storage) = with_rows(|_| {});
+        let files = listed_files(&Snapshot::open(&storage, None).unwrap(), None).unwrap();
+        storage.delete(&files[0].add.path).unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    let run = |storage: &Storage| {
+        let done = repair(&Snapshot::open(storage, None)?, RepairRequest::default(), &hasty())?;
+        assert!(done.committed.is_some());
+        Ok(())
+    };
+    fail_at_each_request(prepare, run, false);
+}
+
+/// REORG: a file with deleted rows is written again without them.
+#[test]
+fn a_purge_is_atomic() {
+    let prepare = || {
+        let (store, storage) = with_rows(|definition| set(definition, "delta.enableDeletionVectors"));
+        delete(&Snapshot::open(&storage, None).unwrap(), Some("id = 2"), Request::new(&other_ids())).unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    let run = |storage: &Storage| {
+        let mut request = OptimizeRequest::default();
+        request.purges = true;
+        let done = optimize(&Snapshot::open(storage, None)?, request, &hasty())?;
+        assert_eq!((done.commits.len(), done.metrics.removed.count()), (1, 1));
+        Ok(())
+    };
+    fail_at_each_request(prepare, run, true);
 }
 
 /// A file comes back with the vector that it had, and another one goes.

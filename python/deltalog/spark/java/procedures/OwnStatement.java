@@ -85,6 +85,15 @@ public class OwnStatement {
     if (tokens.skip("RESTORE")) {
       return restore(explain, tokens, spark);
     }
+    if (tokens.skip("REORG")) {
+      return reorg(explain, tokens, spark);
+    }
+    if (tokens.skip("GENERATE")) {
+      return generate(explain, tokens, spark);
+    }
+    if (tokens.skip("FSCK")) {
+      return repair(explain, tokens, spark);
+    }
     String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
     if (table == null) {
       return null;
@@ -159,6 +168,32 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
+  /** Returns REORG, whatever it applies. */
+  private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    tokens.skip("TABLE");
+    String quoted = tokens.skipString();
+    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "reorg", true);
+    statement.arguments.put("table", table);
+    if (tokens.skip("WHERE")) {
+      String predicate = tokens.skipRest("APPLY");
+      if (predicate == null) {
+        return null;
+      }
+      spark.parseExpression(predicate); // Raises the error if the text is none.
+      statement.arguments.put("predicate", predicate);
+    }
+    String applied = tokens.skip("APPLY") ? tokens.skipParentheses() : null;
+    if (applied == null) {
+      return null;
+    }
+    statement.arguments.put("apply", applied);
+    return tokens.isEnd() ? statement : null;
+  }
+
   /** Returns RESTORE of a version or of a time. */
   private static OwnStatement restore(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
     tokens.skip("TABLE");
@@ -184,6 +219,50 @@ public class OwnStatement {
       statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
     } else {
       return null;
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns GENERATE, whatever it generates. */
+  private static OwnStatement generate(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String mode = tokens.skipWord();
+    if (mode == null || !tokens.skip("FOR") || !tokens.skip("TABLE")) {
+      return null;
+    }
+    String quoted = tokens.skipString();
+    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "generate", false);
+    statement.arguments.put("table", table);
+    statement.arguments.put("mode", unquoted(mode, spark));
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns FSCK REPAIR TABLE, also of damaged files. */
+  private static OwnStatement repair(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
+      return null;
+    }
+    String quoted = tokens.skipString();
+    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "repair", true);
+    statement.arguments.put("table", table);
+    if (tokens.skip("VERIFY")) {
+      if (!tokens.skip("ALL") || !tokens.skip("FILES")) {
+        return null;
+      }
+      statement.arguments.put("remove_damaged", Boolean.TRUE);
+    }
+    if (tokens.skip("DRY")) {
+      if (!tokens.skip("RUN")) {
+        return null;
+      }
+      statement.arguments.put("dry_run", Boolean.TRUE);
     }
     return tokens.isEnd() ? statement : null;
   }

@@ -1,0 +1,78 @@
+//! The files that a store has, from one walk of the table's root.
+//!
+//! - What the walk has not seen is asked for one by one: files outside the root or behind links, and files that a
+//!   listing has left out. Only the store's answer that a file does not exist makes it a missing one.
+//! - The log is read before the walk, and what was committed since is read afterwards. A file that the walk sees and no
+//!   action names is no part of any version that the log still has, or its write is under way.
+//! - Change data files are named by commits, and not looked for.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::protocol::LogPath;
+use crate::snapshot::Snapshot;
+use crate::storage::{FileMeta, Storage};
+use crate::vacuum::{CHANGES, Retained, Visible};
+
+/// The files of a store.
+#[derive(Debug)]
+pub(super) struct Stored {
+    storage: Storage,
+    /// The sizes of the files that the log names.
+    sizes: HashMap<String, u64>,
+    /// The files that it does not name.
+    pub(super) unreferenced: Vec<FileMeta>,
+}
+
+impl Stored {
+    /// Walks the root of the table.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
+        let storage = snapshot.storage();
+        let newest = snapshot.refresh()?;
+        let mut named = Retained::of(&newest, i64::MIN)?;
+        if newest.version() != snapshot.version() {
+            named.keep_live(snapshot)?;
+        }
+        let visible = Visible::of(snapshot);
+        let enters = |directory: &str| directory != CHANGES && visible.enters(directory);
+        let has_markers = !storage.has_directories();
+        let (mut sizes, mut unreferenced) = (HashMap::new(), Vec::<FileMeta>::new());
+        storage.walk("", &enters, |files| {
+            for file in files {
+                if named.keeps(&file.name) {
+                    sizes.insert(file.name, file.size);
+                } else if Visible::shows(&file.name)
+                    && !(has_markers && file.size == 0)
+                    && !named.has_expired(&file.name)
+                {
+                    unreferenced.push(file);
+                }
+            }
+            Ok(())
+        })?;
+        let tables = visible.other_tables();
+        unreferenced.retain(|file| !tables.iter().any(|table| file.name.starts_with(table)));
+        let later = newest.refresh()?;
+        if later.version() != newest.version() && !unreferenced.is_empty() {
+            let named = Retained::of(&later, i64::MIN)?;
+            unreferenced.retain(|file| !named.keeps(&file.name) && !named.has_expired(&file.name));
+        }
+        unreferenced.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self { storage: storage.clone(), sizes, unreferenced })
+    }
+
+    /// Returns the size of a file in bytes; `None` if the store says that it does not exist.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
+    pub(super) fn size_of(&self, path: &LogPath) -> Result<Option<u64>> {
+        let seen = match path {
+            LogPath::Relative(path) => self.sizes.get(path),
+            LogPath::Absolute(_) => None,
+        };
+        seen.map_or_else(|| self.storage.size_of_log_path(path), |size| Ok(Some(*size)))
+    }
+}

@@ -1,0 +1,44 @@
+"""Manifests of a table for engines that do not read Delta tables."""
+
+from deltalog import _internal
+from deltalog.errors import InvalidArgumentError
+from deltalog.handle import TableHandle
+
+__all__ = ["TableManifests", "generate"]
+
+_MODE = "symlink_format_manifest"
+
+
+def generate(snapshot: _internal.Snapshot, mode: str = _MODE) -> int:
+    """Writes the manifests of the newest version. Returns this version."""
+    if mode != _MODE:
+        raise InvalidArgumentError(
+            f"{mode!r} cannot be generated for the table {snapshot.uri}: the only mode is {_MODE!r}"
+        )
+    version, _, _ = _internal.generate_manifests(snapshot)
+    return version
+
+
+class TableManifests(TableHandle):
+    """Manifests."""
+
+    def generate(self, mode: str = _MODE) -> int:
+        """Writes manifests of the files of the newest version, for Presto, Athena and others that read Hive's format.
+
+        They are in `_symlink_format_manifest/`, one for each partition that has files, with one full path per line;
+        those of other partitions are deleted. With the table property
+        `delta.compatibility.symlinkFormatManifest.enabled` each commit brings them up to date, and if that fails there
+        is a warning in the log. A client other than deltalog and the JVM connector does not do so.
+
+        Args:
+            mode: `symlink_format_manifest`.
+
+        Returns:
+            The version that the manifests show.
+
+        Raises:
+            UnsupportedFeatureError: the table has column mapping, or files with deletion vectors, which such engines
+                would read as if no row were deleted; or a partition value is too long for the name of a directory.
+            DeltaError: some manifests may be those of an older version. Generate them again.
+        """
+        return generate(self._snapshot, mode)

@@ -1,0 +1,83 @@
+"""Manifests for engines that read Hive's `SymlinkTextInputFormat`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltalog import DeltaTable, InvalidArgumentError, UnsupportedFeatureError, write_deltalake
+
+ENABLED = "delta.compatibility.symlinkFormatManifest.enabled"
+ROWS = pa.table({"id": range(4), "p": ["a/b", "a/b", "c d", None]})
+
+
+def manifests(path: Path) -> dict[str, list[str]]:
+    root = path / "_symlink_format_manifest"
+    return {str(file.relative_to(root)): file.read_text().splitlines() for file in root.rglob("*manifest")}
+
+
+def ids(path: Path) -> list[int]:
+    """Reads the table as an engine does that knows manifests only."""
+    files = [file.removeprefix("file:") for lines in manifests(path).values() for file in lines]
+    tables = [pq.read_table(file, partitioning=None) for file in files]
+    return sorted(number for table in tables for number in table["id"].to_pylist())
+
+
+def test_manifests_name_the_files_of_the_newest_version(tmp_path: Path) -> None:
+    path = tmp_path / "a table"
+    write_deltalake(path, ROWS, partition_by=["p"])
+    old = DeltaTable(path)
+    write_deltalake(path, ROWS, mode="append")
+    assert old.generate() == 1
+    assert set(manifests(path)) == {
+        "p=a%2Fb/manifest",
+        "p=c d/manifest",
+        "p=__HIVE_DEFAULT_PARTITION__/manifest",
+    }
+    assert ids(path) == [0, 0, 1, 1, 2, 2, 3, 3]
+    DeltaTable(path).delete("p = 'c d'")
+    assert DeltaTable(path).generate("symlink_format_manifest") == 2
+    assert ids(path) == [0, 0, 1, 1, 3, 3]
+    # A VACUUM leaves them alone.
+    DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert ids(path) == [0, 0, 1, 1, 3, 3]
+
+
+def test_manifests_follow_each_commit(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    write_deltalake(path, ROWS, partition_by=["p"], configuration={ENABLED: "true"})
+    assert ids(path) == [0, 1, 2, 3]
+    table = DeltaTable(path)
+    table.update({"id": "id + 10"}, predicate="id = 1")
+    assert ids(path) == [0, 2, 3, 11]
+    write_deltalake(path, ROWS, mode="append")
+    table.update_incremental()
+    table.optimize.compact()
+    assert [len(lines) for lines in manifests(path).values()] == [1, 1, 1]
+    assert ids(path) == sorted(pa.table(table.to_arrow())["id"].to_pylist())
+    table.restore(0)
+    assert ids(path) == [0, 1, 2, 3]
+    table.delete()
+    assert manifests(path) == {}
+
+
+def test_manifests_that_would_lie_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    vectors = {"delta.enableDeletionVectors": "true"}
+    with pytest.raises(InvalidArgumentError, match=r"cannot have manifests .* and deletion vectors"):
+        write_deltalake(path, ROWS, configuration={**vectors, ENABLED: "true"})
+    write_deltalake(path, ROWS, configuration=vectors)
+    table = DeltaTable(path)
+    with pytest.raises(InvalidArgumentError, match="set one of the two properties to false"):
+        table.alter.set_table_properties({ENABLED: "true"})
+    table.delete("id = 1")
+    with pytest.raises(UnsupportedFeatureError, match=r"optimize\.purge"):
+        table.generate()
+    table.optimize.purge()
+    assert table.generate() == 2
+    assert ids(path) == [0, 2, 3]
+    with pytest.raises(InvalidArgumentError, match=r"'presto' cannot be generated .* the only mode is"):
+        table.generate("presto")
