@@ -15,8 +15,8 @@ pub(super) type Manifests = BTreeMap<String, String>;
 /// The partitions that are looked at, by their directories; `None` for all of them.
 pub(super) type Partitions = Option<BTreeSet<String>>;
 
-/// Returns the manifests of `partitions` that have files in `snapshot`. A table without partition columns has one in any
-/// case.
+/// Returns the manifests of `partitions` that have files in `snapshot`. A table without partition columns has one in
+/// any case.
 ///
 /// # Errors
 /// `Unsupported` for files with deletion vectors; `CorruptLog`, and errors of the store.
@@ -61,8 +61,8 @@ pub(super) fn path_in(directory: &str) -> String {
     format!("{MANIFESTS}/{directory}manifest")
 }
 
-/// Returns the table's root as Hadoop shows it, and as the JVM implementation writes it: not encoded, and with one slash
-/// after the scheme of local files.
+/// Returns the table's root as Hadoop shows it, and as the JVM implementation writes it: not encoded, and with one
+/// slash after the scheme of local files.
 fn full_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();
     let decoded = path::decode(root.path())?;

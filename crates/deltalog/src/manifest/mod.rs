@@ -9,12 +9,12 @@
 //! - Layout and content are those of the JVM implementation.
 //! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
 //!   manifests would lie, and are refused.
-//! - A manifest is replaced as a whole. All manifests together are not: who reads several while they are written may see
-//!   two versions.
-//! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an update
-//!   of the manifests of the partitions that it concerns ([`keep`]), before it returns. Whoever has updated them looks for
-//!   newer versions afterwards, and goes on: of several writers, the last one leaves those of the newest version. If an
-//!   update fails, the commit stands, and a warning says that manifests must be generated again.
+//! - A manifest is replaced as a whole. All manifests together are not: a reader of several may see two versions while
+//!   they are written.
+//! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
+//!   update of the manifests of the partitions that it concerns ([`keep`]), before it returns. Each writer looks for
+//!   newer versions afterwards, and goes on: of several writers, the last one leaves the manifests of the newest
+//!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again.
 
 mod content;
 
@@ -52,8 +52,9 @@ pub struct GeneratedManifests {
 /// Writes the manifests of the newest version, and deletes those of partitions without files.
 ///
 /// # Errors
-/// `Unsupported` for a table with deletion vectors or column mapping, and for partition values that are too long for the
-/// name of a directory; `CorruptLog`, and errors of the store, after which some manifests may be those of an older version.
+/// `Unsupported` for a table with deletion vectors or column mapping, and for partition values that are too long for
+/// the name of a directory; `CorruptLog`, and errors of the store, after which some manifests may be those of an older
+/// version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
     let located = |error: Error| newest.located(error);
@@ -111,7 +112,7 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
     match metadata.property("delta.columnMapping.mode").map(str::trim) {
         None | Some("" | "none") => Ok(()),
         Some(mode) => Err(Error::unsupported(format!(
-            "manifests do not tell the names of columns in files, which the table has with the column mapping mode '{mode}'"
+            "manifests do not tell the names of columns in files, which differ with the column mapping mode '{mode}'"
         ))
         .with_hint("drop the table feature columnMapping, or read the table with a client of Delta")),
     }

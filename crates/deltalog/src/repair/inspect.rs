@@ -66,7 +66,7 @@ impl<'a> Inspector<'a> {
                 self.footer(file, &mut found)?
             }
         };
-        let rows = footer.as_ref().map(|footer| rows_of(footer)).transpose()?;
+        let rows = footer.as_ref().map(rows_of).transpose()?;
         if let (Some(rows), Some(recorded)) = (rows, file.add.stats.as_deref().and_then(num_records))
             && rows != recorded
         {

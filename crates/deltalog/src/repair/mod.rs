@@ -246,9 +246,9 @@ impl<'a> Plan<'a> {
     fn of(check: &'a FileCheck, request: &RepairRequest) -> Self {
         let mut plan = Self { chosen: Vec::new(), uncertain: Vec::new() };
         for faulty in &check.faulty {
-            let has_rows = !faulty.has(FileProblem::MissingFile)
-                && !(request.removes_damaged && faulty.has(FileProblem::DamagedFile));
-            if !has_rows || (is_without_vector(faulty) && request.drops_files_without_vectors) {
+            let is_unreadable = faulty.has(FileProblem::MissingFile)
+                || (request.removes_damaged && faulty.has(FileProblem::DamagedFile));
+            if is_unreadable || (is_without_vector(faulty) && request.drops_files_without_vectors) {
                 plan.chosen.push(faulty);
             } else if is_without_vector(faulty) {
                 plan.uncertain.push(faulty);
