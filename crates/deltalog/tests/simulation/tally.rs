@@ -21,7 +21,7 @@ const COMMITTING: [&str; 9] = [
 ];
 
 /// The verbs that commit nothing.
-const DOING: [&str; 9] = [
+const DOING: [&str; 10] = [
     "checkpoint",
     "checkpoint of a handle",
     "clean up",
@@ -29,6 +29,7 @@ const DOING: [&str; 9] = [
     "find",
     "open",
     "open a version",
+    "optimize",
     "refresh",
     "reopen",
 ];

@@ -7,6 +7,7 @@ mod clean_up;
 mod compact;
 mod delete_rows;
 mod find;
+mod optimize;
 mod overwrite;
 mod progress;
 mod read;
@@ -32,6 +33,7 @@ pub const WRITER: Role = &[
     (4, delete_rows::delete_rows),
     (3, replace_rows::replace_rows),
     (3, update_rows::update_rows),
+    (2, optimize::run),
     (1, redefine::redefine),
     (1, set_property::set_property),
     (1, add_column::add_column),
@@ -54,6 +56,7 @@ pub const KEEPER: Role = &[
     (3, checkpoint::of_newest),
     (2, checkpoint::of_handle),
     (3, compact::compact),
+    (2, optimize::run),
     (2, clean_up::clean_up),
     (2, vacuum::vacuum),
     (1, read::refresh),

@@ -41,6 +41,8 @@ pub struct Commit {
     pub has_protocol: bool,
     /// Whether it says that a VACUUM begins or ends, and nothing else.
     pub is_vacuum: bool,
+    /// Whether it is an OPTIMIZE: rows are moved to other files, and no data change.
+    pub is_move: bool,
     /// The deletion vectors of the files that are added, by logical file.
     pub(super) vectors: BTreeMap<String, Vector>,
 }
@@ -85,7 +87,7 @@ impl Commit {
 
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut commit = Self::default();
-        let mut infos = 0;
+        let (mut infos, mut operation, mut changes_data) = (0, String::new(), false);
         for (number, line) in text.lines().enumerate() {
             let value: Value = serde_json::from_str(line).map_err(|error| format!("{error} in '{line}'"))?;
             let Some((action, fields)) =
@@ -96,6 +98,8 @@ impl Commit {
             else {
                 return Err(format!("the line is not one action: '{line}'"));
             };
+            changes_data |=
+                matches!(action, "add" | "remove") && fields.get("dataChange") != Some(&Value::Bool(false));
             let is_new = match action {
                 "add" => commit.add(fields)?,
                 // It is no data file: clients that know no deletion vectors are not to delete it.
@@ -126,7 +130,7 @@ impl Commit {
                     commit.written_ms = fields.get("timestamp").and_then(Value::as_i64);
                     let timestamp = fields.get("inCommitTimestamp").and_then(Value::as_i64);
                     commit.timestamp_ms = timestamp.filter(|_| number == 0);
-                    let operation = fields.get("operation").and_then(Value::as_str).unwrap_or_default();
+                    operation = text_of(fields, "operation").unwrap_or_default();
                     commit.is_vacuum = operation.starts_with("VACUUM ") && text.lines().count() == 1;
                     infos == 1
                 }
@@ -136,6 +140,7 @@ impl Commit {
                 return Err(format!("two actions of one kind for one thing: '{line}'"));
             }
         }
+        commit.is_move = operation == "OPTIMIZE" && !changes_data;
         if let Some(both) = commit.adds.intersection(&commit.removes).next() {
             return Err(format!("'{both}' is added and removed"));
         }

@@ -15,7 +15,10 @@ impl Case {
         let files: BTreeSet<String> = write.files.keys().cloned().collect();
         let of_deletes: BTreeSet<String> = write.deletes.iter().map(|(path, _)| path.clone()).collect();
         let is_whole = if write.deletes.is_some() {
-            // Rows that are deleted already change nothing, and a file without rows is removed.
+            // Rows that are deleted already change nothing, and a file without rows is removed. The rows may have been
+            // moved to other files meanwhile.
+            let mut of_deletes = of_deletes;
+            of_deletes.extend(self.moved_paths());
             let others: BTreeSet<String> = commit.paths.difference(&of_deletes).cloned().collect();
             others == files && commit.removed_paths.is_subset(&of_deletes)
         } else if write.replaces_class.is_some() {
@@ -103,15 +106,15 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
     let mut ids = BTreeSet::new();
     for (version, commit) in (0..).zip(&case.log.commits) {
         let nothing = Write::default();
-        let Some(write) = writes.get(&version).copied().or(commit.is_vacuum.then_some(&nothing)) else {
+        let is_maintenance = commit.is_vacuum || commit.is_move;
+        let Some(write) = writes.get(&version).copied().or(is_maintenance.then_some(&nothing)) else {
             return Err(format!("version {version} is what nobody wanted: {commit:?}"));
         };
         let is_wanted =
             |path: &&String| write.files.contains_key(*path) || commit.removed_paths.contains(*path);
-        // What else a replacement adds are copies of rows, which have no name before.
-        if let Some(path) =
-            commit.paths.iter().find(|path| !is_wanted(path) && write.replaces_class.is_none())
-        {
+        // What else a replacement adds are copies of rows, which have no name before, and so is all that a move adds.
+        let copies = commit.is_move || write.replaces_class.is_some();
+        if let Some(path) = commit.paths.iter().find(|path| !is_wanted(path) && !copies) {
             return Err(format!("version {version} adds '{path}'"));
         }
         if !commit.txn_id.as_ref().is_some_and(|id| ids.insert(id)) {

@@ -1,5 +1,7 @@
 //! Whether an error has a reason.
 
+use std::collections::BTreeSet;
+
 use super::Case;
 use crate::judge::commit::Commit;
 use crate::judge::history::{Intent, Operation, Outcome, Write, class_of};
@@ -101,11 +103,24 @@ impl Case {
         index > 0 && ids(index) != ids(index - 1)
     }
 
-    /// Returns whether `commit` removes a file that `write` deletes rows of, or one of these rows.
+    /// Returns whether `commit` removes a file with rows that `write` deletes, or one of these rows. Rows that are only
+    /// moved are found where they are then.
     fn deletes_too(&self, write: &Write, version: u64, commit: &Commit) -> bool {
-        let Some((path, rows)) = &write.deletes else { return false };
-        let theirs = self.writes().get(&version).and_then(|theirs| theirs.deletes.as_ref());
-        commit.removed_paths.contains(path) && theirs.is_none_or(|(_, theirs)| !rows.is_disjoint(theirs))
+        let Some(own) = self.deleted_rows(write) else { return false };
+        if let Some(theirs) = self.writes().get(&version).and_then(|theirs| self.deleted_rows(theirs)) {
+            return !own.is_disjoint(&theirs);
+        }
+        let files = self.files();
+        let rows = |path: &String| files.get(path.as_str()).into_iter().copied().flatten();
+        !commit.is_move && commit.removed_paths.iter().any(|path| rows(path).any(|row| own.contains(row)))
+    }
+
+    /// Returns the rows that `write` deletes by their positions.
+    fn deleted_rows(&self, write: &Write) -> Option<BTreeSet<i64>> {
+        let (path, positions) = write.deletes.as_ref()?;
+        let files = self.files();
+        let file = files.get(path.as_str())?;
+        Some(positions.iter().filter_map(|at| file.get(usize::try_from(*at).ok()?)).copied().collect())
     }
 
     /// Returns whether `commit` removes a file with rows of the class that `write` replaces, or adds one that may have

@@ -29,7 +29,7 @@ pub struct Case {
     pub operations: Vec<Operation>,
     /// The paths of the data files that exist in the end.
     pub data_files: BTreeSet<String>,
-    /// The rows of the data files that replacements have copied, in order.
+    /// The rows of the data files that replacements have copied and that moves have made, in order.
     pub copied: BTreeMap<String, Vec<i64>>,
     /// Whether a listing shows every file that existed when it began.
     pub listings_are_strong: bool,
@@ -121,6 +121,15 @@ impl Case {
     fn files(&self) -> BTreeMap<&str, &[i64]> {
         let written = self.operations.iter().filter_map(Operation::write).flat_map(|write| &write.files);
         written.chain(&self.copied).map(|(path, rows)| (path.as_str(), rows.as_slice())).collect()
+    }
+
+    /// Returns the data files to which rows were moved.
+    fn moved_paths(&self) -> impl Iterator<Item = String> {
+        self.log
+            .commits
+            .iter()
+            .filter(|commit| commit.is_move)
+            .flat_map(|commit| commit.paths.iter().cloned())
     }
 
     /// Returns whether the commit of version `version` may have been cleaned up.
