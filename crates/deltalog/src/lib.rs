@@ -16,7 +16,7 @@
 //! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | drop table features | [`drop_feature`] |
-//! | make fewer, larger files of small ones | [`optimize`] |
+//! | make fewer, larger files of small ones, or order rows by several columns | [`optimize`], [`Curve`] |
 //! | make an earlier version the newest one | [`restore`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
@@ -128,7 +128,7 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
-pub use optimize::{FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
+pub use optimize::{Curve, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
 pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,

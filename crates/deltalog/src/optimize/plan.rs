@@ -13,13 +13,22 @@ use crate::stats::num_records;
 
 /// What is to be done with the files of a version.
 pub(super) struct Plan {
-    /// The files that become one file each, in the order of their partitions.
+    /// The files that are written again together, in the order of their partitions.
     pub(super) bins: Vec<Bin>,
     /// The number of files in the partitions in question.
     pub(super) considered_files: u64,
 }
 
-/// Files of one partition that become one file, in the order of its rows.
+/// Which files are written again.
+pub(super) enum Choice {
+    /// Those that are smaller than three quarters of the target size, if another one fits to them, and those of which
+    /// at least this share of the rows is deleted. Each bin becomes one file.
+    SmallOrDeleted(f64),
+    /// All of them. All files of a partition are one bin.
+    All,
+}
+
+/// Files of one partition, in the order in which they were added.
 pub(super) struct Bin(pub(super) Vec<ListedFile>);
 
 impl Bin {
@@ -27,12 +36,16 @@ impl Bin {
     pub(super) fn bytes(&self) -> u64 {
         self.0.iter().map(|file| size(&file.add)).sum()
     }
+
+    /// Returns how many files of about `target` bytes hold the rows.
+    pub(super) fn files_of(&self, target: u64) -> u64 {
+        self.0.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))
+    }
 }
 
 impl Plan {
     /// Plans to make files of at most `target` bytes of those of `base` in the partitions for which `predicate` is
-    /// true. Files are chosen that are smaller than three quarters of that, if another one fits to them, and those of
-    /// which at least the share `most_deleted` of the rows is deleted.
+    /// true.
     ///
     /// # Errors
     /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
@@ -41,7 +54,7 @@ impl Plan {
         base: &Snapshot,
         predicate: Option<&Predicate>,
         target: u64,
-        most_deleted: f64,
+        choice: &Choice,
     ) -> Result<Self> {
         let located = |error: Error| base.located(error);
         let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose()?;
@@ -64,8 +77,14 @@ impl Plan {
                 }
                 considered_files += 1;
                 let add = add_at(batch, row)?;
-                let is_chosen = size(&add) < target - target / 4 || has_many_deleted(&add, most_deleted);
-                if is_chosen && add.clustering_provider.is_none() {
+                let is_chosen = match choice {
+                    Choice::All => true,
+                    Choice::SmallOrDeleted(share) => {
+                        let is_small = size(&add) < target - target / 4;
+                        (is_small || has_many_deleted(&add, *share)) && add.clustering_provider.is_none()
+                    }
+                };
+                if is_chosen {
                     by_partition
                         .entry(add.partition_values.clone())
                         .or_default()
@@ -77,9 +96,13 @@ impl Plan {
         let mut bins = Vec::new();
         for (_, mut files) in by_partition {
             files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
+            let Choice::SmallOrDeleted(share) = choice else {
+                bins.push(Bin(files));
+                continue;
+            };
             let packed = packed(files, target, |file| live_bytes(&file.add));
             let is_useful = |bin: &Vec<ListedFile>| {
-                bin.len() > 1 || bin.iter().any(|file| has_many_deleted(&file.add, most_deleted))
+                bin.len() > 1 || bin.iter().any(|file| has_many_deleted(&file.add, *share))
             };
             bins.extend(packed.into_iter().filter(is_useful).map(Bin));
         }

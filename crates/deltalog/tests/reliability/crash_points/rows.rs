@@ -7,8 +7,8 @@ use deltalog::engine::dml::{
     Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, merge, update,
 };
 use deltalog::{
-    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, ReplaceWhere,
-    RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType,
+    ColumnPath, CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
+    ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType,
     TableDefinition, WriteRequest, optimize, restore,
 };
 
@@ -97,6 +97,30 @@ fn an_optimize_is_atomic() {
         let run = |storage: &Storage| {
             let base = Snapshot::open(storage, None)?;
             let done = optimize(&base, OptimizeRequest::default(), &hasty())?;
+            assert_eq!(done.commits.len(), 1);
+            Ok(())
+        };
+        fail_at_each_request(prepare, run, true);
+    }
+}
+
+/// The rows of two files, without one that is deleted, become two other files.
+#[test]
+fn an_order_of_rows_is_atomic() {
+    for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
+        let prepare = || {
+            let (store, storage) = with_rows(|definition| set(definition, property));
+            delete(&Snapshot::open(&storage, None).unwrap(), Some("id = 2"), Request::new(&other_ids()))
+                .unwrap();
+            store.take_calls();
+            (store, storage)
+        };
+        let run = |storage: &Storage| {
+            let base = Snapshot::open(storage, None)?;
+            let mut request = OptimizeRequest::default();
+            request.z_order = vec![ColumnPath::new(["id"])];
+            request.target_size = Some(1_000);
+            let done = optimize(&base, request, &hasty())?;
             assert_eq!(done.commits.len(), 1);
             Ok(())
         };
