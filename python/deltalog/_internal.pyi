@@ -404,8 +404,12 @@ def optimize(
     commit_interval: timedelta | None,
     dry_run: bool,
     commit: CommitArguments,
+    z_order: tuple[Sequence[str], str] | None = None,
 ) -> tuple[dict[str, Any], int | None]:
-    """Makes fewer, larger files of small ones. Returns the metrics, and the version of the last commit, if any."""
+    """Makes fewer, larger files of small ones, or orders all rows by columns along a curve.
+
+    Returns the metrics, and the version of the last commit, if any.
+    """
 
 def restore(
     snapshot: Snapshot,
