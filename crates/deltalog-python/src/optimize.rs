@@ -53,7 +53,7 @@ pub(crate) struct FileStats {
     size: u64,
 }
 
-/// What was ordered along a curve. The JVM implementation could keep parts of the curve ("cubes") apart, and never does.
+/// What was ordered along a curve. Parts of a curve ("cubes") are not kept apart, by the JVM implementation neither.
 #[derive(IntoPyObject)]
 pub(crate) struct ZOrderStats {
     #[pyo3(item("strategyName"))]
@@ -150,8 +150,8 @@ impl From<&OptimizeMetrics> for Metrics {
 /// How rows are ordered: the columns, and the name of the curve.
 type ZOrder = (Vec<String>, String);
 
-/// Makes fewer, larger files of small ones, or orders the rows of all files. Returns the metrics, and the version of the
-/// last commit, if there is one.
+/// Makes fewer, larger files of small ones, or orders the rows of all files. Returns the metrics, and the version of
+/// the last commit, if there is one.
 #[pyfunction]
 #[pyo3(signature = (snapshot, predicate, target_size, commit_interval, dry_run, commit, z_order = None))]
 #[expect(clippy::too_many_arguments, reason = "arguments of Python")]

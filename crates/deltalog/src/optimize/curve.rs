@@ -1,4 +1,4 @@
-//! Curves that pass through every cell of a grid: cells that are near each other on the curve are near in each dimension.
+//! Curves through all cells of a grid: cells that are near each other on the curve are near in each dimension.
 //!
 //! ```text
 //!   Z-order         0─1 4─5        Hilbert         0─1 14─15        the order of the cells of a grid of 4 × 4;

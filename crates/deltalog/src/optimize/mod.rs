@@ -62,8 +62,8 @@ const BYTES_OF_A_COMMIT: u64 = 16 << 30;
 pub struct OptimizeRequest {
     /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
     pub predicate: Option<String>,
-    /// The columns of the curve along which the rows of each partition are ordered; if there are none, the order stays as
-    /// it is. With columns, all files of the partitions are written again.
+    /// The columns of the curve along which the rows of each partition are ordered; if there are none, the order stays
+    /// as it is. With columns, all files of the partitions are written again.
     pub z_order: Vec<ColumnPath>,
     /// The curve.
     pub curve: Curve,
@@ -108,15 +108,16 @@ pub struct Optimized {
     pub metrics: OptimizeMetrics,
 }
 
-/// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted; or orders the rows
-/// of all files of each partition by columns.
+/// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted; or orders the
+/// rows of all files of each partition by columns.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
 /// columns that files cannot be told apart by: that do not exist, are partition columns, or have no statistics. A table
-/// that is clustered cannot be ordered by others. `Unsupported` for a table that cannot be written. `CommitConflict` if another writer has changed the protocol or the
-/// metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. Commits that were made before
-/// stay.
+/// that is clustered cannot be ordered by others. `Unsupported` for a table that cannot be written. `CommitConflict` if
+/// another writer has changed the protocol or the metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and
+/// errors of the store. `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be written to a
+/// temporary file. Commits that were made before stay.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
     let located = |error: Error| base.located(error);
     crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;

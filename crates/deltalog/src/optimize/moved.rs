@@ -159,8 +159,8 @@ impl std::fmt::Debug for Numbers {
 }
 
 impl Moved {
-    /// Returns the numbers of `rows` of the old file. `deleted` are the rows of the old file that have none, because they
-    /// were not written again. Returns `None` if one of `rows` is among them.
+    /// Returns the numbers of `rows` of the old file. `deleted` are the rows of the old file that have none, because
+    /// they were not written again. Returns `None` if one of `rows` is among them.
     pub(super) fn numbers(self, rows: &RoaringTreemap, deleted: &RoaringTreemap) -> Option<RoaringTreemap> {
         let number = |row: u64| {
             let at = row.checked_sub(deleted.rank(row))?;
@@ -213,7 +213,8 @@ mod tests {
                 numbers.extend(some).unwrap();
                 numbers.flush().unwrap();
             }
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(order.len())).chain([0, order.len()]).collect();
+            let end = order.len();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(end)).chain([0, end]).collect();
             cuts.sort_unstable();
             let files: Vec<u64> = cuts.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
             let asked: RoaringTreemap = asked.into_iter().filter(|row| *row < order.len() as u64).collect();

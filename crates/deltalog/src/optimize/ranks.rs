@@ -8,7 +8,7 @@
 //! - Values of any type that has an order are compared by the bytes of Arrow's row format: NULL is first, NaN last.
 //! - The ranks of values that are rare lie close together, and those of frequent ones far apart, so that each bit of a
 //!   rank divides the rows about equally, however the values are distributed.
-//! - Only the first bytes of a value are kept, as statistics keep only a prefix of a text.
+//! - Only the first bytes of a value count, as statistics have only a prefix of a text.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, UInt32Array};
 use arrow::compute::{take, unary};
@@ -23,7 +23,7 @@ use crate::predicate::{ColumnPath, column_at};
 /// The number of rows of the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of bytes of a value that are kept.
+/// The number of bytes of a value that count.
 const PREFIX: usize = 64;
 
 /// A sample of rows, each of which is in it with the same probability.
@@ -99,8 +99,7 @@ impl Sample {
                 .map_err(|error| Error::corrupt_data("rows could not be sampled").with_source(error))?;
             let chosen = column.rows(chosen)?;
             for (row, slot) in chosen.iter().zip(&slots) {
-                let bytes: &[u8] = row.as_ref();
-                let value: Box<[u8]> = bytes.get(..PREFIX).unwrap_or(bytes).into();
+                let value: Box<[u8]> = prefix(row.as_ref()).into();
                 match values.get_mut(*slot) {
                     Some(before) => *before = value,
                     None => values.push(value),
@@ -143,7 +142,7 @@ impl Places {
         for (dimension, RankedColumn { column, boundaries }) in self.columns.iter().enumerate() {
             let values = column.rows(column_at(batch, &column.path)?)?;
             for (value, cell) in values.iter().zip(cells.chunks_exact_mut(dimensions)) {
-                let bytes: &[u8] = value.as_ref();
+                let bytes = prefix(value.as_ref());
                 let first = number(bytes);
                 let rank = boundaries.partition_point(|(number, boundary)| {
                     *number < first || (*number == first && boundary.as_ref() < bytes)
@@ -153,6 +152,10 @@ impl Places {
         }
         Ok(cells.chunks_exact_mut(dimensions.max(1)).map(|cell| self.curve.place(cell, self.bits)).collect())
     }
+}
+
+fn prefix(bytes: &[u8]) -> &[u8] {
+    bytes.get(..PREFIX).unwrap_or(bytes)
 }
 
 /// Returns the first bytes of a value as a number. Numbers follow each other as the values do, but different values may

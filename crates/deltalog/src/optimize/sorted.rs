@@ -317,7 +317,8 @@ mod tests {
             let mut found = Vec::new();
             sorter
                 .finish(|rows, numbers| {
-                    let (at, texts) = (rows.column(0).as_primitive::<arrow::datatypes::Int64Type>(), rows.column(1).as_string::<i32>());
+                    let at = rows.column(0).as_primitive::<arrow::datatypes::Int64Type>();
+                    let texts = rows.column(1).as_string::<i32>();
                     for row in 0..rows.num_rows() {
                         assert_eq!(at.value(row) as u64, numbers[row]);
                         found.push((at.value(row) as usize, texts.iter().nth(row).unwrap().map(str::to_owned)));

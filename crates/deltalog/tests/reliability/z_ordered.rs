@@ -189,8 +189,8 @@ fn a_single_column_is_sorted() {
     assert_eq!(rows(&newest(&storage)), rows_of(0..1_000));
 }
 
-/// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores": of 100 files, those
-/// that a point query on one of four columns does not need. There it is 54 % on average, and 43 % on the worst column.
+/// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores": the share of 100
+/// files that a point query on one of four columns does not need. There it is 54 % on average, and at least 43 %.
 #[test]
 fn most_files_are_skipped_by_each_column() {
     let directory = tempfile::tempdir().unwrap();
