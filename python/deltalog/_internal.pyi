@@ -414,8 +414,9 @@ def optimize(
     purges: bool,
     dry_run: bool,
     commit: CommitArguments,
+    z_order: tuple[Sequence[str], str] | None = None,
 ) -> tuple[dict[str, Any], int | None]:
-    """Makes fewer, larger files of small ones, or `purges` files.
+    """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
 
     Returns the metrics, and the version of the last commit, if any.
     """

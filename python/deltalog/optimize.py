@@ -1,12 +1,14 @@
-"""OPTIMIZE and REORG: files that are written again, as fewer and larger ones, or without what was deleted."""
+"""OPTIMIZE and REORG: files that are written again, as fewer ones, in another order, or without deleted rows."""
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltalog import _internal
 from deltalog.arguments import size_argument, span_argument
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
+from deltalog.errors import InvalidArgumentError
 from deltalog.filters import Filter, filter_argument
 
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ class TableOptimizer:
             InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
-        return self._rewrite(
-            partition_filters, target_size, min_commit_interval, commit_properties, dry_run, purges=False
+        return self._run(
+            partition_filters, target_size, min_commit_interval, commit_properties, dry_run=dry_run
         )
 
     def purge(
@@ -91,19 +93,75 @@ class TableOptimizer:
 
         Arguments, results and errors are those of `compact`. A file that is not Parquet is a `CorruptDataError`.
         """
-        return self._rewrite(
-            partition_filters, target_size, min_commit_interval, commit_properties, dry_run, purges=True
+        return self._run(
+            partition_filters,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            dry_run=dry_run,
+            purges=True,
         )
 
-    def _rewrite(
+    def z_order(
+        self,
+        columns: Sequence[str] | str,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        *,
+        curve: Literal["hilbert", "zorder"] = "hilbert",
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
+
+        All files of the partitions are written again, each time it is called. The rows lie along a curve through the
+        ranks of the columns' values, so it does not matter how values are distributed, nor which of the columns is
+        first. The more columns, the fewer files each of them skips. Rows that do not fit into about 256 MiB of memory
+        are written to a temporary file meanwhile, in the directory that the environment variable TMPDIR names.
+
+        Args:
+            columns: the columns, or a single one. They have numbers, strings, dates or timestamps, and may be fields of
+                structs (`struct.field`).
+            partition_filters: which partitions, as for `compact`.
+            target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
+            curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
+            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+
+        Returns:
+            The metrics, as for `compact`, with `zOrderStats`.
+
+        Raises:
+            InvalidArgumentError: a column does not exist, is a partition column or has no statistics; the table is
+                clustered; the filter reads other than partition columns; or an argument cannot be right.
+            CommitConflictError: another writer has changed the protocol or the metadata of the table.
+        """
+        names = [columns] if isinstance(columns, str) else list(columns)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InvalidArgumentError(f"columns are a list of at least one name, not {columns!r}")
+        if not isinstance(curve, str):
+            raise InvalidArgumentError(f"the curve is 'hilbert' or 'zorder', not {curve!r}")
+        return self._run(
+            partition_filters,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            dry_run=dry_run,
+            z_order=(names, curve),
+        )
+
+    def _run(
         self,
         partition_filters: Filter | None,
         target_size: int | None,
         min_commit_interval: int | timedelta | None,
         commit_properties: CommitProperties | None,
-        dry_run: bool,
         *,
-        purges: bool,
+        dry_run: bool,
+        purges: bool = False,
+        z_order: tuple[list[str], str] | None = None,
     ) -> dict[str, Any]:
         metrics, version = _internal.optimize(
             self._table._snapshot,
@@ -113,6 +171,7 @@ class TableOptimizer:
             purges,
             dry_run,
             commit_arguments(commit_properties),
+            z_order,
         )
         if version is not None:
             open_committed(self._table, version)

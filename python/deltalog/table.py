@@ -326,7 +326,7 @@ class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableRepair,
 
     @property
     def optimize(self) -> TableOptimizer:
-        """The ways to lay out the files of the table anew: `optimize.compact()`."""
+        """The ways to lay out the files of the table anew: `optimize.compact()`, `optimize.z_order()`."""
         return TableOptimizer(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,12 +1,13 @@
 """OPTIMIZE and RESTORE on Spark, as statements, as procedures and as verbs, with the names of the JVM connector."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from deltalog import DeltaTable, InvalidArgumentError, UnsupportedFeatureError
+from deltalog import DeltaTable, InvalidArgumentError
 from deltalog.spark import tables
 
 pytestmark = pytest.mark.newest
@@ -48,15 +49,59 @@ def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) ->
     with pytest.raises(InvalidArgumentError, match="partition columns only"):
         spark.sql("OPTIMIZE m WHERE a = 1").collect()
     for statement in (
-        "OPTIMIZE m ZORDER BY (a)",
-        "OPTIMIZE m WHERE p = 'x' ZORDER BY (a)",
         "OPTIMIZE m WHERE",
+        "OPTIMIZE m FULL",
+        "OPTIMIZE m ZORDER BY",
+        "OPTIMIZE m ZORDER BY ()",
+        "OPTIMIZE m ZORDER BY (a",
+        "OPTIMIZE m ZORDER BY a)",
+        "OPTIMIZE m ZORDER BY (a,)",
+        "OPTIMIZE m ZORDER (a)",
+        "OPTIMIZE m ZORDER BY (a) WHERE p = 'x'",
     ):
         with pytest.raises(ParseException):
             spark.sql(statement)
-    with pytest.raises(UnsupportedFeatureError, match=r"sorted by several columns \(a, p\)"):
-        tables.DeltaTable.forPath(spark, path).optimize().executeZOrderBy("a", "p")
+    for statement, message in (
+        ("OPTIMIZE m ZORDER BY (a, p)", "'p', which is a partition column"),
+        ("OPTIMIZE m WHERE p = 'x' ZORDER BY `b c`.d", r"no column '`b c`\.d'"),
+        ("CALL deltalog.optimize('m', z_order => array())", "z_order has no columns"),
+        ("CALL deltalog.optimize('m', z_order => array(NULL))", "has no name"),
+        ("CALL deltalog.optimize('m', z_order => array('a'), curve => 'moore')", "no curve 'moore'"),
+        ("CALL deltalog.optimize('m', curve => 'hilbert')", "name them in z_order"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            spark.sql(statement).collect()
+    optimizer = tables.DeltaTable.forPath(spark, path).optimize()
+    with pytest.raises(InvalidArgumentError, match="no column 'gone'"):
+        optimizer.executeZOrderBy("a", "gone")
+    wrongs: list[tuple[Any, ...]] = [(), (1,), ([],), ("a", ["b"])]
+    for wrong in wrongs:
+        with pytest.raises(InvalidArgumentError, match="one or more names of columns"):
+            optimizer.executeZOrderBy(*wrong)
     assert DeltaTable(path).version() == 3
+
+
+def test_rows_are_ordered_by_columns(spark: SparkSession, path: str, table: str) -> None:
+    before = rows(spark)
+    [done] = spark.sql("OPTIMIZE m WHERE p = 'x' ZORDER BY (a);").collect()
+    metrics = done.metrics
+    assert (metrics.numFilesAdded, metrics.numFilesRemoved, metrics.preserveInsertionOrder) == (1, 3, False)
+    assert metrics.zOrderStats.strategyName == "all"
+    assert (metrics.zOrderStats.mergedFiles.num, metrics.zOrderStats.numOutputCubes) == (3, 1)
+    [all_of_them] = spark.sql("optimize m zorder by `A`").collect()
+    assert (all_of_them.metrics.numFilesAdded, all_of_them.metrics.numFilesRemoved) == (2, 4)
+    call = "CALL deltalog.optimize('m', z_order => array('a'), curve => 'zorder', dry_run => true)"
+    assert spark.sql(call).collect()[0].metrics.zOrderStats.inputOtherFiles.num == 2
+    optimizer = tables.DeltaTable.forName(spark, "m").optimize().where("p = 'y'")
+    assert optimizer.executeZOrderBy(["a"]).collect()[0].metrics.numFilesRemoved == 1
+    assert rows(spark) == before
+    assert DeltaTable(path).version() == 6
+    [newest] = spark.sql("DESCRIBE HISTORY m LIMIT 1").collect()
+    assert newest.operationParameters["zOrderBy"] == '["a"]'
+    assert spark.sql("CALL deltalog.optimize('m')").collect()[0].metrics.zOrderStats is None
+    assert (
+        "optimize(m, null, false, [a], null)" in spark.sql("EXPLAIN OPTIMIZE m ZORDER BY a").collect()[0].plan
+    )
 
 
 def test_versions_are_restored(spark: SparkSession, path: str, table: str) -> None:

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use deltalog::engine::transaction::Operation;
-use deltalog::{FileSizes, OptimizeMetrics, OptimizeRequest, optimize as core_optimize};
+use deltalog::{
+    ColumnPath, Curve, Error, FileSizes, OptimizeMetrics, OptimizeRequest, optimize as core_optimize,
+};
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
@@ -44,6 +46,47 @@ pub(crate) struct VectorStats {
     rows: u64,
 }
 
+/// Files and their size.
+#[derive(IntoPyObject, Default)]
+pub(crate) struct FileStats {
+    num: u64,
+    size: u64,
+}
+
+/// What was ordered along a curve. Parts of a curve ("cubes") are not kept apart, by the JVM implementation neither.
+#[derive(IntoPyObject)]
+pub(crate) struct ZOrderStats {
+    #[pyo3(item("strategyName"))]
+    strategy: &'static str,
+    #[pyo3(item("inputCubeFiles"))]
+    cube_files: FileStats,
+    #[pyo3(item("inputOtherFiles"))]
+    other_files: FileStats,
+    #[pyo3(item("inputNumCubes"))]
+    cubes: u64,
+    #[pyo3(item("mergedFiles"))]
+    merged_files: FileStats,
+    #[pyo3(item("numOutputCubes"))]
+    output_cubes: u64,
+    #[pyo3(item("mergedNumCubes"))]
+    merged_cubes: Option<u64>,
+}
+
+impl ZOrderStats {
+    fn of(metrics: &OptimizeMetrics) -> Self {
+        let removed = || FileStats { num: metrics.removed.count(), size: metrics.removed.total() };
+        Self {
+            strategy: "all",
+            cube_files: FileStats::default(),
+            other_files: removed(),
+            cubes: 0,
+            merged_files: removed(),
+            output_cubes: metrics.partitions,
+            merged_cubes: None,
+        }
+    }
+}
+
 /// What an OPTIMIZE has done, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
@@ -57,6 +100,8 @@ pub(crate) struct Metrics {
     removed: Sizes,
     #[pyo3(item("partitionsOptimized"))]
     partitions: u64,
+    #[pyo3(item("zOrderStats"))]
+    z_order: Option<ZOrderStats>,
     #[pyo3(item("numBins"))]
     bins: u64,
     #[pyo3(item("numBatches"))]
@@ -87,11 +132,12 @@ impl From<&OptimizeMetrics> for Metrics {
             added: Sizes::from(&metrics.added),
             removed: Sizes::from(&metrics.removed),
             partitions: metrics.partitions,
+            z_order: metrics.is_z_order.then(|| ZOrderStats::of(metrics)),
             bins: metrics.bins,
             batches: metrics.batches,
             considered_files: metrics.considered_files,
             skipped_files: metrics.skipped_files(),
-            keeps_order: true,
+            keeps_order: !metrics.is_z_order,
             vectors: VectorStats { vectors: metrics.removed_vectors, rows: metrics.removed_vector_rows },
             carried_rows: metrics.carried_rows,
             given_up: metrics.given_up,
@@ -101,11 +147,14 @@ impl From<&OptimizeMetrics> for Metrics {
     }
 }
 
-/// Makes fewer, larger files of small ones, or `purges` files. Returns the metrics, and the version of the last commit,
-/// if there is one.
+/// How rows are ordered: the columns, and the name of the curve.
+type ZOrder = (Vec<String>, String);
+
+/// Makes fewer, larger files of small ones, `purges` files, or orders the rows of all files. Returns the metrics, and
+/// the version of the last commit, if there is one.
 #[pyfunction]
-#[pyo3(signature = (snapshot, predicate, target_size, commit_interval, purges, dry_run, commit))]
-#[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
+#[pyo3(signature = (snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None))]
+#[expect(clippy::too_many_arguments, reason = "arguments of Python")]
 pub(crate) fn optimize(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
@@ -115,6 +164,7 @@ pub(crate) fn optimize(
     purges: bool,
     dry_run: bool,
     commit: CommitArguments,
+    z_order: Option<ZOrder>,
 ) -> PyResult<(Metrics, Option<u64>)> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
@@ -124,8 +174,21 @@ pub(crate) fn optimize(
         request.commit_interval = commit_interval;
         request.purges = purges;
         request.dry_run = dry_run;
+        if let Some((columns, curve)) = &z_order {
+            request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
+            request.curve = curve_named(curve)?;
+        }
         request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
         let done = core_optimize(&snapshot, request, &upkeep::environment())?;
         Ok((Metrics::from(&done.metrics), done.commits.last().map(|committed| committed.version)))
     })
+}
+
+fn curve_named(name: &str) -> Result<Curve, Error> {
+    match name.to_lowercase().as_str() {
+        "hilbert" => Ok(Curve::Hilbert),
+        "zorder" => Ok(Curve::ZOrder),
+        _ => Err(Error::invalid_argument(format!("there is no curve '{name}'"))
+            .with_hint("choose hilbert or zorder")),
+    }
 }

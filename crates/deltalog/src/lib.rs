@@ -16,7 +16,7 @@
 //! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | drop table features | [`drop_feature`] |
-//! | make fewer, larger files of small ones | [`optimize`] |
+//! | make fewer, larger files of small ones, or order rows by several columns | [`optimize`], [`Curve`] |
 //! | make an earlier version the newest one | [`restore`] |
 //! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
 //! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
@@ -134,7 +134,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
 pub use manifest::{GeneratedManifests, generate_manifests};
-pub use optimize::{FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
+pub use optimize::{Curve, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
 pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,

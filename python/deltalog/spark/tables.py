@@ -299,7 +299,7 @@ class DeltaTable(metaclass=_Methods):
         return self._spark.createDataFrame([], StructType([]))
 
     def optimize(self) -> "DeltaOptimizeBuilder":
-        """Begins an OPTIMIZE, which `executeCompaction()` carries out."""
+        """Begins an OPTIMIZE, which `executeCompaction()` or `executeZOrderBy()` carries out."""
         return DeltaOptimizeBuilder(self)
 
     @raises_pyspark_errors
@@ -369,9 +369,9 @@ class DeltaTable(metaclass=_Methods):
         return self._spark.createDataFrame([tuple(file) for file in found], REPAIRED)
 
     @raises_pyspark_errors
-    def _optimized(self, predicate: str | None) -> DataFrame:
+    def _optimized(self, predicate: str | None, z_order: list[str] | None) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
-        values = self._ask("optimize", predicate=predicate, user_metadata=user_metadata)
+        values = self._ask("optimize", predicate=predicate, z_order=z_order, user_metadata=user_metadata)
         return self._spark.createDataFrame([tuple(values)], OPTIMIZED)
 
     def _change(self, command: str, **arguments: Any) -> None:
@@ -413,14 +413,19 @@ class DeltaOptimizeBuilder:
 
         The driver reads and writes the files, not the executors.
         """
-        return self._table._optimized(self._predicate)
+        return self._table._optimized(self._predicate, None)
 
     @raises_pyspark_errors
-    def executeZOrderBy(self, *cols: str) -> DataFrame:  # noqa: N802
-        """Raises an `UnsupportedFeatureError`."""
-        raise UnsupportedFeatureError(
-            f"rows cannot be sorted by several columns ({', '.join(cols)}) yet: executeCompaction() joins small files"
-        )
+    def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:  # noqa: N802
+        """Orders the rows of each partition by columns, along Hilbert's curve. Returns the path and the metrics.
+
+        All files of the partitions are written again. The driver reads and writes them, not the executors.
+        """
+        given = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
+        names = [name for name in given if isinstance(name, str)]
+        if not names or len(names) < len(given):
+            raise InvalidArgumentError(f"executeZOrderBy takes one or more names of columns, not {cols!r}")
+        return self._table._optimized(self._predicate, names)
 
 
 def _session(spark: SparkSession | None) -> SparkSession:

@@ -40,23 +40,38 @@ pub(crate) fn checked(
             "choose the columns that filters use most",
         );
     }
+    with_bounds(columns, schema, configuration, "clustered")
+}
+
+/// Returns the logical paths of `columns` in the spelling of `schema`. The files of a table with these properties have
+/// a minimum and a maximum of each. `action` is what the table is to be by the columns.
+///
+/// # Errors
+/// `InvalidArgument` if there is no such column, or its files do not have them, or it is named twice.
+pub(crate) fn with_bounds(
+    columns: &[ColumnPath],
+    schema: &StructType,
+    configuration: &BTreeMap<String, String>,
+    action: &str,
+) -> Result<Vec<Vec<String>>> {
+    let refused = |message: String, hint: &str| Err(Error::invalid_argument(message).with_hint(hint));
     let arrow = schema.to_arrow()?;
     let with_statistics = indexed(&arrow, &selected_columns(configuration, &arrow)?);
     let mut paths: Vec<Vec<String>> = Vec::new();
     for column in columns {
-        let (path, field) = resolve(schema, column)?;
+        let (path, field) = resolve(schema, column, action)?;
         if !can_cluster(&field.data_type) {
             return refused(
-                format!("the table cannot be clustered by the column '{column}', whose type has no bounds"),
+                format!("the table cannot be {action} by the column '{column}', whose type has no bounds"),
                 "choose columns with numbers, strings, dates or timestamps, which may be fields of structs",
             );
         }
         if paths.contains(&path) {
-            return refused(format!("the table is clustered by '{column}' twice"), "name each column once");
+            return refused(format!("the table is {action} by '{column}' twice"), "name each column once");
         }
         if !with_statistics.iter().any(|(indexed, _)| indexed.parts() == path) {
             return refused(
-                format!("the table cannot be clustered by the column '{column}', which has no statistics"),
+                format!("the table cannot be {action} by the column '{column}', which has no statistics"),
                 "let 'delta.dataSkippingStatsColumns' or 'delta.dataSkippingNumIndexedCols' include the column",
             );
         }
@@ -66,11 +81,11 @@ pub(crate) fn checked(
 }
 
 /// Returns the path in the spelling of the schema, and the field that it leads to through structs.
-fn resolve(schema: &StructType, column: &ColumnPath) -> Result<(Vec<String>, StructField)> {
+fn resolve(schema: &StructType, column: &ColumnPath, action: &str) -> Result<(Vec<String>, StructField)> {
     let missing = || {
         let names: Vec<_> = schema.fields().iter().map(|field| field.name.as_str()).collect();
-        Error::invalid_argument(format!("the table has no column '{column}', by which it is to be clustered"))
-            .with_hint(format!("the columns are {}", names.join(", ")))
+        let message = format!("the table has no column '{column}', by which it is to be {action}");
+        Error::invalid_argument(message).with_hint(format!("the columns are {}", names.join(", ")))
     };
     let (mut path, mut fields, mut found) = (Vec::new(), Some(schema), None);
     for name in column.parts() {

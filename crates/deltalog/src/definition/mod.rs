@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-pub(crate) use clustering::checked as checked_clustering;
+pub(crate) use clustering::{checked as checked_clustering, with_bounds as columns_with_bounds};
 pub(crate) use columns::check_column;
 pub use header::TableHeader;
 pub(crate) use names::{check_names, name_row_tracking_columns, unfit_name};

@@ -3,15 +3,17 @@
 //! | an old file, in the newest version | what happens |
 //! | --- | --- |
 //! | as it was read | it is removed |
-//! | with more deleted rows | it is removed, and the new file has a vector for these rows |
-//! | with rows that are no longer deleted | its bin is given up: the new file lacks these rows |
+//! | with more deleted rows | it is removed, and the new files have vectors for these rows |
+//! | with rows that are no longer deleted | its bin is given up: the new files lack these rows |
 //! | removed | its bin is given up: its rows are gone, or others have moved them |
 //!
 //! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors
 //!   the `remove` of the file says where they are ([`crate::row_moves`]).
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
-//! - The vectors of an attempt are deleted if it is not committed, and so are the new files of bins that are given up.
+//! - A new file of which others have deleted all rows is not added.
+//! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
+//!   after the commit those that are not added.
 
 use std::collections::HashMap;
 
@@ -19,14 +21,13 @@ use roaring::RoaringTreemap;
 
 use super::OptimizeRequest;
 use super::metrics::OptimizeMetrics;
-use super::rewrite::{Rewritten, Source};
+use super::rewrite::{NewFile, Rewritten, Source};
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::dml::visit_files;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Add, LogPath};
 use crate::replay::{FileSet, add_at, batches_of_adds};
-use crate::row_moves::RowMove;
 use crate::snapshot::Snapshot;
 use crate::stats::with_wide_bounds;
 use crate::transaction::{Committed, Conflict, ConflictReason, Outcome, Transaction, changed_since};
@@ -52,8 +53,20 @@ struct Pending {
     bin: Rewritten,
     /// The old files as the version has them that the next attempt is based on.
     current: Vec<Add>,
-    /// The rows of the new file that others have deleted meanwhile.
-    carried: RoaringTreemap,
+    /// The rows of each new file that others have deleted meanwhile.
+    carried: Vec<RoaringTreemap>,
+}
+
+impl Pending {
+    /// Returns the new files, and their rows that others have deleted meanwhile.
+    fn files(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
+        self.bin.new.iter().zip(&self.carried)
+    }
+
+    /// Returns the new files of which there are rows.
+    fn live(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
+        self.files().filter(|(new, carried)| carried.len() < new.rows)
+    }
 }
 
 impl<'a> Committer<'a> {
@@ -76,8 +89,7 @@ impl<'a> Committer<'a> {
         bins: Vec<Rewritten>,
         metrics: &mut OptimizeMetrics,
     ) -> Result<Option<Committed>> {
-        let new: Vec<String> =
-            bins.iter().filter_map(|bin| bin.new.as_ref()).map(|new| new.path.clone()).collect();
+        let new = bins.iter().flat_map(paths_of_new).collect();
         let committed = self.try_commit(bins, metrics);
         if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
             delete_unused(self.base.storage(), new);
@@ -93,7 +105,8 @@ impl<'a> Committer<'a> {
         self.base = self.planned.clone();
         let pending = |bin: Rewritten| {
             let current = bin.sources.iter().map(|source| source.add.clone()).collect();
-            Pending { bin, current, carried: RoaringTreemap::new() }
+            let carried = vec![RoaringTreemap::new(); bin.new.len()];
+            Pending { bin, current, carried }
         };
         let mut pending: Vec<Pending> = bins.into_iter().map(pending).collect();
         for _ in 0..MOST_ATTEMPTS {
@@ -104,6 +117,11 @@ impl<'a> Committer<'a> {
             let (conflict, transaction) = match outcome {
                 Outcome::Committed(committed) => {
                     metrics.add(done);
+                    let emptied = |bin: &Pending| {
+                        let files = bin.files().filter(|(new, carried)| carried.len() >= new.rows);
+                        files.map(|(new, _)| new.add.path.clone()).collect::<Vec<_>>()
+                    };
+                    delete_unused(self.base.storage(), pending.iter().flat_map(emptied).collect());
                     return Ok(Some(committed));
                 }
                 Outcome::Conflict { conflict, transaction } => (conflict, transaction),
@@ -121,8 +139,7 @@ impl<'a> Committer<'a> {
             self.base = newest;
             let (kept, given_up) = self.reconcile(pending)?;
             metrics.given_up += given_up.len() as u64;
-            let unused = given_up.into_iter().filter_map(|bin| bin.new).map(|new| new.path).collect();
-            delete_unused(self.base.storage(), unused);
+            delete_unused(self.base.storage(), given_up.iter().flat_map(paths_of_new).collect());
             pending = kept;
         }
         Err(self.base.located(
@@ -138,8 +155,9 @@ impl<'a> Committer<'a> {
         let has_vectors = self.base.metadata().is_enabled("delta.enableDeletionVectors");
         let carried: Vec<DeletionVector> = pending
             .iter()
-            .filter(|bin| !bin.carried.is_empty())
-            .map(|bin| DeletionVector::from(bin.carried.clone()))
+            .flat_map(Pending::live)
+            .filter(|(_, carried)| !carried.is_empty())
+            .map(|(_, carried)| DeletionVector::from(carried.clone()))
             .collect();
         let file = (!carried.is_empty()).then(|| self.environment.uuid());
         let mut vectors = match file {
@@ -147,29 +165,23 @@ impl<'a> Committer<'a> {
             None => Vec::new().into_iter(),
         };
         for bin in pending {
-            done.note(&bin.bin);
-            done.carried_rows += bin.carried.len();
-            let Some(new) = &bin.bin.new else {
-                removes.extend(bin.current.iter().cloned());
-                continue;
-            };
-            let rows = bin.bin.sources.iter().map(|source| source.moved.rows).sum();
-            for (current, Source { add, moved }) in bin.current.iter().zip(&bin.bin.sources) {
+            done.note(&bin.bin.sources, bin.live().map(|(new, _)| &new.add));
+            done.carried_rows += bin.carried.iter().map(RoaringTreemap::len).sum::<u64>();
+            for (current, source) in bin.current.iter().zip(&bin.bin.sources) {
                 let mut removed = current.clone();
-                // Who deletes rows of the file by a vector meanwhile follows them.
-                if has_vectors {
-                    let vector = add.deletion_vector.clone();
-                    let moved = RowMove::new(vector, moved.start, moved.rows, [(new.path.as_str(), rows)]);
+                if let Some(moved) = bin.bin.moved(source).filter(|_| has_vectors) {
                     removed.tags = Some(moved.added_to(current.tags.as_ref())?);
                 }
                 removes.push(removed);
             }
-            let mut new = new.clone();
-            if !bin.carried.is_empty() {
-                new.deletion_vector = vectors.next();
-                new.stats = new.stats.as_deref().map(with_wide_bounds).transpose()?;
+            for (NewFile { add, .. }, carried) in bin.live() {
+                let mut new = add.clone();
+                if !carried.is_empty() {
+                    new.deletion_vector = vectors.next();
+                    new.stats = new.stats.as_deref().map(with_wide_bounds).transpose()?;
+                }
+                adds.push(new);
             }
-            adds.push(new);
         }
         let committed = self.put(&removes, &adds, &done);
         let is_unused = match &committed {
@@ -227,13 +239,13 @@ impl<'a> Committer<'a> {
         Ok((kept, given_up))
     }
 
-    /// Returns the old files of a bin as they are `found` now, and the rows of the new file that were deleted
-    /// meanwhile; `None` if the new file cannot stand for them.
+    /// Returns the old files of a bin as they are `found` now, and the rows of each new file that were deleted
+    /// meanwhile; `None` if the new files cannot stand for them.
     fn carried(
         &self,
         bin: &Rewritten,
         found: &mut HashMap<LogPath, Add>,
-    ) -> Result<Option<(Vec<Add>, RoaringTreemap)>> {
+    ) -> Result<Option<(Vec<Add>, Vec<RoaringTreemap>)>> {
         let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
         let (mut current, mut carried, mut rows) = (Vec::new(), RoaringTreemap::new(), 0);
         for Source { add, moved } in &bin.sources {
@@ -244,16 +256,25 @@ impl<'a> Committer<'a> {
                 let deleted =
                     |add: &Add| vectors.deleted(add.deletion_vector.as_ref(), None).map_err(located);
                 let (then, now) = (deleted(add)?, deleted(&now)?);
-                match moved.positions(&(&now - &then), &then) {
-                    Some(positions) if then.is_subset(&now) => carried |= positions,
+                match moved.numbers(&(&now - &then), &then) {
+                    Some(numbers) if then.is_subset(&now) => carried |= numbers,
                     _ => return Ok(None),
                 }
             }
             current.push(now);
         }
-        // If nothing is left of the new file, there is no use for it.
-        Ok((rows == 0 || carried.len() < rows).then_some((current, carried)))
+        // If nothing is left of the new files, there is no use for them.
+        if rows > 0 && carried.len() >= rows {
+            return Ok(None);
+        }
+        let files: Vec<u64> = bin.new.iter().map(|new| new.rows).collect();
+        let carried = bin.order.positions(&carried, &files).map_err(|error| self.base.located(error))?;
+        Ok(Some((current, carried)))
     }
+}
+
+fn paths_of_new(bin: &Rewritten) -> Vec<String> {
+    bin.new.iter().map(|new| new.add.path.clone()).collect()
 }
 
 /// Returns whether a conflict is about the files of the transaction, not about the table.

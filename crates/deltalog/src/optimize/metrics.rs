@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::OptimizeRequest;
 use super::plan::{Bin, deleted_rows, size};
-use super::rewrite::Rewritten;
+use super::rewrite::Source;
 use crate::protocol::Add;
 use crate::transaction::Operation;
 
@@ -63,6 +63,8 @@ pub struct OptimizeMetrics {
     pub added: FileSizes,
     /// The old files.
     pub removed: FileSizes,
+    /// Whether rows were ordered along a curve.
+    pub is_z_order: bool,
     /// The number of files in the partitions in question.
     pub considered_files: u64,
     /// The number of partitions with new files.
@@ -115,24 +117,22 @@ impl OptimizeMetrics {
         }
     }
 
-    /// Counts a bin that is only planned.
-    pub(super) fn plan(&mut self, bin: &Bin) {
+    /// Counts a bin that is only planned, and is to become so many files.
+    pub(super) fn plan(&mut self, bin: &Bin, files: u64) {
         bin.0.iter().for_each(|file| self.note_removed(&file.add));
         if let Some(first) = bin.0.first() {
             self.note_partition(&first.add);
-            self.added.push(bin.bytes());
+            (0..files).for_each(|_| self.added.push(bin.bytes() / files));
         }
     }
 
-    /// Counts a bin that is to be committed.
-    pub(super) fn note(&mut self, bin: &Rewritten) {
-        bin.sources.iter().for_each(|source| self.note_removed(&source.add));
-        if let Some(first) = bin.sources.first() {
+    /// Counts files that are to be replaced by `new` ones.
+    pub(super) fn note<'a>(&mut self, sources: &[Source], new: impl Iterator<Item = &'a Add>) {
+        sources.iter().for_each(|source| self.note_removed(&source.add));
+        if let Some(first) = sources.first() {
             self.note_partition(&first.add);
         }
-        if let Some(new) = &bin.new {
-            self.added.push(size(new));
-        }
+        new.for_each(|new| self.added.push(size(new)));
     }
 
     /// Adds what one commit has done.
@@ -148,17 +148,19 @@ impl OptimizeMetrics {
 
     /// Returns the description of a commit with these metrics.
     pub(super) fn describe(&self, request: &OptimizeRequest, target: u64) -> Operation {
-        let predicates = request.predicate.as_deref().map(|sql| vec![sql]).unwrap_or_default();
-        let json = |texts: &[&str]| Value::from(texts).to_string();
+        let OptimizeRequest { predicate, z_order, .. } = request;
         let mut operation = request.operation.clone();
+        let predicates: Vec<String> = predicate.iter().cloned().collect();
+        let columns: Vec<String> = z_order.iter().map(|path| path.parts().join(".")).collect();
+        let json = |texts: Vec<String>| Value::from(texts).to_string();
         let operation = if request.purges {
             "REORG".clone_into(&mut operation.name);
-            operation.parameter("predicate", json(&predicates)).parameter("applyPurge", true)
+            operation.parameter("predicate", json(predicates)).parameter("applyPurge", true)
         } else {
             "OPTIMIZE".clone_into(&mut operation.name);
             operation
-                .parameter("predicate", json(&predicates))
-                .parameter("zOrderBy", json(&[]))
+                .parameter("predicate", json(predicates))
+                .parameter("zOrderBy", json(columns))
                 .parameter("auto", "false")
                 .parameter("targetSize", target.to_string())
         };

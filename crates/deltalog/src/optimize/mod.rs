@@ -1,12 +1,12 @@
-//! OPTIMIZE: files are written again as fewer, larger ones, with the same rows.
+//! OPTIMIZE: files are written again as fewer, larger ones, or in another order, with the same rows.
 //!
 //! ```text
 //!   files of the base ── plan ──► bins: small files of one partition, in the order in which they were added,
-//!         │                             and files of which many rows are deleted
+//!         │                             and files of which many rows are deleted; or all files of a partition
 //!         ▼
-//!   batches of bins ── rewrite ──► one new file for each bin ── commit ──► one version for each batch
+//!   batches of bins ── rewrite ──► a new file for each bin, or as many as its rows need ── commit ──► a version each
 //!                                                                 │
-//!        others have deleted rows of a file meanwhile ────────────┤ the vector is carried over to the new file
+//!        others have deleted rows of a file meanwhile ────────────┤ vectors are carried over to the new files
 //!        others have removed a file meanwhile ────────────────────┘ the bin is given up, the others are committed
 //! ```
 //!
@@ -16,6 +16,9 @@
 //! - A new file has the rows of its bin, file after file, each in its order. So the position of a row in the new file
 //!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
 //!   are deleted in the new files as well.
+//! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
+//!   so that files can be left out by their statistics of each of these columns. The new order is noted, and vectors
+//!   are carried over too. A second run writes all files again.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
 //! - Each commit is of bounded size. What was committed stays if something fails later.
@@ -30,21 +33,26 @@
 
 mod bins;
 mod commit;
+mod curve;
 mod dropped_columns;
 mod metrics;
 mod moved;
+mod ordered;
 mod plan;
+mod ranks;
 mod rewrite;
+mod sorted;
 
 use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::predicate::{ParseMode, parse};
+use crate::predicate::{ColumnPath, ParseMode, parse};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
+pub use curve::Curve;
 pub use metrics::{FileSizes, OptimizeMetrics};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.
@@ -53,12 +61,17 @@ const MOST_DELETED: f64 = 0.05;
 /// The size of the old files of one commit, in bytes.
 const BYTES_OF_A_COMMIT: u64 = 16 << 30;
 
-/// The request to make fewer, larger files of small ones.
+/// The request to make fewer, larger files of small ones, or to order the rows of files.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OptimizeRequest {
     /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
     pub predicate: Option<String>,
+    /// The columns of the curve along which the rows of each partition are ordered; if there are none, the order stays
+    /// as it is. With columns, all files of the partitions are written again.
+    pub z_order: Vec<ColumnPath>,
+    /// The curve.
+    pub curve: Curve,
     /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than three quarters
     /// of it are chosen. `None` for that of the table (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
@@ -82,6 +95,8 @@ impl Default for OptimizeRequest {
     fn default() -> Self {
         Self {
             predicate: None,
+            z_order: Vec::new(),
+            curve: Curve::default(),
             target_size: None,
             most_deleted: MOST_DELETED,
             purges: false,
@@ -103,13 +118,16 @@ pub struct Optimized {
     pub metrics: OptimizeMetrics,
 }
 
-/// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted.
+/// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted; or orders the
+/// rows of all files of each partition by columns.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that reads other than partition columns, and for sizes that make no sense.
-/// `Unsupported` for a table that cannot be written. `CommitConflict` if another writer has changed the protocol or the
-/// metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. Commits that were made before
-/// stay.
+/// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
+/// columns that files cannot be told apart by: that do not exist, are partition columns, or have no statistics. A table
+/// that is clustered cannot be ordered by others. `Unsupported` for a table that cannot be written. `CommitConflict` if
+/// another writer has changed the protocol or the metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and
+/// errors of the store. `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be written to a
+/// temporary file. Commits that were made before stay.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
     let located = |error: Error| base.located(error);
     crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;
@@ -126,15 +144,26 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
     let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
     let predicate = predicate.transpose().map_err(located)?;
     let started_ms = environment.now_ms();
-    let plan = plan::Plan::of(base, predicate.as_ref(), target, &request)?;
+    let ordering = match request.z_order.as_slice() {
+        [] => None,
+        columns => Some(ordered::Ordering::of(base, columns, request.curve, target).map_err(located)?),
+    };
+    let choice = match (&ordering, request.purges) {
+        (Some(_), _) => plan::Choice::All,
+        (None, true) => plan::Choice::Purged,
+        (None, false) => plan::Choice::SmallOrDeleted(request.most_deleted),
+    };
+    let plan = plan::Plan::of(base, predicate.as_ref(), target, &choice)?;
     let mut metrics = OptimizeMetrics::begun(started_ms, plan.considered_files, plan.bins.len());
+    metrics.is_z_order = ordering.is_some();
     let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
     metrics.batches = batches.len() as u64;
     if request.dry_run {
-        batches.iter().flatten().for_each(|bin| metrics.plan(bin));
+        let files = |bin: &plan::Bin| if ordering.is_some() { bin.files_of(target) } else { 1 };
+        batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
         return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
     }
-    let rewriter = rewrite::BinRewriter::new(base, spec, environment)?;
+    let rewriter = rewrite::BinRewriter::new(base, spec, ordering, environment)?;
     let mut commits: Vec<Committed> = Vec::new();
     let mut committer = commit::Committer::new(base, &request, target, environment);
     for batch in batches {

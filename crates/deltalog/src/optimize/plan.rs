@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::OptimizeRequest;
 use super::bins::packed;
 use super::dropped_columns::DroppedColumns;
 use crate::dml::{ListedFile, condition_of, reads_partitions_only, truth_in_partition, visit_files};
@@ -15,13 +14,24 @@ use crate::stats::num_records;
 
 /// What is to be done with the files of a version.
 pub(super) struct Plan {
-    /// The files that become one file each, in the order of their partitions.
+    /// The files that are written again together, in the order of their partitions.
     pub(super) bins: Vec<Bin>,
     /// The number of files in the partitions in question.
     pub(super) considered_files: u64,
 }
 
-/// Files of one partition that become one file, in the order of its rows.
+/// Which files are written again.
+pub(super) enum Choice {
+    /// Those that are smaller than three quarters of the target size, if another one fits to them, and those of which
+    /// at least this share of the rows is deleted. Each bin becomes one file.
+    SmallOrDeleted(f64),
+    /// Those with deletion vectors or with columns that were dropped. Each bin becomes one file.
+    Purged,
+    /// All of them. All files of a partition are one bin.
+    All,
+}
+
+/// Files of one partition, in the order in which they were added.
 pub(super) struct Bin(pub(super) Vec<ListedFile>);
 
 impl Bin {
@@ -29,13 +39,16 @@ impl Bin {
     pub(super) fn bytes(&self) -> u64 {
         self.0.iter().map(|file| size(&file.add)).sum()
     }
+
+    /// Returns how many files of about `target` bytes hold the rows.
+    pub(super) fn files_of(&self, target: u64) -> u64 {
+        self.0.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))
+    }
 }
 
 impl Plan {
     /// Plans to make files of at most `target` bytes of those of `base` in the partitions for which `predicate` is
-    /// true. Files are chosen that are smaller than three quarters of that, if another one fits to them, and those of
-    /// which at least the share `most_deleted` of the rows is deleted. If the request purges, those with deletion
-    /// vectors or dropped columns are chosen instead.
+    /// true.
     ///
     /// # Errors
     /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
@@ -44,9 +57,8 @@ impl Plan {
         base: &Snapshot,
         predicate: Option<&Predicate>,
         target: u64,
-        request: &OptimizeRequest,
+        choice: &Choice,
     ) -> Result<Self> {
-        let most_deleted = request.most_deleted;
         let located = |error: Error| base.located(error);
         let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose()?;
         if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
@@ -63,9 +75,10 @@ impl Plan {
         let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
             let mut unknown = Vec::new();
-            let mut choose = |listed: ListedFile| match listed.add.clustering_provider {
-                None => by_partition.entry(listed.add.partition_values.clone()).or_default().push(listed),
-                Some(_) => bins.push(Bin(vec![listed])),
+            // To mix the rows of files that others have clustered would undo their work.
+            let mut choose = |listed: ListedFile| match &listed.add.clustering_provider {
+                Some(_) if matches!(choice, Choice::Purged) => bins.push(Bin(vec![listed])),
+                _ => by_partition.entry(listed.add.partition_values.clone()).or_default().push(listed),
             };
             for (row, file) in files.into_iter().enumerate() {
                 if let Some(condition) = &condition
@@ -76,12 +89,19 @@ impl Plan {
                 considered_files += 1;
                 let listed = ListedFile { add: add_at(batch, row)?, file };
                 let ListedFile { add, .. } = &listed;
-                if request.purges && add.deletion_vector.is_none() {
-                    unknown.push(listed);
-                } else if request.purges
-                    || add.clustering_provider.is_none()
-                        && (size(add) < target - target / 4 || has_many_deleted(add, most_deleted))
-                {
+                let is_chosen = match choice {
+                    Choice::All => true,
+                    Choice::SmallOrDeleted(share) => {
+                        let is_small = size(add) < target - target / 4;
+                        (is_small || has_many_deleted(add, *share)) && add.clustering_provider.is_none()
+                    }
+                    Choice::Purged if add.deletion_vector.is_none() => {
+                        unknown.push(listed);
+                        continue;
+                    }
+                    Choice::Purged => true,
+                };
+                if is_chosen {
                     choose(listed);
                 }
             }
@@ -95,11 +115,17 @@ impl Plan {
         })?;
         for (_, mut files) in by_partition {
             files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
+            if matches!(choice, Choice::All) {
+                bins.push(Bin(files));
+                continue;
+            }
             let packed = packed(files, target, |file| live_bytes(&file.add));
             let is_useful = |bin: &Vec<ListedFile>| {
-                request.purges
-                    || bin.len() > 1
-                    || bin.iter().any(|file| has_many_deleted(&file.add, most_deleted))
+                let has_many = |share| bin.iter().any(|file| has_many_deleted(&file.add, share));
+                match choice {
+                    Choice::SmallOrDeleted(share) => bin.len() > 1 || has_many(*share),
+                    Choice::Purged | Choice::All => true,
+                }
             };
             bins.extend(packed.into_iter().filter(is_useful).map(Bin));
         }

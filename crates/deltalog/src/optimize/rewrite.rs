@@ -3,9 +3,12 @@
 //! - How many rows each old file has is counted while it is read, because the positions in the new file depend on it.
 //! - Small files are read several at a time, each as a whole; large ones batch by batch.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use arrow::array::RecordBatch;
 
-use super::moved::Moved;
+use super::moved::{Moved, NumberFile, RowOrder};
+use super::ordered::Ordering;
 use super::plan::{Bin, size};
 use crate::dml::ListedFile;
 use crate::environment::Environment;
@@ -13,9 +16,10 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::protocol::Add;
 use crate::row_copy::RowCopy;
+use crate::row_moves::RowMove;
 use crate::snapshot::Snapshot;
 use crate::unused_files::delete_unused;
-use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
+use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 
 /// The memory of all writers together, in bytes.
 const MEMORY: usize = 256 << 20;
@@ -27,21 +31,46 @@ const READ_AT_ONCE: u64 = 16 << 20;
 /// Files that were written again.
 pub(super) struct Rewritten {
     pub(super) sources: Vec<Source>,
-    /// The new file; `None` if all rows of the old files are deleted.
-    pub(super) new: Option<Add>,
+    /// The new files; none if all rows of the old files are deleted.
+    pub(super) new: Vec<NewFile>,
+    /// The order of the rows in the new files, one after another.
+    pub(super) order: RowOrder,
+}
+
+impl Rewritten {
+    /// Returns where the rows of one of the old files are, for those who delete rows of it meanwhile; `None` if their
+    /// order has changed.
+    pub(super) fn moved(&self, source: &Source) -> Option<RowMove> {
+        let RowOrder::Kept = self.order else { return None };
+        let Source { add, moved } = source;
+        let files = self.new.iter().map(|new| (new.add.path.as_str(), new.rows));
+        Some(RowMove::new(add.deletion_vector.clone(), moved.start, moved.rows, files))
+    }
+}
+
+/// A new file.
+pub(super) struct NewFile {
+    pub(super) add: Add,
+    /// The number of its rows.
+    pub(super) rows: u64,
 }
 
 /// An old file.
 pub(super) struct Source {
     /// The file as it was read.
     pub(super) add: Add,
+    /// Where its rows are among those of the bin.
     pub(super) moved: Moved,
 }
 
 /// What writes bins.
 pub(super) struct BinRewriter<'a> {
-    base: &'a Snapshot,
+    pub(super) base: &'a Snapshot,
     copy: RowCopy,
+    /// How rows are ordered; if they are not, the rows of a bin are one file.
+    ordering: Option<Ordering>,
+    /// The temporary file for the new order of rows.
+    pub(super) numbers: NumberFile,
     environment: &'a Environment,
 }
 
@@ -51,11 +80,13 @@ impl<'a> BinRewriter<'a> {
     pub(super) fn new(
         base: &'a Snapshot,
         spec: TableWriteSpec,
+        ordering: Option<Ordering>,
         environment: &'a Environment,
     ) -> Result<Self> {
-        // A bin is one file, however large its rows become.
+        // How many rows a file has is decided here, however large they become.
         let copy = RowCopy::of(base, spec.with_target_file_size(u64::MAX))?;
-        Ok(Self { base, copy, environment })
+        let numbers = Arc::new(Mutex::new(Overflow::new(std::env::temp_dir())));
+        Ok(Self { base, copy, ordering, numbers, environment })
     }
 
     /// Writes the bins of a batch.
@@ -65,24 +96,59 @@ impl<'a> BinRewriter<'a> {
     pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
         // A writer encodes on all cores; the threads are for the pauses between files.
         let threads = parallel::cores().min(bins.len()).max(1);
-        let done = std::sync::Mutex::new(Vec::new());
+        let done = Mutex::new(Vec::new());
         let outcome = parallel::each(bins, threads, |bin| {
-            let written = self.rewrite_bin(bin, MEMORY / threads)?;
-            if let Some(new) = &written.new {
-                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(new.path.clone());
-            }
+            let written = match &self.ordering {
+                Some(ordering) => self.order(bin, ordering, MEMORY / threads)?,
+                None => self.join(bin, MEMORY / threads)?,
+            };
+            let paths = written.new.iter().map(|new| new.add.path.clone());
+            done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
             Ok(written)
         });
         if outcome.is_err() {
-            let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
             delete_unused(self.base.storage(), done);
         }
         outcome
     }
 
-    fn rewrite_bin(&self, Bin(files): &Bin, memory_budget: usize) -> Result<Rewritten> {
+    /// Writes the rows of a bin to one file, in the order in which they are.
+    fn join(&self, Bin(files): &Bin, memory_budget: usize) -> Result<Rewritten> {
+        let mut writer = self.writer(memory_budget)?;
+        let sources = self.read(files, |batch| writer.write(&batch))?;
+        let rows = sources.iter().map(|source| source.moved.rows).sum();
+        let new = self.finished(writer, rows)?.into_iter().collect();
+        Ok(Rewritten { sources, new, order: RowOrder::Kept })
+    }
+
+    /// Returns a writer of one new file.
+    pub(super) fn writer(&self, memory_budget: usize) -> Result<DataWriter> {
         let options = WriteOptions { memory_budget, ..WriteOptions::new(self.environment.clone()) };
-        let mut writer = DataWriter::new(self.base.storage().clone(), self.copy.spec.clone(), options)?;
+        DataWriter::new(self.base.storage().clone(), self.copy.spec.clone(), options)
+    }
+
+    /// Completes a file with so many rows; `None` if it has none.
+    pub(super) fn finished(&self, writer: DataWriter, rows: u64) -> Result<Option<NewFile>> {
+        let mut new = writer.finish()?;
+        let added = new.pop();
+        if !new.is_empty() || added.is_some() != (rows > 0) {
+            let paths = new.into_iter().chain(added).map(|add| add.path).collect();
+            delete_unused(self.base.storage(), paths);
+            // The positions of rows would be unknown.
+            return Err(self
+                .base
+                .located(Error::corrupt_data("the rows of a partition did not become one file")));
+        }
+        Ok(added.map(|add| NewFile { add: Add { data_change: false, ..add }, rows }))
+    }
+
+    /// Calls `visit` with the rows of files, file after file, and returns where each file's rows are among them.
+    pub(super) fn read(
+        &self,
+        files: &[ListedFile],
+        mut visit: impl FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<Vec<Source>> {
         let mut sources = Vec::with_capacity(files.len());
         let mut start = 0;
         let mut note = |file: &ListedFile, rows: u64| {
@@ -96,7 +162,7 @@ impl<'a> BinRewriter<'a> {
                     for batch in self.copy.scan.clone().read(std::iter::once(Ok(file.file.clone()))) {
                         let batch = batch?;
                         rows += batch.num_rows() as u64;
-                        writer.write(&batch)?;
+                        visit(batch)?;
                     }
                     note(file, rows);
                 }
@@ -105,23 +171,13 @@ impl<'a> BinRewriter<'a> {
                     for (file, batches) in
                         files.iter().zip(parallel::each(files, threads, |file| self.all_rows(file))?)
                     {
-                        batches.iter().try_for_each(|batch| writer.write(batch))?;
                         note(file, batches.iter().map(|batch| batch.num_rows() as u64).sum());
+                        batches.into_iter().try_for_each(&mut visit)?;
                     }
                 }
             }
         }
-        let mut new = writer.finish()?;
-        let added = new.pop();
-        if !new.is_empty() || added.is_some() != (start > 0) {
-            let paths = new.into_iter().chain(added).map(|add| add.path).collect();
-            delete_unused(self.base.storage(), paths);
-            // The positions of rows would be unknown.
-            return Err(self
-                .base
-                .located(Error::corrupt_data("the rows of a partition did not become one file")));
-        }
-        Ok(Rewritten { sources, new: added.map(|add| Add { data_change: false, ..add }) })
+        Ok(sources)
     }
 
     fn all_rows(&self, file: &ListedFile) -> Result<Vec<RecordBatch>> {

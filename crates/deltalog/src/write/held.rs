@@ -142,7 +142,7 @@ pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
 }
 
 /// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
-pub(super) fn bytes(batch: &RecordBatch) -> usize {
+pub(crate) fn bytes(batch: &RecordBatch) -> usize {
     weight_of(batch, 0, batch.num_rows()) + ARRAY_OVERHEAD * batch.num_columns()
 }
 

@@ -60,11 +60,13 @@ pub(crate) use completion::RowCompletion;
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
 pub(crate) use footer::{THREADS as FOOTER_THREADS, read_footer};
+pub(crate) use held::bytes as bytes_of_rows;
 pub(crate) use hive::directory as partition_directory;
 pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
 };
+pub(crate) use overflow::{Overflow, Place};
 pub use reported::{Reported, has_change_files, removed_rows};
 pub(crate) use reported::{ensure_required, reported, reported_paths};
 pub use spec::TableWriteSpec;

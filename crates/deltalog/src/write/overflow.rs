@@ -26,7 +26,7 @@ use super::held::bytes;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The temporary file of one write.
-pub(super) struct Overflow {
+pub(crate) struct Overflow {
     directory: PathBuf,
     file: Option<File>,
     length: u64,
@@ -53,7 +53,7 @@ struct Decoded {
 
 /// Where rows are in the file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     block: u32,
     start: u32,
     rows: u32,
@@ -61,7 +61,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Creates the place of rows of a block. A block has less than 2³² rows, and a file less than 2³² blocks.
-    pub(super) fn new(block: usize, start: usize, rows: usize) -> Self {
+    pub(crate) fn new(block: usize, start: usize, rows: usize) -> Self {
         Self { block: block as u32, start: start as u32, rows: rows as u32 }
     }
 
@@ -78,7 +78,7 @@ impl Place {
 
 impl Overflow {
     /// Creates an overflow without a file, which is created in `directory` when it is needed.
-    pub(super) fn new(directory: PathBuf) -> Self {
+    pub(crate) fn new(directory: PathBuf) -> Self {
         Self { directory, file: None, length: 0, blocks: Vec::new(), recent: Vec::new(), memory: 0 }
     }
 
@@ -99,13 +99,13 @@ impl Overflow {
     }
 
     /// Frees the memory of decoded blocks.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.recent.iter_mut().for_each(|decoded| *decoded = None);
         self.memory = 0;
     }
 
     /// Begins a run, to which the next blocks belong.
-    pub(super) fn begin_run(&mut self) {
+    pub(crate) fn begin_run(&mut self) {
         self.recent.push(None);
     }
 
@@ -113,7 +113,7 @@ impl Overflow {
     ///
     /// # Errors
     /// `Unavailable`, which names the directory, if the file cannot be written.
-    pub(super) fn write(&mut self, rows: &RecordBatch) -> Result<usize> {
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<usize> {
         self.append(rows).map_err(|error| self.failed("written", error))?;
         Ok(self.blocks.len() - 1)
     }
@@ -136,7 +136,7 @@ impl Overflow {
     ///
     /// # Errors
     /// `Unavailable`, which names the directory, if the file cannot be read.
-    pub(super) fn read(&mut self, place: Place) -> Result<RecordBatch> {
+    pub(crate) fn read(&mut self, place: Place) -> Result<RecordBatch> {
         let rows = self.block(place.block as usize).map_err(|error| self.failed("read back", error))?;
         Ok(rows.slice(place.start as usize, place.rows as usize))
     }

@@ -56,3 +56,4 @@ mod threads;
 mod times;
 mod vacuum;
 mod written_checkpoints;
+mod z_ordered;

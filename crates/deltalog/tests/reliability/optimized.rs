@@ -2,19 +2,17 @@
 //! Vectors", "Row Tracking".
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 
 use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files, update};
 use deltalog::engine::protocol::Add;
 use deltalog::{
-    Environment, ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage,
-    TableChange, WriteRequest, alter_table, optimize,
+    ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage, TableChange,
+    WriteRequest, alter_table, optimize,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
-use uuid::Uuid;
 
-use crate::common::ids::{ROWS, environment, files, ids, table};
+use crate::common::ids::{ROWS, environment, files, ids, meanwhile, table};
 use crate::common::{newest, schema};
 
 /// Appends a file with these ids.
@@ -62,23 +60,6 @@ fn adds(snapshot: &Snapshot) -> Vec<Add> {
 fn stored(directory: &TempDir) -> usize {
     let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| !name.to_str().unwrap().starts_with('_')).count()
-}
-
-/// Returns an environment in which `work` is done once, when the ids of the first commit are drawn: after the files
-/// were written, and before they are committed.
-fn meanwhile(work: impl FnOnce() + Send + 'static, ids_before: usize) -> Environment {
-    let state = Mutex::new((Some(work), 0));
-    let draw = move || {
-        let mut state = state.lock().unwrap();
-        state.1 += 1;
-        if state.1 > ids_before
-            && let Some(work) = state.0.take()
-        {
-            work();
-        }
-        Uuid::new_v4()
-    };
-    Environment::new(|| chrono::Utc::now().timestamp_millis(), draw).with_sleep(|_| {})
 }
 
 #[test]

@@ -113,11 +113,13 @@ def _vacuum(
     return version
 
 
-def _optimize(snapshot: Snapshot, predicate: str | None, user_metadata: str | None) -> list[Any]:
-    """Makes fewer, larger files of small ones. The second time there are none."""
+def _optimize(
+    snapshot: Snapshot, predicate: str | None, z_order: list[str] | None, user_metadata: str | None
+) -> list[Any]:
+    """Makes fewer, larger files of small ones, or orders all rows by columns."""
     from deltalog.spark.sql import maintenance
 
-    return maintenance.optimized(snapshot, predicate, user_metadata)
+    return maintenance.optimized(snapshot, predicate, user_metadata, z_order=z_order)
 
 
 def _restore(

@@ -3,6 +3,7 @@
 The driver reads and writes the files with the core's own client of the store.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -36,15 +37,26 @@ _SIZES = StructType(
         StructField("totalSize", LongType()),
     ]
 )
+_FILES = _longs("num", "size")
+_Z_ORDER = StructType(
+    [
+        StructField("strategyName", StringType()),
+        StructField("inputCubeFiles", _FILES),
+        StructField("inputOtherFiles", _FILES),
+        *_longs("inputNumCubes").fields,
+        StructField("mergedFiles", _FILES),
+        *_longs("numOutputCubes", "mergedNumCubes").fields,
+    ]
+)
 # The columns of the JVM connector, without those of other ways to lay out files. Two more are at the end.
 _METRICS = StructType(
     [
         *_longs("numFilesAdded", "numFilesRemoved").fields,
         StructField("filesAdded", _SIZES),
         StructField("filesRemoved", _SIZES),
-        *_longs(
-            "partitionsOptimized", "numBins", "numBatches", "totalConsideredFiles", "totalFilesSkipped"
-        ).fields,
+        *_longs("partitionsOptimized").fields,
+        StructField("zOrderStats", _Z_ORDER),
+        *_longs("numBins", "numBatches", "totalConsideredFiles", "totalFilesSkipped").fields,
         StructField("preserveInsertionOrder", BooleanType()),
         *_longs("startTimeMs", "endTimeMs").fields,
         StructField(
@@ -102,14 +114,24 @@ def optimized(
     user_metadata: str | None,
     *,
     purges: bool = False,
+    z_order: Sequence[str] | None = None,
+    curve: str | None = None,
     dry_run: bool = False,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns.
+    """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
+    orders all rows by columns.
 
     Returns a row of `OPTIMIZED`.
     """
+    if z_order is None and curve is not None:
+        raise InvalidArgumentError("a curve orders rows by columns: name them in z_order")
+    if z_order is not None and not all(z_order):
+        raise InvalidArgumentError("a column of z_order has no name")
+    if z_order is not None and not z_order:
+        raise InvalidArgumentError("z_order has no columns: name one or more, or leave it out")
+    order = None if z_order is None else (z_order, curve or "hilbert")
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments)
+    metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments, order)
     return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
 
 
@@ -176,9 +198,8 @@ def repaired(
 
 def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
     """Returns the values of `metrics` in the order of the columns."""
+    found = ((field.dataType, metrics[field.name]) for field in schema.fields)
     return [
-        _values(field.dataType, metrics[field.name])
-        if isinstance(field.dataType, StructType)
-        else metrics[field.name]
-        for field in schema.fields
+        _values(data_type, value) if isinstance(data_type, StructType) and value is not None else value
+        for data_type, value in found
     ]

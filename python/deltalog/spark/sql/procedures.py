@@ -178,8 +178,13 @@ def _vacuum(
     return [(path.rstrip("/"),) for path in vacuum.shown(target.snapshot, [""])]
 
 
-def _optimize(target: Target, predicate: str | None, dry_run: bool) -> Rows:
-    return [tuple(maintenance.optimized(target.snapshot, predicate, target.user_metadata, dry_run=dry_run))]
+def _optimize(
+    target: Target, predicate: str | None, dry_run: bool, z_order: list[str] | None, curve: str | None
+) -> Rows:
+    row = maintenance.optimized(
+        target.snapshot, predicate, target.user_metadata, z_order=z_order, curve=curve, dry_run=dry_run
+    )
+    return [tuple(row)]
 
 
 def _reorg(target: Target, predicate: str | None, apply: str, dry_run: bool) -> Rows:
@@ -318,7 +323,8 @@ PROCEDURES = {
         ),
         Procedure(
             "optimize",
-            "Makes fewer, larger files of small ones. Returns the table's path and the metrics.",
+            "Makes fewer, larger files of small ones, or orders all rows by columns. Returns the table's path and the "
+            "metrics.",
             [
                 Parameter(
                     "predicate",
@@ -327,6 +333,8 @@ PROCEDURES = {
                     "NULL",
                 ),
                 Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
+                Parameter("z_order", "ARRAY<STRING>", "the columns by which rows are ordered", "NULL"),
+                Parameter("curve", "STRING", "how they are ordered: hilbert (the default) or zorder", "NULL"),
             ],
             maintenance.OPTIMIZED,
             _optimize,

@@ -1,6 +1,6 @@
 //! Tables in a directory, with rows that have an id.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
@@ -9,6 +9,7 @@ use deltalog::engine::protocol::Add;
 use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Snapshot, Storage, TableScan, WriteRequest};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use super::schema;
 
@@ -18,6 +19,23 @@ pub const ROWS: i64 = 10;
 /// Returns an environment with the system's clock, whose pauses take no time.
 pub fn environment() -> Environment {
     Environment::system().with_sleep(|_| {})
+}
+
+/// Returns an environment in which `work` is done once, when more than `ids_before` ids were drawn: with one
+/// for each new file, after they were written, and before they are committed.
+pub fn meanwhile(work: impl FnOnce() + Send + 'static, ids_before: usize) -> Environment {
+    let state = Mutex::new((Some(work), 0));
+    let draw = move || {
+        let mut state = state.lock().unwrap();
+        state.1 += 1;
+        if state.1 > ids_before
+            && let Some(work) = state.0.take()
+        {
+            work();
+        }
+        Uuid::new_v4()
+    };
+    Environment::new(|| chrono::Utc::now().timestamp_millis(), draw).with_sleep(|_| {})
 }
 
 /// Creates a table with deletion vectors and these properties. It has one file, in which the ids are the positions.

@@ -7,9 +7,9 @@ use deltalog::engine::dml::{
     Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, listed_files, merge, update,
 };
 use deltalog::{
-    CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType, RepairRequest,
-    ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType,
-    TableDefinition, WriteRequest, optimize, repair, restore,
+    ColumnPath, CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
+    RepairRequest, ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage,
+    StructField, StructType, TableDefinition, WriteRequest, optimize, repair, restore,
 };
 
 use super::{fail_at_each_request, hasty, other_ids};
@@ -139,6 +139,30 @@ fn a_purge_is_atomic() {
         Ok(())
     };
     fail_at_each_request(prepare, run, true);
+}
+
+/// The rows of two files, without one that is deleted, become two other files.
+#[test]
+fn an_order_of_rows_is_atomic() {
+    for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
+        let prepare = || {
+            let (store, storage) = with_rows(|definition| set(definition, property));
+            delete(&Snapshot::open(&storage, None).unwrap(), Some("id = 2"), Request::new(&other_ids()))
+                .unwrap();
+            store.take_calls();
+            (store, storage)
+        };
+        let run = |storage: &Storage| {
+            let base = Snapshot::open(storage, None)?;
+            let mut request = OptimizeRequest::default();
+            request.z_order = vec![ColumnPath::new(["id"])];
+            request.target_size = Some(1_000);
+            let done = optimize(&base, request, &hasty())?;
+            assert_eq!(done.commits.len(), 1);
+            Ok(())
+        };
+        fail_at_each_request(prepare, run, true);
+    }
 }
 
 /// A file comes back with the vector that it had, and another one goes.

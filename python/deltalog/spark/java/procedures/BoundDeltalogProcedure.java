@@ -6,6 +6,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -46,8 +47,7 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     List described = (List) description.get("parameters");
     List arguments = new ArrayList();
     for (int i = 1; i < described.size(); i++) {
-      Object value = values.isNullAt(i) ? null : values.get(i, type(described.get(i)));
-      arguments.add(value instanceof Number || value instanceof Boolean || value == null ? value : value.toString());
+      arguments.add(values.isNullAt(i) ? null : argument(values.get(i, type(described.get(i)))));
     }
     String table = values.isNullAt(0) ? "" : values.getUTF8String(0).toString();
     if (table.trim().isEmpty()) {
@@ -59,5 +59,18 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
       return Collections.emptyIterator();
     }
     return Collections.singletonList(new ProcedureResult(text(description, "output"), rows)).iterator();
+  }
+
+  /** Returns a number, a truth value, a text, or a list of texts. */
+  private static Object argument(Object value) {
+    if (!(value instanceof ArrayData)) {
+      return value instanceof Number || value instanceof Boolean ? value : value.toString();
+    }
+    ArrayData array = (ArrayData) value;
+    List texts = new ArrayList();
+    for (int i = 0; i < array.numElements(); i++) {
+      texts.add(array.isNullAt(i) ? null : array.getUTF8String(i).toString());
+    }
+    return texts;
   }
 }

@@ -1,6 +1,8 @@
 package io.deltalog.spark;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -30,7 +32,7 @@ public class OwnStatement {
     return explain + "CALL " + ProcedurePlans.NAMESPACE + "." + procedure + "(" + further + ")";
   }
 
-  /** Returns the arguments that are known, texts or booleans, by the names of the parameters. */
+  /** Returns the arguments that are known, texts, arrays of them or booleans, by the names of the parameters. */
   public Map arguments() {
     return arguments;
   }
@@ -148,7 +150,7 @@ public class OwnStatement {
     return isNew ? statement : null;
   }
 
-  /** Returns OPTIMIZE with or without a predicate. ZORDER BY and FULL are none: Spark's error names them. */
+  /** Returns OPTIMIZE with or without a predicate and columns. FULL is none: Spark's error names it. */
   private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
     String quoted = tokens.skipString();
     String table = quoted == null ? tokens.skipName() : value(quoted, spark);
@@ -164,6 +166,13 @@ public class OwnStatement {
       }
       spark.parseExpression(predicate); // Raises the error if the text is none.
       statement.arguments.put("predicate", predicate);
+    }
+    if (tokens.skip("ZORDER")) {
+      String[] columns = tokens.skip("BY") ? columns(tokens) : null;
+      if (columns == null) {
+        return null;
+      }
+      statement.arguments.put("z_order", columns);
     }
     return tokens.isEnd() ? statement : null;
   }
@@ -192,6 +201,20 @@ public class OwnStatement {
     }
     statement.arguments.put("apply", applied);
     return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns the names of one or more columns, with or without parentheses around them; null if there is none. */
+  private static String[] columns(SqlTokens tokens) {
+    boolean isEnclosed = tokens.skip("(");
+    List names = new ArrayList();
+    do {
+      String name = tokens.skipName();
+      if (name == null) {
+        return null;
+      }
+      names.add(name);
+    } while (tokens.skip(","));
+    return isEnclosed && !tokens.skip(")") ? null : (String[]) names.toArray(new String[0]);
   }
 
   /** Returns RESTORE of a version or of a time. */
