@@ -27,7 +27,7 @@ const TAG: &str = "deltalog.moved";
 
 /// Where the rows of an old file are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RowMove {
     /// The vector of the old file when it was read: these rows are not in the new files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +81,13 @@ impl RowMove {
         Ok(tags)
     }
 
+    /// Returns `tags` without this one, for a `remove` of other rows than those that it is about.
+    pub(crate) fn without(tags: Option<&Tags>) -> Option<Tags> {
+        let mut tags = tags?.clone();
+        tags.remove(TAG);
+        Some(tags)
+    }
+
     /// Returns what `tags` say; `None` if they do not say where the rows are, or not in a form that is known.
     pub(crate) fn of(tags: Option<&Tags>) -> Option<Self> {
         serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
@@ -106,7 +113,7 @@ impl RowMove {
                     false
                 }
             })?;
-            found.entry(&part.path).or_default().insert(part.start + at);
+            found.entry(&part.path).or_default().insert(part.start.checked_add(at)?);
         }
         Some(found)
     }
@@ -132,7 +139,9 @@ mod tests {
         assert_eq!(tags["a"].as_deref(), Some("b"));
         assert_eq!(tags[TAG].as_deref(), Some(r#"{"parts":[{"path":"new","start":7,"rows":3}]}"#));
         assert_eq!(RowMove::of(Some(&tags)), Some(moved));
-        for text in [None, Some("".to_owned()), Some(r#"{"into":"new"}"#.to_owned())] {
+        assert_eq!(RowMove::without(Some(&tags)), Some(others));
+        let unknown = [r#"{"into":"new"}"#, r#"{"parts":[],"order":"reversed"}"#];
+        for text in [None, Some("".to_owned())].into_iter().chain(unknown.map(|text| Some(text.to_owned()))) {
             assert_eq!(RowMove::of(Some(&Tags::from([(TAG.to_owned(), text)]))), None);
         }
         assert_eq!(RowMove::of(None), None);

@@ -74,9 +74,11 @@ impl Storage {
         };
         let mode = match read {
             None => PutMode::Create,
-            // The store has no name for the state of a file.
-            Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
-            Some(FileState(state)) => PutMode::Update(state.clone()),
+            Some(FileState(state)) => match strong(state.e_tag.clone()) {
+                Some(e_tag) => PutMode::Update(UpdateVersion { e_tag: Some(e_tag), ..state.clone() }),
+                // The store has no name for the state of a file that it would compare.
+                None => PutMode::Overwrite,
+            },
         };
         match store.put(self.path(path)?, bytes.clone().into(), mode) {
             Ok(()) => Ok(true),

@@ -24,8 +24,8 @@ use roaring::RoaringTreemap;
 use super::conflict::ConflictReason;
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::environment::Environment;
-use crate::error::{Error, Result};
-use crate::protocol::{Action, Add, DeletionVectorDescriptor, LogPath, PathResolver, Remove, Tags};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Action, Add, DeletionVectorDescriptor, LogPath, PathResolver, Remove};
 use crate::replay::{Commit, adds_of, batches_of_adds, removes_of};
 use crate::row_moves::RowMove;
 use crate::stats::{num_records, with_wide_bounds};
@@ -164,71 +164,78 @@ impl<'a> RowDeletes<'a> {
             let path = file.add.path.clone();
             let located = |error: Error| error.at_path(&path);
             let add = adds.get(&self.resolver.parse(&path)?);
-            let removed =
-                || removes_of(&winner.removes.slice(row, 1)).map(|removes| removes.into_iter().next());
-            let (vector, add) = match add {
-                Some(add) => (add.deletion_vector.clone(), Some(add.clone())),
-                None => (removed()?.and_then(|remove| remove.deletion_vector), None),
+            let Some(add) = add else {
+                let remove = removes_of(&winner.removes.slice(row, 1))?.into_iter().next();
+                match remove.map_or(Ok(None), |remove| self.followed(file, &remove, &adds)) {
+                    Ok(Some(files)) => moved.push((index, files)),
+                    Ok(None) => return Ok(Some(ConflictReason::ConcurrentDeleteRead { file: path })),
+                    Err(error) => return Err(located(error)),
+                }
+                continue;
             };
-            let deleted = self.vector(vector.as_ref(), file.num_records).map_err(located)?;
+            let deleted = self.vector(add.deletion_vector.as_ref(), file.num_records).map_err(located)?;
             // A row that is no longer deleted, or that both delete.
             let restored = &file.deleted - &deleted;
             let common = &(&deleted - &file.deleted) & &*file.rows;
             if let Some(row) = common.min().or(restored.min()) {
                 return Ok(Some(ConflictReason::ConcurrentRowDelete { file: path, row }));
             }
-            match add {
-                Some(add) => {
-                    if let Some(file) = self.files.get_mut(index) {
-                        (file.add, file.deleted, file.actions) = (add, deleted, None);
-                        file.vector_file = None;
-                    }
-                }
-                None => {
-                    let tags = removed()?.and_then(|remove| remove.tags);
-                    match self.followed(file, tags.as_ref(), &adds)? {
-                        Some(files) => moved.push((index, files)),
-                        None => return Ok(Some(ConflictReason::ConcurrentDeleteRead { file: path })),
-                    }
-                }
+            let add = add.clone();
+            if let Some(file) = self.files.get_mut(index) {
+                (file.add, file.deleted, file.actions) = (add, deleted, None);
+                file.vector_file = None;
             }
         }
         self.replace(moved)?;
         Ok(None)
     }
 
-    /// Returns the files with the rows that are to be deleted from `file`, which another commit has removed, and their
-    /// positions there; `None` if the commit does not say where they are. `tags` are those of the `remove` action, and
-    /// `adds` the files of the commit.
+    /// Returns the new files with the rows that are to be deleted from `file`, which another commit has removed by
+    /// `remove`; `None` if the commit, which adds `adds`, does not say where they are. If anything does not fit, it
+    /// does not: a wrong position would delete another row.
     fn followed(
         &self,
         file: &File<'_>,
-        tags: Option<&Tags>,
+        remove: &Remove,
         adds: &HashMap<LogPath, Add>,
-    ) -> Result<Option<Vec<(Add, RoaringTreemap)>>> {
-        let Some(moved) = RowMove::of(tags) else { return Ok(None) };
-        let deleted = match self.vector(moved.deletion_vector.as_ref(), file.num_records) {
+    ) -> Result<Option<Vec<File<'a>>>> {
+        let Some(moved) = RowMove::of(remove.tags.as_ref()) else { return Ok(None) };
+        if remove.data_change || remove.deletion_vector != file.add.deletion_vector {
+            return Ok(None);
+        }
+        let deleted = match moved.deletion_vector == file.add.deletion_vector {
+            true => Ok(file.deleted.clone()),
+            false => self.vector(moved.deletion_vector.as_ref(), file.num_records),
+        };
+        let deleted = match deleted {
             Ok(deleted) => deleted,
             // It belongs to no version that is kept, and its file may be gone.
-            Err(error) => {
+            Err(error) if matches!(error.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptData) => {
                 tracing::debug!(%error, file = file.add.path, "the vector of a file that was moved cannot be read");
                 return Ok(None);
             }
+            Err(error) => return Err(error),
         };
         let rows = &*file.rows - &file.deleted;
         let Some(positions) = moved.positions(&rows, &deleted) else { return Ok(None) };
         let mut followed = Vec::with_capacity(positions.len());
         for (path, rows) in positions {
-            match adds.get(&self.resolver.parse(path)?) {
-                Some(add) => followed.push((add.clone(), rows)),
-                None => return Ok(None),
+            let add = self.resolver.parse(path).ok().and_then(|path| adds.get(&path));
+            let is_moved =
+                |add: &&Add| !add.data_change && add.stats.as_deref().and_then(num_records).is_some();
+            let Some(add) = add.filter(is_moved) else { return Ok(None) };
+            let new = self.file(add.clone(), Cow::Owned(rows))?;
+            let is_there = new.rows.max().is_none_or(|last| last < new.num_records);
+            if !is_there || !new.rows.is_disjoint(&new.deleted) {
+                return Ok(None);
             }
+            followed.push(new);
         }
         Ok(Some(followed))
     }
 
     /// Puts other files in the place of some, given by their indexes.
-    fn replace(&mut self, moved: Vec<(usize, Vec<(Add, RoaringTreemap)>)>) -> Result<()> {
+    fn replace(&mut self, moved: Vec<(usize, Vec<File<'a>>)>) -> Result<()> {
         if moved.is_empty() {
             return Ok(());
         }
@@ -243,14 +250,15 @@ impl<'a> RowDeletes<'a> {
         for (index, file) in self.files.iter().enumerate() {
             by_path.insert(self.resolver.parse(&file.add.path)?, index);
         }
-        for (add, rows) in moved.into_iter().flat_map(|(_, files)| files) {
-            let path = self.resolver.parse(&add.path)?;
+        for new in moved.into_iter().flat_map(|(_, files)| files) {
+            let path = self.resolver.parse(&new.add.path)?;
             if let Some(file) = by_path.get(&path).and_then(|index| self.files.get_mut(*index)) {
-                *file.rows.to_mut() |= rows;
+                *file.rows.to_mut() |= &*new.rows;
+                (file.actions, file.vector_file) = (None, None);
                 continue;
             }
             by_path.insert(path, self.files.len());
-            self.files.push(self.file(add, Cow::Owned(rows))?);
+            self.files.push(new);
         }
         self.by_path = by_path;
         Ok(())
@@ -337,7 +345,7 @@ impl File<'_> {
             partition_values: Some(self.add.partition_values.clone()),
             size: Some(self.add.size),
             stats: self.add.stats.clone(),
-            tags: self.add.tags.clone(),
+            tags: RowMove::without(self.add.tags.as_ref()),
             deletion_vector: self.add.deletion_vector.clone(),
             base_row_id: self.add.base_row_id,
             default_row_commit_version: self.add.default_row_commit_version,

@@ -143,14 +143,17 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     // What was read may be the commits of another table, which was created in the place of this one.
     snapshot.newest_version()?;
     let path = LogFileName::Compaction { start, end }.path();
-    let put = storage.put_beside_log_if_absent(&path, text.into());
+    let text = Bytes::from(text);
+    let put = storage.put_beside_log_if_absent(&path, text.clone());
     // In a store without directories it goes to its place also if the table was dropped meanwhile.
     if !storage.has_directories()
-        && !matches!(put, Ok(false))
-        && let Err(error) = snapshot.newest_version()
+        && let Some(dropped) = snapshot.segment().dropped_since(storage)?
     {
-        storage.delete(&path)?;
-        return Err(error);
+        // If the client has sent the request twice, or got no answer, the file that exists may be this one.
+        if matches!(put, Ok(true)) || storage.get(&path)?.is_some_and(|found| found == text) {
+            storage.delete(&path)?;
+        }
+        return Err(dropped);
     }
     put.map(Some)
 }

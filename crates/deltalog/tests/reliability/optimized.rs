@@ -254,6 +254,61 @@ fn statements_that_are_overtaken_follow_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
+/// An UPDATE finds its rows too. Those that stay keep their row ids, and the change feed has each change once.
+#[test]
+fn an_update_that_is_overtaken_follows_the_rows() {
+    let properties = [("delta.enableRowTracking", "true"), ("delta.enableChangeDataFeed", "true")];
+    let (_directory, storage) = small_files(3, &properties);
+    let base = newest(&storage);
+    let (ids_before, other) = (row_ids(&base), storage.clone());
+    let environment =
+        meanwhile(move || drop(optimize(&newest(&other), request(), &environment()).unwrap()), 0);
+    let values = [("id".to_owned(), "id + 100".to_owned())];
+    update(&base, &values, Some("id = 4 or id = 25"), Request::new(&environment)).unwrap();
+    let new = newest(&storage);
+    assert_eq!(new.version(), base.version() + 2);
+    let expected: Vec<i64> = (0..30).filter(|id| ![4, 25].contains(id)).chain([104, 125]).collect();
+    assert_eq!(ids(&new), expected);
+    let ids_now = row_ids(&new);
+    for id in (0..30).filter(|id| ![4, 25].contains(id)) {
+        assert_eq!(ids_now[&id], ids_before[&id], "{id}");
+    }
+    // An UPDATE keeps the ids of the rows that it changes.
+    assert_eq!([ids_now[&104].0, ids_now[&125].0], [ids_before[&4].0, ids_before[&25].0]);
+    assert!(new.verify().unwrap().is_ok());
+}
+
+/// Who follows a wrong tag would delete other rows: whatever does not fit is a conflict.
+#[test]
+fn a_tag_that_cannot_be_right_is_not_followed() {
+    let wrong: [(&str, &str, &str); 6] = [
+        ("beyond the end", r#"\"start\":0"#, r#"\"start\":35"#),
+        ("another file", r#"\"path\":\""#, r#"\"path\":\"not-"#),
+        ("no path", r#"\"path\":\""#, r#"\"path\":\"../"#),
+        ("too few rows", r#"\"rows\":10"#, r#"\"rows\":1"#),
+        ("another form", r#"{\"parts\""#, r#"{\"order\":1,\"parts\""#),
+        ("rows that change", r#""dataChange":false"#, r#""dataChange":true"#),
+    ];
+    for (what, right, changed) in wrong {
+        let (_directory, storage) = small_files(4, &[]);
+        let base = newest(&storage);
+        let other = storage.clone();
+        let environment = meanwhile(
+            move || {
+                optimize(&newest(&other), request(), &environment()).unwrap();
+                let path = format!("_delta_log/{:020}.json", newest(&other).version());
+                let text = String::from_utf8(other.read(&path).unwrap().to_vec()).unwrap();
+                assert!(text.contains(right), "{text}");
+                other.put(&path, text.replace(right, changed).into()).unwrap();
+            },
+            0,
+        );
+        let error = delete(&base, Some("id = 7 or id = 38"), Request::new(&environment)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitConflict, "{what}: {error}");
+        assert_eq!(newest(&storage).version(), base.version() + 1, "{what}");
+    }
+}
+
 /// The rows that both delete are a conflict, as without an OPTIMIZE between them.
 #[test]
 fn a_row_that_two_delete_is_a_conflict_after_it_was_moved() {

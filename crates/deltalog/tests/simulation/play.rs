@@ -29,6 +29,10 @@ pub struct Verdict {
     pub behind: u64,
     /// How many commits were cleaned up.
     pub cleaned: u64,
+    /// How many commits have moved rows to other files.
+    pub moves: u64,
+    /// How many deletes of rows have found them in other files than they were in.
+    pub followed: u64,
 }
 
 /// Plays the run of `seed` in the simulation.
@@ -115,6 +119,8 @@ fn judge(simulation: Simulation, operations: Vec<Operation>, cast: &Cast, is_str
         Log::default()
     });
     let versions = log.commits.len();
+    let moves = log.commits.iter().filter(|commit| commit.is_move).count() as u64;
+    let mut followed = 0;
     if broken.is_empty() {
         let writes = || operations.iter().filter_map(Operation::write);
         let written = |path: &&String| writes().any(|write: &Write| write.files.contains_key(*path));
@@ -123,7 +129,7 @@ fn judge(simulation: Simulation, operations: Vec<Operation>, cast: &Cast, is_str
         let copied: BTreeMap<String, Vec<i64>> = copied.collect();
         let skew_ms = MOST_SKEW_MS as i64;
         let midnight_ms = (now_ms + skew_ms).div_euclid(DAY_MS) * DAY_MS;
-        broken = check(&Case {
+        let case = Case {
             copied,
             data_files: data_files(&objects),
             listings_are_strong: is_strong,
@@ -133,10 +139,12 @@ fn judge(simulation: Simulation, operations: Vec<Operation>, cast: &Cast, is_str
             deletions: simulation.deletions,
             log,
             operations: operations.clone(),
-        });
+        };
+        followed = case.followed();
+        broken = check(&case);
     }
     let is_gone = |version: &usize| objects.get(&format!("{ROOT}/_delta_log/{version:020}.json")).is_none();
     let cleaned = (0..versions).filter(is_gone).count() as u64;
     drop(objects);
-    Verdict { trace: simulation.trace, broken, versions, operations, behind: 0, cleaned }
+    Verdict { trace: simulation.trace, broken, versions, operations, behind: 0, cleaned, moves, followed }
 }

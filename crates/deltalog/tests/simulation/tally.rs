@@ -51,6 +51,10 @@ pub struct Tally {
     behind: u64,
     /// How many commits were cleaned up.
     deleted: u64,
+    /// How many commits have moved rows.
+    moves: u64,
+    /// How many deletes have followed rows that were moved.
+    followed: u64,
 }
 
 impl Tally {
@@ -58,6 +62,8 @@ impl Tally {
     pub fn add(&mut self, verdict: &Verdict) {
         self.behind += verdict.behind;
         self.deleted += verdict.cleaned;
+        self.moves += verdict.moves;
+        self.followed += verdict.followed;
         for operation in &verdict.operations {
             let counted = operation.verb == "append" && operation.write().is_some_and(|write| write.counts);
             let verb = if counted { "append, counted" } else { operation.verb };
@@ -84,6 +90,8 @@ impl Tally {
         gaps.extend(missing("met a conflict", &conflicting, |counts| counts.conflicts));
         gaps.extend((self.behind == 0).then(|| "nothing was done behind a commit".to_owned()));
         gaps.extend((self.deleted == 0).then(|| "no commit was cleaned up".to_owned()));
+        gaps.extend((self.moves == 0).then(|| "no rows were moved".to_owned()));
+        gaps.extend((self.followed == 0).then(|| "no delete has followed rows that were moved".to_owned()));
         gaps
     }
 }
@@ -94,6 +102,8 @@ impl fmt::Display for Tally {
         for (verb, Counts { done, conflicts, failures, crashes }) in &self.verbs {
             writeln!(f, "{verb:<24}{done:>10}{conflicts:>10}{failures:>10}{crashes:>10}")?;
         }
-        write!(f, "{} tasks behind commits, {} commits cleaned up", self.behind, self.deleted)
+        let Self { behind, deleted, moves, followed, .. } = self;
+        write!(f, "{behind} tasks behind commits, {deleted} commits cleaned up, ")?;
+        write!(f, "{moves} commits have moved rows, {followed} deletes have followed them")
     }
 }

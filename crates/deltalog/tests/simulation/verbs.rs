@@ -33,7 +33,7 @@ pub const WRITER: Role = &[
     (4, delete_rows::delete_rows),
     (3, replace_rows::replace_rows),
     (3, update_rows::update_rows),
-    (2, optimize::run),
+    (4, optimize::run),
     (1, redefine::redefine),
     (1, set_property::set_property),
     (1, add_column::add_column),

@@ -140,7 +140,11 @@ impl Commit {
                 return Err(format!("two actions of one kind for one thing: '{line}'"));
             }
         }
-        commit.is_move = operation == "OPTIMIZE" && !changes_data;
+        commit.is_move = operation == "OPTIMIZE"
+            && !changes_data
+            && commit.metadata.is_none()
+            && !commit.has_protocol
+            && commit.progress.is_empty();
         if let Some(both) = commit.adds.intersection(&commit.removes).next() {
             return Err(format!("'{both}' is added and removed"));
         }

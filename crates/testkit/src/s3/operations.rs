@@ -90,6 +90,10 @@ impl Operations {
     }
 
     fn condition(&self, is: Option<ETagCondition>, is_not: Option<ETagCondition>) -> S3Result<Condition> {
+        // A weak tag never matches. (RFC 9110, 13.1.1.)
+        if matches!(&is, Some(ETagCondition::ETag(ETag::Weak(_)))) {
+            return Err(Refusal::PreconditionFailed.into());
+        }
         let condition = match (is, is_not) {
             (None, None) => Condition::Always,
             (None, Some(ETagCondition::Any)) => Condition::IfAbsent,

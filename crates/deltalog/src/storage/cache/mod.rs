@@ -193,6 +193,7 @@ impl Cache {
             };
             let identity = open.identity.into_owned();
             if !identity.is_of(&self.store, &key.url)
+                || identity.e_tag.starts_with("W/")
                 || listed.is_some_and(|listed| listed.size != identity.size)
             {
                 continue;

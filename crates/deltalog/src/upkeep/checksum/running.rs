@@ -13,7 +13,7 @@ pub(super) const MOST_LISTED_NAMES: usize = 100;
 
 /// The operations that add only files which are not live, and remove only live ones. Others, such as recomputing
 /// statistics, name live files again.
-const EXACT_OPERATIONS: [&str; 12] = [
+const EXACT_OPERATIONS: [&str; 13] = [
     "CREATE OR REPLACE TABLE",
     "CREATE OR REPLACE TABLE AS SELECT",
     "CREATE TABLE",
@@ -21,6 +21,7 @@ const EXACT_OPERATIONS: [&str; 12] = [
     "DELETE",
     "MERGE",
     "OPTIMIZE",
+    "REORG",
     "REPLACE TABLE",
     "REPLACE TABLE AS SELECT",
     "STREAMING UPDATE",

@@ -123,6 +123,19 @@ impl Case {
         written.chain(&self.copied).map(|(path, rows)| (path.as_str(), rows.as_slice())).collect()
     }
 
+    /// Returns how many commits delete rows by their positions in files that they were moved from.
+    pub fn followed(&self) -> u64 {
+        let is_followed = |(version, write): &(&u64, &&Write)| {
+            let of = write.deletes.as_ref().map(|(path, _)| path);
+            let commit = of.and_then(|_| self.commit(**version));
+            commit.is_some_and(|commit| {
+                !commit.removed_paths.is_empty()
+                    && !of.is_some_and(|path| commit.removed_paths.contains(path))
+            })
+        };
+        self.writes().iter().filter(is_followed).count() as u64
+    }
+
     /// Returns the data files to which rows were moved.
     fn moved_paths(&self) -> impl Iterator<Item = String> {
         self.log
