@@ -31,7 +31,8 @@ class TableRepair(TableHandle):
             - `problem`: `missing file`, `wrong size`, `damaged file`, `wrong row count` (another one than in the
               statistics), `missing vector`, `damaged vector` (checksum, number or positions of rows), `wrong
               statistics` (queries may overlook rows), or `unreferenced file` (no action of the log names it; a VACUUM
-              deletes it when it is old enough).
+              deletes it when it is old enough; change data files are not
+              looked at).
             - `detail`: what was found.
             - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
             - `size` and `modification_time`: as in the log; those of the store for an unreferenced file.

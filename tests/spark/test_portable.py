@@ -20,6 +20,7 @@ from deltalog._internal import SparkWrite
 from deltalog.spark import portable
 from deltalog.spark.portable import DeltalogDataSource, DeltalogWriter
 from deltalog.spark.read import commands
+from deltalog.spark.sql import maintenance
 from tests.conftest import missing
 from tests.crafted import CraftedTable, field
 from tests.golden import canonical
@@ -132,6 +133,24 @@ def test_results_of_commands_agree_with_python(tmp_path: Path) -> None:
         assert extremes is not None or column == "s"  # Bounds of strings are not exact.
     counts = ask(path, "countByPartition", **ZONE)
     assert counts.to_pylist() == [{"p": moment, "count": 2}]
+
+
+def test_files_are_checked_and_repaired_by_commands(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    deltalog.write_deltalake(path, pa.table({"a": [1, 2], "p": [None, "x"]}), partition_by=["p"])
+    assert ask(path, "generate", mode="symlink_format_manifest") == 0
+    assert ask(path, "check", level="rows") == []
+    next(Path(path).glob("p=__*/*.parquet")).unlink()
+    [found] = ask(path, "check", level="files")
+    assert found["problem"] == "missing file"
+    assert found["partition_values"] == {"p": None}
+    assert maintenance.checked_row(found)[5].tzinfo == datetime.timezone.utc
+    choices = {"remove_damaged": False, "drop_files_without_vectors": False, "user_metadata": "why"}
+    [planned] = ask(path, "repair", dry_run=True, **choices)
+    assert ask(path, "repair", dry_run=False, **choices) == [planned]
+    # A server may execute a command twice.
+    assert ask(path, "repair", dry_run=False, **choices) == []
+    assert deltalog.DeltaTable(path).history(1)[0]["userMetadata"] == "why"
 
 
 def test_errors_of_commands_keep_their_class_and_attributes(tmp_path: Path) -> None:

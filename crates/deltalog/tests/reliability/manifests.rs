@@ -8,13 +8,13 @@ use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
-    CreationMode, ErrorKind, Operation, PendingWrite, Result, Snapshot, Storage, TableChange,
+    CreationMode, Environment, ErrorKind, Operation, PendingWrite, Result, Snapshot, Storage, TableChange,
     TableDefinition, alter_table, generate_manifests,
 };
 use deltalog_testkit::store::{Fault, FaultyStore, Op};
 
 use crate::common::ids::table;
-use crate::common::{add, empty, environment, newest, storage_in};
+use crate::common::{add, empty, environment, newest, paths, storage_in};
 
 const ENABLED: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
@@ -169,6 +169,45 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
             assert_eq!(manifests(&storage), expected(&[(null, &["c"])]), "{context}");
         }
     }
+}
+
+/// Of several writers at the same time, the last one leaves the manifests of the newest version.
+#[test]
+fn manifests_of_several_writers_are_those_of_the_newest_version() {
+    let (_store, storage) = partitioned(&[(ENABLED, "true")]);
+    std::thread::scope(|scope| {
+        for writer in 0..3 {
+            let storage = &storage;
+            scope.spawn(move || {
+                for number in 0..6 {
+                    let partition = (number % 2).to_string();
+                    let files = [file(&format!("{writer}-{number}"), Some(&partition), Some("1"))];
+                    loop {
+                        let base = newest(storage);
+                        let (operation, system) = (Operation::new("WRITE"), Environment::system());
+                        let replaces = writer == 0 && number % 3 == 2;
+                        let mut transaction = match replaces {
+                            true => Transaction::overwrite(&base, operation, &system).unwrap(),
+                            false => Transaction::new(&base, operation, &system).unwrap(),
+                        };
+                        transaction.add_files(&files).unwrap();
+                        match transaction.commit_or_fail() {
+                            Err(error) if error.kind() == ErrorKind::CommitConflict => {}
+                            committed => break drop(committed.unwrap()),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in paths(&newest(&storage)) {
+        let (_, number) = path.split_once('-').unwrap();
+        let partition = number.parse::<u8>().unwrap() % 2;
+        expected.entry(format!("p={partition}/q=1/manifest")).or_default().push(format!("memory:/t/{path}"));
+    }
+    assert!(!expected.is_empty());
+    assert_eq!(manifests(&storage), expected);
 }
 
 #[test]

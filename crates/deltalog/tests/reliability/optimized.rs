@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files, update};
 use deltalog::engine::protocol::Add;
+use deltalog::engine::transaction::Transaction;
 use deltalog::{
     ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage, TableChange,
     WriteRequest, alter_table, optimize,
@@ -419,6 +420,28 @@ fn a_purge_leaves_no_vector() {
     assert_eq!(info["operation"], "REORG", "{info}");
     assert_eq!(info["operationParameters"], serde_json::json!({"predicate": "[]", "applyPurge": true}));
     assert_eq!(info["operationMetrics"]["numDeletionVectorsRemoved"], "2");
+}
+
+/// "Clustered Tables": the rows of clustered files are not mixed with others.
+#[test]
+fn a_purge_keeps_clustered_files_apart() {
+    let (_directory, storage) = table(&[]);
+    for first in [100, 200] {
+        let write =
+            PendingWrite::begin(&storage, WriteRequest::new(schema(), SaveMode::Append), &environment());
+        let mut clustered = files(&write.unwrap().unwrap(), first..first + ROWS);
+        clustered[0].clustering_provider = Some("somebody".to_owned());
+        let mut transaction =
+            Transaction::new(&newest(&storage), Operation::new("WRITE"), &environment()).unwrap();
+        transaction.add_files(&clustered).unwrap();
+        transaction.commit_or_fail().unwrap();
+    }
+    delete_rows(&storage, "id in (1, 101, 201)");
+    let before = ids(&newest(&storage));
+    let request = with(|request| request.purges = true);
+    let done = optimize(&newest(&storage), request, &environment()).unwrap();
+    assert_eq!((done.metrics.added.count(), done.metrics.removed.count()), (3, 3));
+    assert_eq!(ids(&newest(&storage)), before);
 }
 
 /// "Column Mapping": what was dropped stays in files until then, and is not brought back by a column of the same name.

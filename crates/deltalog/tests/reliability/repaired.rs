@@ -11,6 +11,7 @@ use arrow::datatypes::Int64Type;
 use deltalog::engine::deletion_vector::VectorPlace;
 use deltalog::engine::dml::{Request, delete, listed_files};
 use deltalog::engine::parallel::stay_alone;
+use deltalog::engine::transaction::Transaction;
 use deltalog::{
     CheckLevel, Environment, ErrorKind, Operation, PendingWrite, RepairRequest, Repaired, Result, SaveMode,
     Snapshot, Storage, TableChange, WriteRequest, alter_table, check_files, repair,
@@ -476,6 +477,35 @@ fn a_listing_that_leaves_files_out_is_not_believed() {
     storage.put("a", "x".into()).unwrap();
     store.hide("/a");
     assert_eq!(problems(&storage, CheckLevel::Files), [("gone".into(), "missing file".into())]);
+}
+
+/// Files outside the table, such as those of a shallow clone, are asked for one by one.
+#[test]
+fn files_outside_the_table_are_looked_for_where_they_are() {
+    let (elsewhere, (directory, storage)) = (tempfile::tempdir().unwrap(), table(&[]));
+    let [own] = data_files(&directory, &storage).try_into().unwrap();
+    let outside = elsewhere.path().join("outside.parquet");
+    std::fs::copy(&own, &outside).unwrap();
+    let mut file = listed_files(&newest(&storage), None).unwrap().remove(0).add;
+    file.path = format!("file://{}", outside.display());
+    let mut transaction =
+        Transaction::new(&newest(&storage), Operation::new("CLONE"), &environment()).unwrap();
+    transaction.add_files(&[file]).unwrap();
+    transaction.commit_or_fail().unwrap();
+    let error = check_files(&newest(&storage), CheckLevel::Files).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let allowed = || {
+        let builder = Snapshot::builder(&storage).allow_root(elsewhere.path().to_str().unwrap());
+        builder.unwrap().open().unwrap()
+    };
+    assert_eq!(check_files(&allowed(), CheckLevel::Rows).unwrap().batch().unwrap().num_rows(), 0);
+    std::fs::remove_file(&outside).unwrap();
+    let done = repair(&allowed(), RepairRequest::default(), &environment()).unwrap();
+    assert_eq!(
+        (done.metrics.missing_files, &*done.removed[0].path),
+        (1, &*format!("file://{}", outside.display()))
+    );
+    assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
 /// A file that another commit has replaced, and that VACUUM has deleted since, is no part of the newest version.
