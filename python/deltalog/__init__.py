@@ -14,6 +14,7 @@ from deltalog import storage, upkeep
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
 from deltalog.commit import CommitProperties, Transaction
+from deltalog.convert import ConversionPlan, convert_to_delta, plan_conversion
 from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
 from deltalog.errors import (
     AccessDeniedError,
@@ -51,6 +52,7 @@ __all__ = [
     "CommitConflictError",
     "CommitProperties",
     "CommitStateUnknownError",
+    "ConversionPlan",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
@@ -85,6 +87,8 @@ __all__ = [
     "WriteTask",
     "__version__",
     "begin_write",
+    "convert_to_delta",
+    "plan_conversion",
     "storage",
     "upkeep",
     "write_deltalake",

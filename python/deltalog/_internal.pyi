@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 
 from deltalog.arguments import ChangeRange, StoreOptions, TableOptions
 from deltalog.commit import CommitArguments, WriteArguments
+from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
 from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
@@ -19,6 +20,7 @@ __all__ = [
     "CommitConflictError",
     "CommitStateUnknownError",
     "Commits",
+    "ConversionPlan",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
@@ -57,6 +59,7 @@ __all__ = [
     "forget_snapshots",
     "merge_rows",
     "optimize",
+    "plan_conversion",
     "plan_vacuum",
     "read_fragment",
     "register_log_store",
@@ -388,6 +391,31 @@ class VacuumPlan:
 
         Returns the number of files and their size, the number of removed directories, and the version.
         """
+
+@final
+class ConversionPlan:
+    """The table that a directory becomes."""
+
+    @property
+    def num_files(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def schema_json(self) -> str: ...
+    @property
+    def partition_columns(self) -> list[str]: ...
+    def files(self) -> ArrowStream:
+        """Returns one row per file."""
+    def commit(self) -> int | None:
+        """Returns the version; None if there is a table by now, and the mode is `ignore`."""
+
+def plan_conversion(
+    uri: str,
+    arguments: ConvertArguments,
+    commit: CommitArguments,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
+) -> ConversionPlan | None:
+    """Finds the files of a directory, and reads their footers; see `deltalog.plan_conversion`."""
 
 def plan_vacuum(snapshot: Snapshot, arguments: VacuumArguments, commit: CommitArguments) -> VacuumPlan:
     """Finds the files that the newest version no longer needs; see `DeltaTable.vacuum`."""

@@ -18,6 +18,7 @@
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones | [`optimize`] |
 //! | make an earlier version the newest one | [`restore`] |
+//! | make a table of Parquet files | [`plan_conversion`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -78,6 +79,7 @@ mod checkpoint;
 mod commit_actions;
 mod constraints;
 mod conversion;
+mod convert;
 mod definition;
 mod deletion_vector;
 mod distributed;
@@ -122,6 +124,7 @@ pub use commit_actions::{CommitActions, CommitEntry, Commits};
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };
+pub use convert::{Conversion, ConvertRequest, ConvertSource, plan_conversion};
 pub use definition::{CreationMode, TableDefinition};
 pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
 pub use environment::Environment;

@@ -18,6 +18,7 @@ from deltalog.spark.options import store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.maintenance import OPTIMIZED, RESTORED
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.sql.vacuum import CHECK
@@ -37,7 +38,6 @@ _MISSING = {
     "clone": _COPY,
     "cloneAtTimestamp": _COPY,
     "cloneAtVersion": _COPY,
-    "convertToDelta": f"{_COPY}, also from parquet.`/path`",
     "generate": "deltalog.DeltaTable(path).file_uris() lists the files of a version",
 }
 
@@ -135,6 +135,30 @@ class DeltaTable(metaclass=_Methods):
     ) -> DeltaTableBuilder:
         """Begins the definition of a table, which `execute()` creates, or puts in the place of an existing one."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
+
+    @classmethod
+    @raises_pyspark_errors
+    def convertToDelta(  # noqa: N802
+        cls,
+        sparkSession: SparkSession,  # noqa: N803
+        identifier: str,
+        partitionSchema: str | StructType | None = None,  # noqa: N803
+    ) -> "DeltaTable":
+        """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
+
+        A directory that is a table already stays as it is. The driver lists the directory and reads the footers.
+
+        Args:
+            sparkSession: the session.
+            identifier: parquet.`/path`.
+            partitionSchema: the partition columns with their types; without it, they are those that the directories
+                name, and their types are inferred.
+        """
+        path = path_of(identifier)
+        call = "CALL deltalog.convert(table => :table, partition_by => :columns)"
+        columns = sql_of(partitionSchema)
+        sparkSession.sql(call, args={"table": identifier, "columns": columns}).collect()
+        return cls.forPath(sparkSession, path)
 
     @classmethod
     @raises_pyspark_errors

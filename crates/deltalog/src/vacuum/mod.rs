@@ -62,6 +62,7 @@ use arrow::datatypes::SchemaRef;
 
 pub use candidates::VacuumReason;
 pub use request::{VacuumRequest, VacuumSource};
+pub(crate) use visible::{is_hidden, name_of};
 
 use self::commits::Commits;
 use self::delete::Deletion;

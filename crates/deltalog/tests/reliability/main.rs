@@ -23,6 +23,7 @@ mod commit_rule;
 mod common;
 mod compactions;
 mod conflicts;
+mod converted;
 mod counts;
 mod crash_points;
 mod defined;

@@ -16,11 +16,12 @@ from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
-from deltalog.spark.sql import maintenance, vacuum
+from deltalog.spark.sql import convert, maintenance, vacuum
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -40,6 +41,17 @@ class Parameter(NamedTuple):
     comment: str
     default: str | None = None
     """The default value as SQL text; None if an argument must be given."""
+
+
+class Place(NamedTuple):
+    """The directory that a procedure is called for, which need not be a table."""
+
+    location: Location
+    user_metadata: str | None
+    """The user's text for a commit."""
+    settings: Settings
+    """The settings of the session."""
+    jvm: Jvm
 
 
 class Target(NamedTuple):
@@ -64,21 +76,26 @@ class Procedure(NamedTuple):
     output: StructType
     execute: Callable[..., Rows]
     """Gets the target and the arguments in the order of the parameters."""
+    is_for_directory: bool = False
+    """Whether the first parameter is a directory. The function gets a `Place` then."""
 
     def to_json(self) -> str:
         """Returns the procedure as `DeltalogProcedure.java` reads it."""
-        parameters = [parameter._asdict() for parameter in (_TABLE, *self.parameters)]
+        first = _DIRECTORY if self.is_for_directory else _TABLE
+        parameters = [parameter._asdict() for parameter in (first, *self.parameters)]
         return json.dumps(
             {
                 "name": self.name,
                 "description": self.description,
                 "parameters": parameters,
                 "output": self.output.json(),
+                "isForDirectory": self.is_for_directory,
             }
         )
 
 
 _TABLE = Parameter("table", "STRING", "the name of a table, its path, or deltalog.`/path`")
+_DIRECTORY = Parameter("table", "STRING", "the path of a directory, or parquet.`/path`")
 
 
 def find(name: str) -> Procedure:
@@ -103,6 +120,9 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
                 f"the argument {parameter.name} of {NAMESPACE}.{name} must not be NULL (table {table})"
             )
     settings = Settings.of(jvm, session)
+    if procedure.is_for_directory:
+        place = Place(location_of(jvm, session, options), change_metadata(settings), settings, jvm)
+        return json_rows(procedure.output, procedure.execute(place, *arguments))
     target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session)
     return json_rows(procedure.output, procedure.execute(target, *arguments))
 
@@ -190,6 +210,19 @@ def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows
         text,
         target.user_metadata,
         ignore_missing_files=target.settings.boolean("spark.sql.files.ignoreMissingFiles") is True,
+    )
+    return [tuple(row)]
+
+
+def _convert(place: Place, partition_by: str | None, statistics: bool, dry_run: bool) -> Rows:
+    row = convert.converted(
+        place.jvm,
+        place.location,
+        partition_by,
+        place.user_metadata,
+        place.settings.time_zone,
+        statistics=statistics,
+        dry_run=dry_run,
     )
     return [tuple(row)]
 
@@ -299,6 +332,23 @@ PROCEDURES = {
             ],
             maintenance.OPTIMIZED,
             _optimize,
+        ),
+        Procedure(
+            "convert",
+            "Makes a table of a directory of Parquet files. Returns what was converted.",
+            [
+                Parameter(
+                    "partition_by",
+                    "STRING",
+                    "the partition columns with their types, as in CREATE TABLE; inferred by default",
+                    "NULL",
+                ),
+                Parameter("statistics", "BOOLEAN", "take statistics from the footers", "true"),
+                Parameter("dry_run", "BOOLEAN", "commit nothing, and return what would be done", "false"),
+            ],
+            convert.CONVERTED,
+            _convert,
+            is_for_directory=True,
         ),
         Procedure(
             "restore",

@@ -85,6 +85,9 @@ public class OwnStatement {
     if (tokens.skip("RESTORE")) {
       return restore(explain, tokens, spark);
     }
+    if (tokens.skip("CONVERT")) {
+      return convert(explain, tokens);
+    }
     String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
     if (table == null) {
       return null;
@@ -184,6 +187,30 @@ public class OwnStatement {
       statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
     } else {
       return null;
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns CONVERT TO DELTA of a directory. */
+  private static OwnStatement convert(String explain, SqlTokens tokens) {
+    String directory = tokens.skip("TO") && tokens.skip("DELTA") ? tokens.skipName() : null;
+    if (directory == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "convert", false);
+    statement.arguments.put("table", directory);
+    if (tokens.skip("NO")) {
+      if (!tokens.skip("STATISTICS")) {
+        return null;
+      }
+      statement.arguments.put("statistics", Boolean.FALSE);
+    }
+    if (tokens.skip("PARTITIONED")) {
+      String columns = tokens.skip("BY") ? tokens.skipParentheses() : null;
+      if (columns == null) {
+        return null;
+      }
+      statement.arguments.put("partition_by", columns);
     }
     return tokens.isEnd() ? statement : null;
   }
