@@ -13,6 +13,7 @@ know. None of them is required. For PySpark see `deltalog.spark`.
 from deltalog import storage, upkeep
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
+from deltalog.clone import CloneResult
 from deltalog.commit import CommitProperties, Transaction
 from deltalog.convert import ConversionPlan, convert_to_delta, plan_conversion
 from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
@@ -48,6 +49,7 @@ __all__ = [
     "AfterCommitError",
     "AlreadyApplied",
     "ArrayType",
+    "CloneResult",
     "Commit",
     "CommitConflictError",
     "CommitProperties",

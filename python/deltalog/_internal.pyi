@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Literal, final
 
 from deltalog.arguments import ChangeRange, StoreOptions, TableOptions
+from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
@@ -52,6 +53,7 @@ __all__ = [
     "cache_statistics",
     "canonical_uri",
     "check_store",
+    "clone_table",
     "create_table",
     "delete_rows",
     "drop_feature",
@@ -445,6 +447,11 @@ def restore(
     commit: CommitArguments,
 ) -> tuple[dict[str, int], int | None]:
     """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit."""
+
+def clone_table(
+    snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments
+) -> tuple[dict[str, int], int | None, list[str]]:
+    """Makes a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
 
 def update_rows(
     snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments

@@ -18,6 +18,7 @@
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_batches` | the rows of a stream, written while the source makes the next ones |
+//! | `clone` | CLONE |
 //! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
 //! | `create` | `create_table`: tables by their definition, with or without rows |
 //! | `upkeep` | the threads that do what follows commits |
@@ -42,6 +43,7 @@
 mod alter;
 mod answers;
 mod call;
+mod clone;
 mod commit_arguments;
 mod convert;
 mod create;
@@ -110,6 +112,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::begin_write, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(clone::clone_table, module)?)?;
     module.add_function(wrap_pyfunction!(convert::plan_conversion, module)?)?;
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;

@@ -18,6 +18,7 @@
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones | [`optimize`] |
 //! | make an earlier version the newest one | [`restore`] |
+//! | make a copy of a table, or a table that refers to its files | [`clone_table`] |
 //! | make a table of Parquet files | [`plan_conversion`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
@@ -76,6 +77,7 @@ mod calendar;
 mod change_files;
 mod changes;
 mod checkpoint;
+mod clone;
 mod commit_actions;
 mod constraints;
 mod conversion;
@@ -120,6 +122,7 @@ pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table, drop_featur
 pub use background::Background;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
+pub use clone::{CloneMetrics, CloneRequest, Cloned, clone_table};
 pub use commit_actions::{CommitActions, CommitEntry, Commits};
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,

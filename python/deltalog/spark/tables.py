@@ -18,6 +18,7 @@ from deltalog.spark.options import store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.sql.clone import path_in
 from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.maintenance import OPTIMIZED, RESTORED
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
@@ -32,12 +33,8 @@ __all__ = [
     "IdentityGenerator",
 ]
 
-_COPY = "CREATE TABLE … USING deltalog AS SELECT copies rows into a new table"
 # The methods of `delta.tables.DeltaTable` that are missing, with what exists instead.
 _MISSING = {
-    "clone": _COPY,
-    "cloneAtTimestamp": _COPY,
-    "cloneAtVersion": _COPY,
     "generate": "deltalog.DeltaTable(path).file_uris() lists the files of a version",
 }
 
@@ -326,6 +323,83 @@ class DeltaTable(metaclass=_Methods):
     def optimize(self) -> "DeltaOptimizeBuilder":
         """Begins an OPTIMIZE, which `executeCompaction()` carries out."""
         return DeltaOptimizeBuilder(self)
+
+    @raises_pyspark_errors
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,  # noqa: N803
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> "DeltaTable":
+        """Makes a table of the newest version elsewhere, as Python's `DeltaTable.clone` does, and returns it.
+
+        Args:
+            target: the path of the clone, deltalog.`/path`, or a name in the session catalog.
+            isShallow: whether the clone refers to the files of this table, instead of having copies of them.
+            replace: whether a table in the place of the clone is replaced.
+            properties: properties that the clone has instead of those of this table.
+        """
+        return self._cloned(target, isShallow, replace, properties)
+
+    @raises_pyspark_errors
+    def cloneAtVersion(  # noqa: N802
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,  # noqa: N803
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> "DeltaTable":
+        """Makes a table of a version elsewhere, as `clone` does."""
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
+        return self._cloned(target, isShallow, replace, properties, version=version)
+
+    @raises_pyspark_errors
+    def cloneAtTimestamp(  # noqa: N802
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,  # noqa: N803
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> "DeltaTable":
+        """Makes a table of the version that was the newest at a time, as `clone` does."""
+        return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
+
+    def _cloned(
+        self,
+        target: str,
+        is_shallow: bool,
+        replaces: bool,
+        properties: Mapping[str, str] | None,
+        version: int | None = None,
+        timestamp: str | None = None,
+    ) -> "DeltaTable":
+        if self._store:
+            raise UnsupportedFeatureError(
+                "a table whose store is reached by options of its own cannot be cloned: set them in the session, or "
+                "use deltalog.DeltaTable.clone"
+            )
+        call = (
+            "CALL deltalog.clone(table => :table, target => :target, shallow => :shallow, mode => :mode, "
+            "version => CAST(:version AS BIGINT), timestamp => CAST(:time AS TIMESTAMP), properties => :properties)"
+        )
+        arguments = {
+            "table": self._path,
+            "target": target,
+            "shallow": bool(is_shallow),
+            "mode": "create or replace" if replaces else "create",
+            "version": version,
+            "time": timestamp,
+            "properties": None if properties is None else json.dumps(dict(properties)),
+        }
+        self._spark.sql(call, args=arguments).collect()
+        path = path_in(target)
+        path = path_of_name(self._spark, target) if path is None else path
+        options = {"allowedRoots": self._path} if is_shallow else {}
+        return DeltaTable(self._spark, path, store=options)
 
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802

@@ -18,6 +18,7 @@ mod bases;
 mod checkpoints;
 mod checksums;
 mod clean_up;
+mod cloned;
 mod commit_costs;
 mod commit_rule;
 mod common;

@@ -21,7 +21,7 @@ from deltalog.spark.options import Options
 from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
-from deltalog.spark.sql import convert, maintenance, vacuum
+from deltalog.spark.sql import clone, convert, maintenance, vacuum
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -64,6 +64,7 @@ class Target(NamedTuple):
     """The settings of the session."""
     session: Any
     """The session of the JVM."""
+    jvm: Jvm
 
 
 class Procedure(NamedTuple):
@@ -123,7 +124,7 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
     if procedure.is_for_directory:
         place = Place(location_of(jvm, session, options), change_metadata(settings), settings, jvm)
         return json_rows(procedure.output, procedure.execute(place, *arguments))
-    target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session)
+    target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session, jvm)
     return json_rows(procedure.output, procedure.execute(target, *arguments))
 
 
@@ -212,6 +213,23 @@ def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows
         ignore_missing_files=target.settings.boolean("spark.sql.files.ignoreMissingFiles") is True,
     )
     return [tuple(row)]
+
+
+def _clone(
+    target: Target,
+    clone_of: str,
+    shallow: bool,
+    mode: str,
+    version: int | None,
+    timestamp: int | None,
+    location: str | None,
+    properties: str | None,
+) -> Rows:
+    source = target.snapshot
+    if version is not None or timestamp is not None:
+        source = source.at(version, None if timestamp is None else timestamp // 1000)
+    request = clone.CloneRequest(clone_of, shallow, mode, location, properties)
+    return [tuple(clone.cloned(target.jvm, target.session, source, request, target.user_metadata))]
 
 
 def _convert(place: Place, partition_by: str | None, statistics: bool, dry_run: bool) -> Rows:
@@ -332,6 +350,30 @@ PROCEDURES = {
             ],
             maintenance.OPTIMIZED,
             _optimize,
+        ),
+        Procedure(
+            "clone",
+            "Makes a clone of the table. Returns the metrics.",
+            [
+                Parameter("target", "STRING", "the name of the clone, its path, or deltalog.`/path`"),
+                Parameter(
+                    "shallow", "BOOLEAN", "refer to the files of the table instead of copying them", "false"
+                ),
+                Parameter(
+                    "mode",
+                    "STRING",
+                    "create, create if not exists, or create or replace",
+                    "'create'",
+                ),
+                Parameter("version", "BIGINT", "a version of the table; the newest by default", "NULL"),
+                Parameter("timestamp", "TIMESTAMP", "a time, instead of the version", "NULL"),
+                Parameter("location", "STRING", "the path of a clone that has a name", "NULL"),
+                Parameter(
+                    "properties", "STRING", "properties of the clone, as a JSON object of texts", "NULL"
+                ),
+            ],
+            clone.CLONED,
+            _clone,
         ),
         Procedure(
             "convert",
