@@ -67,8 +67,6 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
 @pytest.mark.parametrize(
     ("method", "instead"),
     [
-        ("clone", "CREATE TABLE"),
-        ("convertToDelta", "AS SELECT"),
         ("generate", "file_uris"),
     ],
 )
