@@ -99,9 +99,9 @@ def convert_to_delta(
     """Makes a table of a directory of Parquet files, in one commit, and opens it. The files stay as they are.
 
     All files become part of the table, except for those that begin with `_` or `.`, or are in such directories, and
-    empty ones. Their footers give the schema and the statistics. Columns that some files lack are NULL there; `byte`,
-    `short` and `integer` become the widest of them. Nothing may write to the directory meanwhile: what comes later is
-    not part of the table, and VACUUM deletes it.
+    empty ones; links to directories are not followed. Their footers give the schema and the statistics. Columns that
+    some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing may write to the
+    directory meanwhile: what comes later is not part of the table, and VACUUM deletes it.
 
     Args:
         uri: a path, or a URL.

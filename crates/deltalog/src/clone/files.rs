@@ -67,8 +67,7 @@ impl ClonedFiles {
             let batch = batch?;
             before.insert(&batch)?;
             if way == Way::Deep && !begins_ids {
-                let adds = adds_of(&batch)?.into_iter();
-                copied.extend(adds.filter_map(|add| Some((Origin::of(&add)?.file, add))));
+                copied.extend(copies_in(&batch, &resolver)?);
             }
         }
         let mut making =
@@ -177,7 +176,10 @@ impl Making<'_> {
                 },
             }),
         };
-        Ok(Add { path: absolute(&resolver.parse(&file.path)?), deletion_vector, ..file })
+        let path = absolute(&resolver.parse(&file.path)?);
+        let mut tags = file.tags.clone();
+        tags.iter_mut().for_each(|tags| drop(tags.remove(TAG)));
+        Ok(Add { path, deletion_vector, tags, ..file })
     }
 
     fn copy_of(&mut self, file: Add) -> Result<Add> {
@@ -237,4 +239,22 @@ impl Making<'_> {
         };
         Ok(relocated_vector(vector, id))
     }
+}
+
+/// Returns the files of a table that are copies, by the files that they are copies of. A file outside of the table is
+/// none, whatever its tag says: a shallow clone of a deep one may have kept it.
+fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((String, String), Add)>> {
+    let is_inside = |path: &LogPath| matches!(path, LogPath::Relative(_));
+    let mut copies = Vec::new();
+    for add in adds_of(batch)? {
+        let Some(origin) = Origin::of(&add) else { continue };
+        let vector = match &add.deletion_vector {
+            Some(vector) => vector_path(vector, resolver)?,
+            None => None,
+        };
+        if is_inside(&resolver.parse(&add.path)?) && vector.is_none_or(|path| is_inside(&path)) {
+            copies.push((origin.file, add));
+        }
+    }
+    Ok(copies)
 }

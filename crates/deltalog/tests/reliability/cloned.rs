@@ -266,6 +266,36 @@ fn clones_can_be_cloned() {
     assert_eq!(ids(&newest(&third)), expected);
 }
 
+/// What a shallow clone has of a deep one is no copy, although other writers keep what its files say of that.
+#[test]
+fn a_deep_clone_has_no_files_elsewhere() {
+    let (_kept, from) = source(&[]);
+    let (_deep_kept, deep) = place();
+    cloned(&from, &deep, CloneRequest::new(false)).unwrap();
+    let (_shallow_kept, shallow) = place();
+    cloned(&deep, &shallow, CloneRequest::new(true)).unwrap();
+    let mut referring = adds(&shallow);
+    assert!(
+        referring.iter().all(|add| add.tags.as_ref().is_none_or(|tags| tags.is_empty())),
+        "{referring:?}"
+    );
+    let copies = adds(&deep);
+    for add in &mut referring {
+        let copy = copies.iter().find(|copy| add.path.ends_with(&copy.path)).unwrap();
+        add.tags.clone_from(&copy.tags);
+        assert!(add.tags.is_some());
+    }
+    let (directory, to) = table(&[]);
+    let mut transaction = Transaction::new(&newest(&to), Operation::new("WRITE"), &environment()).unwrap();
+    transaction.add_files(&referring).unwrap();
+    transaction.commit_or_fail().unwrap();
+    let done = cloned(&from, &to, replace(false)).unwrap();
+    assert_eq!((done.metrics.copied_files, done.metrics.removed_files), (2, 3));
+    let live: BTreeSet<String> = adds(&to).into_iter().map(|add| add.path).collect();
+    assert!(live.is_subset(&stored(&directory)), "{live:?}");
+    assert_eq!(ids(&newest(&to)), ids(&newest(&from)));
+}
+
 /// "Maintenance": VACUUM of a clone looks below its own root only, and keeps what it refers to.
 #[test]
 fn a_vacuum_of_a_shallow_clone_leaves_the_source_alone() {
