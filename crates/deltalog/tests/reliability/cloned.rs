@@ -186,13 +186,16 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         let new: Vec<String> = stored(&directory).difference(&before).cloned().collect();
         assert!(matches!(&new[..], [name] if name.ends_with(".bin")), "{new:?}");
         assert_eq!(again(), (None, 0, 0));
+        // The vector of a file that had one before is replaced.
+        delete_rows(&from, "id = 4");
+        assert_eq!(again(), (Some(3), 0, 1));
         // What the clone has done itself goes.
         delete_rows(&to, "id = 11 or id = 3");
         append(&to, [77]);
-        assert_eq!(again(), (Some(5), 0, 3));
+        assert_eq!(again(), (Some(6), 0, 3));
         assert_eq!(again(), (None, 0, 0));
         optimize(&newest(&from), OptimizeRequest::default(), &environment()).unwrap();
-        assert_eq!(again(), (Some(6), 1, 3));
+        assert_eq!(again(), (Some(7), 1, 3));
         // Nobody else has these files.
         let live: BTreeSet<String> = adds(&to).into_iter().map(|add| add.path).collect();
         assert!(live.is_subset(&stored(&directory)));
