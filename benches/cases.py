@@ -24,7 +24,7 @@ from benches.contender import (
     SPARK_PARQUET,
     Contender,
 )
-from benches.tables import Checkpointed, Commits, Data, Littered, TableSpec
+from benches.tables import Checkpointed, Commits, Data, Littered, Plain, TableSpec
 from benches.tables.actions import MONTHS, ROWS_PER_FILE
 from benches.tables.checkpointed import CHANGES_PER_COMMIT, TAIL, VERSION, commit, removed_later
 from benches.tables.littered import leave
@@ -195,6 +195,11 @@ _LITTERED: Mapping[str, TableSpec] = {
     "medium": Littered(100_000),
     "full": Littered(1_000_000),
 }
+_PLAIN: Mapping[str, TableSpec] = {
+    "small": Plain(1_000),
+    "medium": Plain(10_000),
+    "full": Plain(100_000),
+}
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
 _ROWS_OF_PARTITIONS: Mapping[str, TableSpec] = {
     "small": Data(40_000),
@@ -309,6 +314,15 @@ CASES = (
             Ratio("dry run", "ours", "deltalake", time=0.5),
             Ratio("delete", "ours", "deltalake", time=0.5),
         ),
+    ),
+    Case(
+        name="convert",
+        about="make a table of a directory of Parquet files, with the statistics of their footers",
+        operation="convert",
+        setup=_copied,
+        tables=_PLAIN,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("convert", "ours", "deltalake", time=0.5),),
     ),
     Case(
         name="statements",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, convert_to_deltalake, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from benches.contenders import appends, changed, log, rows, written
@@ -93,6 +93,14 @@ def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
     with watch("delete"):
         deleted = DeltaTable(copy).vacuum(dry_run=False, full=True)
     return {"found": littered.count(found), "deleted": littered.count(deleted)}
+
+
+def convert(watch: Watch, table: str) -> dict[str, Any]:
+    columns = Schema.from_arrow(pa.schema([("part", pa.int32())]))
+    with watch("convert"):
+        convert_to_deltalake(table, partition_by=columns, partition_strategy="hive")
+    made = DeltaTable(table)
+    return {"files": len(made.file_uris()), "rows": made.count()}
 
 
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:

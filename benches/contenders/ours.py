@@ -107,6 +107,12 @@ def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
     return {"found": littered.count(found), "deleted": littered.count(deleted)}
 
 
+def convert(watch: Watch, table: str) -> dict[str, Any]:
+    with watch("convert"):
+        made = deltalog.convert_to_delta(table, partition_by=pa.schema([("part", pa.int32())]))
+    return {"files": len(made.file_uris()), "rows": made.count()}
+
+
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
     opened, row = deltalog.DeltaTable(table, storage_options=options), appends.row(WIDE)
 

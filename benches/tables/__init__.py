@@ -10,5 +10,6 @@ from benches.tables.checkpointed import Checkpointed
 from benches.tables.commits import Commits
 from benches.tables.data import Data
 from benches.tables.littered import Littered
+from benches.tables.plain import Plain
 
-__all__ = ["Checkpointed", "Commits", "Data", "Littered", "TableSpec", "build"]
+__all__ = ["Checkpointed", "Commits", "Data", "Littered", "Plain", "TableSpec", "build"]

@@ -13,7 +13,9 @@ know. None of them is required. For PySpark see `deltalog.spark`.
 from deltalog import storage, upkeep
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
+from deltalog.clone import CloneResult
 from deltalog.commit import CommitProperties, Transaction
+from deltalog.convert import ConversionPlan, convert_to_delta, plan_conversion
 from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
 from deltalog.errors import (
     AccessDeniedError,
@@ -47,10 +49,12 @@ __all__ = [
     "AfterCommitError",
     "AlreadyApplied",
     "ArrayType",
+    "CloneResult",
     "Commit",
     "CommitConflictError",
     "CommitProperties",
     "CommitStateUnknownError",
+    "ConversionPlan",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
@@ -85,6 +89,8 @@ __all__ = [
     "WriteTask",
     "__version__",
     "begin_write",
+    "convert_to_delta",
+    "plan_conversion",
     "storage",
     "upkeep",
     "write_deltalake",

@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any, Literal, final
 
 from deltalog.arguments import ChangeRange, StoreOptions, TableOptions
+from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
+from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
 from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
@@ -19,6 +21,7 @@ __all__ = [
     "CommitConflictError",
     "CommitStateUnknownError",
     "Commits",
+    "ConversionPlan",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
@@ -51,6 +54,7 @@ __all__ = [
     "canonical_uri",
     "check_files",
     "check_store",
+    "clone_table",
     "create_table",
     "delete_rows",
     "drop_feature",
@@ -59,6 +63,7 @@ __all__ = [
     "generate_manifests",
     "merge_rows",
     "optimize",
+    "plan_conversion",
     "plan_vacuum",
     "read_fragment",
     "register_log_store",
@@ -392,6 +397,31 @@ class VacuumPlan:
         Returns the number of files and their size, the number of removed directories, and the version.
         """
 
+@final
+class ConversionPlan:
+    """The table that a directory becomes."""
+
+    @property
+    def num_files(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def schema_json(self) -> str: ...
+    @property
+    def partition_columns(self) -> list[str]: ...
+    def files(self) -> ArrowStream:
+        """Returns one row per file."""
+    def commit(self) -> int | None:
+        """Returns the version; None if there is a table by now, and the mode is `ignore`."""
+
+def plan_conversion(
+    uri: str,
+    arguments: ConvertArguments,
+    commit: CommitArguments,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
+) -> ConversionPlan | None:
+    """Finds the files of a directory, and reads their footers; see `deltalog.plan_conversion`."""
+
 def plan_vacuum(snapshot: Snapshot, arguments: VacuumArguments, commit: CommitArguments) -> VacuumPlan:
     """Finds the files that the newest version no longer needs; see `DeltaTable.vacuum`."""
 
@@ -443,6 +473,11 @@ def restore(
     commit: CommitArguments,
 ) -> tuple[dict[str, int], int | None]:
     """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit."""
+
+def clone_table(
+    snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments
+) -> tuple[dict[str, int], int | None, list[str]]:
+    """Makes a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
 
 def update_rows(
     snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments

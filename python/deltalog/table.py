@@ -23,6 +23,7 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
+from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
@@ -267,6 +268,66 @@ class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableRepair,
     def alter(self) -> TableAlterer:
         """The changes of the table that write no data: properties, features, columns and constraints."""
         return TableAlterer(self)
+
+    def clone(
+        self,
+        target_uri: "str | os.PathLike[str]",
+        *,
+        shallow: bool = False,
+        mode: Literal["error", "ignore", "overwrite"] = "error",
+        configuration: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        commit_properties: CommitProperties | None = None,
+        credential_provider: CredentialProvider | None = None,
+        dry_run: bool = False,
+    ) -> CloneResult:
+        """Makes a table of this version elsewhere: a copy, or a table that refers to the same files.
+
+        The clone has the rows, the schema, the partitioning, the clustering columns, the properties and the features of
+        this version, and a history of its own. With row tracking, its rows get new ids.
+
+        A deep clone (the default) has copies of all files. Repeated with the mode `overwrite`, it copies only what is
+        new, and a clone of the same version changes nothing.
+
+        A shallow clone refers to the files of this table. Its readers must allow that: `DeltaTable(target_uri,
+        allowed_roots=result.allowed_roots)`; the JVM connector does without. A VACUUM of this table does not know of
+        its clones, and breaks them when it deletes files that they refer to. A VACUUM of the clone only deletes files
+        in its own directory.
+
+        Args:
+            target_uri: a path, or a URL. It is neither inside of this table, nor this table inside of it. That of a
+                shallow clone is in the same store.
+            shallow: whether the clone refers to the files of this table.
+            mode: what to do if there is a table: fail (`error`), leave it as it is (`ignore`), or replace it in one
+                commit (`overwrite`).
+            configuration: properties that the clone has instead of those of this table.
+            storage_options, credential_provider: options and credentials of the store of the clone, see `DeltaTable`.
+            commit_properties: what to record with the commit. Its `app_transactions` must be empty.
+            dry_run: whether nothing is copied and committed. The metrics then say what would be done.
+
+        Raises:
+            TableAlreadyExistsError: there is a table, and the mode is `error`.
+            InvalidArgumentError: the clone would be onto or inside of this table, a property cannot be set, or the
+                table that is to be replaced is append-only.
+            MissingFileError: a file of this version is no longer there.
+            CommitConflictError: another writer has changed the table that was to be replaced.
+            UnsupportedFeatureError: a shallow clone in another store, or a table that cannot be written.
+        """
+        location = location_argument(target_uri)
+        metrics, version, roots = _internal.clone_table(
+            self._snapshot,
+            location,
+            CloneArguments(
+                bool(shallow),
+                mode,
+                options_argument(configuration, "a table property") or {},
+                bool(dry_run),
+                None,
+                store_argument(location, storage_options, credential_provider),
+            ),
+            commit_arguments(commit_properties),
+        )
+        return CloneResult(metrics, version, roots)
 
     def restore(
         self,

@@ -1,11 +1,10 @@
 """`DeltaTable` with the names of `delta.tables.DeltaTable`."""
 
-import copy
 
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import InvalidArgumentError, NotATableError, UnsupportedFeatureError
+from deltalog import InvalidArgumentError, NotATableError
 from deltalog.spark.tables import DeltaTable
 
 
@@ -62,24 +61,3 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
         DeltaTable.forPath(spark, path)
     spark.range(3).write.format("deltalog").save(path)
     assert DeltaTable.isDeltaTable(spark, path)
-
-
-@pytest.mark.parametrize(
-    ("method", "instead"),
-    [
-        ("clone", "CREATE TABLE"),
-        ("convertToDelta", "AS SELECT"),
-    ],
-)
-def test_methods_that_are_missing_say_what_there_is_instead(
-    spark: SparkSession, path: str, method: str, instead: str
-) -> None:
-    spark.range(3).write.format("deltalog").save(path)
-    table = DeltaTable.forPath(spark, path)
-    for owner in (DeltaTable, table):
-        assert not hasattr(owner, method)
-        with pytest.raises(UnsupportedFeatureError, match=f"DeltaTable.{method} is not supported.*{instead}"):
-            getattr(owner, method)
-        with pytest.raises(AttributeError, match="nothing"):
-            _ = owner.nothing
-    assert copy.copy(table).toDF().count() == 3

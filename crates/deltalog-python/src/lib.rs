@@ -20,6 +20,8 @@
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_batches` | the rows of a stream, written while the source makes the next ones |
+//! | `clone` | CLONE |
+//! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
 //! | `create` | `create_table`: tables by their definition, with or without rows |
 //! | `upkeep` | the threads that do what follows commits |
 //! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
@@ -43,7 +45,9 @@
 mod alter;
 mod answers;
 mod call;
+mod clone;
 mod commit_arguments;
+mod convert;
 mod create;
 mod distributed;
 mod error;
@@ -97,6 +101,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
     module.add_class::<alter::TableChange>()?;
+    module.add_class::<convert::ConversionPlan>()?;
     module.add_class::<vacuum::VacuumPlan>()?;
     module.add_class::<handle::Recent>()?;
     module.add_class::<handle::Commits>()?;
@@ -111,6 +116,8 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::begin_write, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(clone::clone_table, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::plan_conversion, module)?)?;
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;

@@ -21,10 +21,15 @@ pub(crate) fn int96_as_micros(
     if columns.columns().iter().all(|column| column.physical_type() != Type::INT96) {
         return Ok(footer);
     }
-    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Arc::from));
-    let fields = with_micros(footer.schema().fields(), columns, &micros, &mut 0);
+    let fields = fields_with_micros(footer.schema().fields(), columns, zone);
     let schema = Schema::new_with_metadata(fields, footer.schema().metadata().clone());
     ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options.with_schema(Arc::new(schema)))
+}
+
+/// Returns `fields` of a file with microseconds in the place of INT96, in the time zone `zone`.
+pub(crate) fn fields_with_micros(fields: &Fields, columns: &SchemaDescriptor, zone: Option<&str>) -> Fields {
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Arc::from));
+    with_micros(fields, columns, &micros, &mut 0)
 }
 
 /// Replaces the type of INT96 in `fields` by `micros`. `leaf` counts the leaf columns.

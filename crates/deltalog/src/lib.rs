@@ -20,6 +20,8 @@
 //! | make an earlier version the newest one | [`restore`] |
 //! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
 //! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
+//! | make a copy of a table, or a table that refers to its files | [`clone_table`] |
+//! | make a table of Parquet files | [`plan_conversion`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -77,9 +79,11 @@ mod calendar;
 mod change_files;
 mod changes;
 mod checkpoint;
+mod clone;
 mod commit_actions;
 mod constraints;
 mod conversion;
+mod convert;
 mod definition;
 mod deletion_vector;
 mod distributed;
@@ -123,10 +127,12 @@ pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table, drop_featur
 pub use background::Background;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
+pub use clone::{CloneMetrics, CloneRequest, Cloned, clone_table};
 pub use commit_actions::{CommitActions, CommitEntry, Commits};
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };
+pub use convert::{Conversion, ConvertRequest, ConvertSource, plan_conversion};
 pub use definition::{CreationMode, TableDefinition};
 pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
 pub use environment::Environment;

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
@@ -13,11 +13,13 @@ from deltalog.spark.dml import verbs
 from deltalog.spark.dml.clauses import Condition, Values
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
-from deltalog.spark.exceptions import as_pyspark_error, raises_pyspark_errors
+from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.options import store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.sql.clone import path_in
+from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.sql.vacuum import CHECK
@@ -31,36 +33,8 @@ __all__ = [
     "IdentityGenerator",
 ]
 
-_COPY = "CREATE TABLE … USING deltalog AS SELECT copies rows into a new table"
-# The methods of `delta.tables.DeltaTable` that are missing, with what exists instead.
-_MISSING = {
-    "clone": _COPY,
-    "cloneAtTimestamp": _COPY,
-    "cloneAtVersion": _COPY,
-    "convertToDelta": f"{_COPY}, also from parquet.`/path`",
-}
 
-
-class MissingMethodError(UnsupportedFeatureError, AttributeError):
-    """A method of `delta.tables.DeltaTable` that deltalog does not have, so that `hasattr` returns False."""
-
-
-def _missing(name: str) -> BaseException:
-    if name not in _MISSING:
-        return AttributeError(f"DeltaTable has no attribute {name!r}")
-    return as_pyspark_error(
-        MissingMethodError(f"DeltaTable.{name} is not supported yet by deltalog: {_MISSING[name]}")
-    )
-
-
-class _Methods(type):
-    """Names the missing methods of the class."""
-
-    def __getattr__(cls, name: str) -> NoReturn:
-        raise _missing(name)
-
-
-class DeltaTable(metaclass=_Methods):
+class DeltaTable:
     """A Delta table, created by `forPath` or `forName`. Each call uses the newest version."""
 
     def __init__(
@@ -74,9 +48,6 @@ class DeltaTable(metaclass=_Methods):
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise _missing(name)
 
     @classmethod
     @raises_pyspark_errors
@@ -134,6 +105,30 @@ class DeltaTable(metaclass=_Methods):
     ) -> DeltaTableBuilder:
         """Begins the definition of a table, which `execute()` creates, or puts in the place of an existing one."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
+
+    @classmethod
+    @raises_pyspark_errors
+    def convertToDelta(  # noqa: N802
+        cls,
+        sparkSession: SparkSession,  # noqa: N803
+        identifier: str,
+        partitionSchema: str | StructType | None = None,  # noqa: N803
+    ) -> "DeltaTable":
+        """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
+
+        A directory that is a table already stays as it is. The driver lists the directory and reads the footers.
+
+        Args:
+            sparkSession: the session.
+            identifier: parquet.`/path`.
+            partitionSchema: the partition columns with their types; without it, they are those that the directories
+                name, and their types are inferred.
+        """
+        path = path_of(identifier)
+        call = "CALL deltalog.convert(table => :table, partition_by => :columns)"
+        columns = sql_of(partitionSchema)
+        sparkSession.sql(call, args={"table": identifier, "columns": columns}).collect()
+        return cls.forPath(sparkSession, path)
 
     @classmethod
     @raises_pyspark_errors
@@ -301,6 +296,83 @@ class DeltaTable(metaclass=_Methods):
     def optimize(self) -> "DeltaOptimizeBuilder":
         """Begins an OPTIMIZE, which `executeCompaction()` or `executeZOrderBy()` carries out."""
         return DeltaOptimizeBuilder(self)
+
+    @raises_pyspark_errors
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,  # noqa: N803
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> "DeltaTable":
+        """Makes a table of the newest version elsewhere, as Python's `DeltaTable.clone` does, and returns it.
+
+        Args:
+            target: the path of the clone, deltalog.`/path`, or a name in the session catalog.
+            isShallow: whether the clone refers to the files of this table, instead of having copies of them.
+            replace: whether a table in the place of the clone is replaced.
+            properties: properties that the clone has instead of those of this table.
+        """
+        return self._cloned(target, isShallow, replace, properties)
+
+    @raises_pyspark_errors
+    def cloneAtVersion(  # noqa: N802
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,  # noqa: N803
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> "DeltaTable":
+        """Makes a table of a version elsewhere, as `clone` does."""
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
+        return self._cloned(target, isShallow, replace, properties, version=version)
+
+    @raises_pyspark_errors
+    def cloneAtTimestamp(  # noqa: N802
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,  # noqa: N803
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> "DeltaTable":
+        """Makes a table of the version that was the newest at a time, as `clone` does."""
+        return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
+
+    def _cloned(
+        self,
+        target: str,
+        is_shallow: bool,
+        replaces: bool,
+        properties: Mapping[str, str] | None,
+        version: int | None = None,
+        timestamp: str | None = None,
+    ) -> "DeltaTable":
+        if self._store:
+            raise UnsupportedFeatureError(
+                "a table whose store is reached by options of its own cannot be cloned: set them in the session, or "
+                "use deltalog.DeltaTable.clone"
+            )
+        call = (
+            "CALL deltalog.clone(table => :table, target => :target, shallow => :shallow, mode => :mode, "
+            "version => CAST(:version AS BIGINT), timestamp => CAST(:time AS TIMESTAMP), properties => :properties)"
+        )
+        arguments = {
+            "table": self._path,
+            "target": target,
+            "shallow": bool(is_shallow),
+            "mode": "create or replace" if replaces else "create",
+            "version": version,
+            "time": timestamp,
+            "properties": None if properties is None else json.dumps(dict(properties)),
+        }
+        self._spark.sql(call, args=arguments).collect()
+        path = path_in(target)
+        path = path_of_name(self._spark, target) if path is None else path
+        options = {"allowedRoots": self._path} if is_shallow else {}
+        return DeltaTable(self._spark, path, store=options)
 
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802

@@ -45,6 +45,7 @@ use serde_json::{Map, Value};
 pub use columns::{ColumnPosition, NewColumn};
 pub use drop_feature::drop_feature;
 pub(crate) use evolve::{merged, overwritten};
+pub(crate) use properties::with_properties;
 
 use self::draft::Draft;
 use crate::environment::Environment;

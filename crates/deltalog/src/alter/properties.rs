@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::draft::Draft;
-use super::{enable, features};
+use super::{enable, features, iceberg};
 use crate::constraints::CHECK;
 use crate::definition::{ensure_not_kept, ensure_settable};
+use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::protocol::{MATERIALIZE_PARTITION_COLUMNS, TableFeature};
+use crate::protocol::{MATERIALIZE_PARTITION_COLUMNS, Metadata, Protocol, TableFeature};
+use crate::snapshot::Snapshot;
 use crate::transaction::Operation;
 
 const FEATURE: &str = "delta.feature.";
@@ -37,6 +39,26 @@ pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) 
     draft.ask_for(requested(properties));
     enable::follow_up(draft)?;
     Ok(Operation::new("SET TBLPROPERTIES").parameter("properties", json!(properties).to_string()))
+}
+
+/// Returns protocol and metadata of another table that has the files of `base`, and these properties as well.
+///
+/// # Errors
+/// As [`set`], and as [`Draft::finish`].
+pub(crate) fn with_properties(
+    base: &Snapshot,
+    properties: &BTreeMap<String, String>,
+    environment: &Environment,
+) -> Result<(Protocol, Metadata)> {
+    let mut draft = Draft::of(base, environment)?;
+    if !properties.is_empty() {
+        set(&mut draft, properties)?;
+        let protocol = draft.protocol()?;
+        iceberg::follow_up(&mut draft, &protocol)?;
+        iceberg::check_files(&mut draft, &protocol)?;
+    }
+    let table = draft.into_table()?;
+    Ok((table.protocol, table.metadata))
 }
 
 /// Removes the properties `names`.

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 pub use place::VectorPlace;
 pub(crate) use place::vector_path;
 pub use read::DeletionVectors;
-pub(crate) use write::{vector_file, write_vectors};
+pub(crate) use write::{relocated_vector, vector_file, write_vectors};
 
 /// The deleted rows of a data file.
 #[derive(Debug, Clone, Default, PartialEq)]

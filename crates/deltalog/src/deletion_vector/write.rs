@@ -16,6 +16,15 @@ pub(crate) fn vector_file(id: Uuid) -> String {
     format!("deletion_vector_{}.bin", id.hyphenated())
 }
 
+/// Returns the descriptor of the same vector in a copy of its file, which is [`vector_file`] of another table.
+pub(crate) fn relocated_vector(vector: &DeletionVectorDescriptor, id: Uuid) -> DeletionVectorDescriptor {
+    DeletionVectorDescriptor {
+        storage_type: DeletionVectorStorage::UuidRelativePath,
+        path_or_inline_dv: z85::encode(id.as_bytes()),
+        ..vector.clone()
+    }
+}
+
 /// Writes `vectors` to the new file [`vector_file`], and returns a descriptor for each of them. The file is durable.
 ///
 /// # Errors

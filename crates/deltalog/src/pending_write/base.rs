@@ -11,7 +11,7 @@ use crate::transaction::{AlreadyApplied, ConflictReason, Transaction};
 ///
 /// # Errors
 /// As [`Snapshot::open`].
-pub(super) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
+pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
     match Snapshot::open(storage, None) {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(error) if error.kind() == ErrorKind::NotATable => Ok(None),

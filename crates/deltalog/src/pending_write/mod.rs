@@ -20,6 +20,7 @@ mod commit;
 mod define;
 mod outcome;
 
+pub(crate) use base::newest;
 pub use outcome::WriteOutcome;
 
 use std::collections::BTreeMap;

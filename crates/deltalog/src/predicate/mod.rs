@@ -63,6 +63,7 @@ pub use parse::{ParseMode, parse};
 pub use prune::{FileBounds, prune};
 pub(crate) use scope::{Scope, ScopedValue};
 pub(crate) use values::{normal, null_safe_equal};
+pub(crate) use zone::Clock as ZoneClock;
 
 #[cfg(test)]
 mod differential_tests;

@@ -29,6 +29,11 @@ impl Clock {
         Self(zone)
     }
 
+    /// Returns the clock of the zone with this name, if there is one.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        name.parse().ok().map(Self)
+    }
+
     /// Returns the clock's offset from UTC in microseconds.
     fn offset(self, instant: i64) -> Option<i64> {
         if self.0 == Tz::UTC {
@@ -69,7 +74,7 @@ impl Clock {
     }
 
     /// Returns the instant with the local time `local`.
-    pub(super) fn instant(self, local: i64) -> Option<i64> {
+    pub(crate) fn instant(self, local: i64) -> Option<i64> {
         if self.0 == Tz::UTC {
             return Some(local);
         }

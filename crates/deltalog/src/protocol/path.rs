@@ -122,6 +122,31 @@ impl PathResolver {
         Ok(self)
     }
 
+    /// Returns whether both tables are at the same place.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        self.table.same_store(&other.table) && self.table.path == other.table.path
+    }
+
+    /// Returns whether the other table is below the root of this one.
+    pub(crate) fn contains_table(&self, other: &Self) -> bool {
+        self.table.strip(&other.table).is_some()
+    }
+
+    /// Returns whether both tables are in the same store.
+    pub(crate) fn is_in_store_of(&self, other: &Self) -> bool {
+        self.table.same_store(&other.table)
+    }
+
+    /// Returns the whole path of a file that the table's log names.
+    pub(crate) fn absolute(&self, path: &LogPath) -> AbsolutePath {
+        match path {
+            LogPath::Absolute(path) => path.clone(),
+            LogPath::Relative(path) => {
+                AbsolutePath { path: format!("{}/{path}", self.table.path), ..self.table.clone() }
+            }
+        }
+    }
+
     /// Returns the allowed roots outside the table, as URIs.
     pub fn allowed_roots(&self) -> impl Iterator<Item = String> {
         self.allowed.iter().map(AbsolutePath::to_uri)

@@ -57,7 +57,8 @@ impl FileColumn {
         }
     }
 
-    fn data_type(self) -> DataType {
+    /// Returns the Arrow type.
+    pub(crate) fn data_type(self) -> DataType {
         match self {
             Self::Path | Self::Stats | Self::ClusteringProvider => DataType::Utf8,
             Self::PartitionValues | Self::Tags => string_map(),

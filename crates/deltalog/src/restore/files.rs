@@ -191,7 +191,8 @@ fn unreadable(error: arrow::error::ArrowError) -> Error {
     Error::corrupt_log("file actions cannot be read").with_source(error)
 }
 
-fn counted(batches: &[RecordBatch]) -> (u64, u64) {
+/// Returns how many files there are in batches of file actions, and how large they are.
+pub(crate) fn counted(batches: &[RecordBatch]) -> (u64, u64) {
     let files = batches.iter().map(|batch| batch.num_rows() as u64).sum();
     let sizes = batches.iter().filter_map(|batch| {
         let column = batch.column_by_name(FileColumn::Size.name())?.as_primitive_opt::<Int64Type>()?;

@@ -17,6 +17,8 @@
 mod files;
 mod table;
 
+pub(crate) use files::counted;
+
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;

@@ -181,4 +181,39 @@ mod tests {
         assert!(stats("2.4.8").contains("\"minValues\":{\"n\":7}"), "{}", stats("2.4.8"));
         assert!(stats("2.4.8").contains("\"nullCount\":{\"d\":0,\"n\":0}"), "{}", stats("2.4.8"));
     }
+
+    /// Some writers count wrong, and a file of which all rows seem to be NULL would be skipped.
+    #[test]
+    fn counts_of_nulls_that_cannot_be_true_are_unknown() {
+        use parquet::file::statistics::Statistics;
+
+        let data =
+            RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![Some(7), None])) as ArrayRef)]);
+        let data = data.unwrap();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, data.schema(), None).unwrap();
+        writer.write(&data).unwrap();
+        writer.close().unwrap();
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(file)).unwrap();
+        let stats = |nulls: Option<u64>| {
+            let mut builder = footer.clone().into_builder();
+            let groups: Vec<_> = builder.take_row_groups();
+            let groups = groups.into_iter().map(|group| {
+                let columns = group.columns().iter().map(|column| {
+                    let statistics = Statistics::int32(Some(7), Some(7), None, nulls, false);
+                    column.clone().into_builder().set_statistics(statistics).build().unwrap()
+                });
+                let columns = columns.collect();
+                group.clone().into_builder().set_column_metadata(columns).build().unwrap()
+            });
+            let footer = builder.set_row_groups(groups.collect()).build();
+            let options = CollectOptions { columns: IndexedColumns::All, without_nan: false };
+            collect_stats(&footer, &data.schema(), &options).unwrap()
+        };
+        let bounds = "\"minValues\":{\"n\":7},\"maxValues\":{\"n\":7}";
+        assert_eq!(stats(Some(1)), format!("{{\"numRecords\":2,{bounds},\"nullCount\":{{\"n\":1}}}}"));
+        for unknown in [None, Some(3)] {
+            assert_eq!(stats(unknown), format!("{{\"numRecords\":2,{bounds},\"nullCount\":{{}}}}"));
+        }
+    }
 }

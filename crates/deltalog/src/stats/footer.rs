@@ -40,23 +40,25 @@ impl<'a> FooterColumn<'a> {
         })
     }
 
-    fn nulls(&self, statistics: Option<&Statistics>) -> Option<i64> {
+    /// Returns the number of NULLs among `rows`. A count that cannot be true is unknown.
+    fn nulls(&self, rows: i64, statistics: Option<&Statistics>) -> Option<i64> {
         if self.descriptor.max_def_level() == 0 {
             return Some(0);
         }
-        i64::try_from(statistics?.null_count_opt()?).ok()
+        i64::try_from(statistics?.null_count_opt()?).ok().filter(|nulls| *nulls <= rows)
     }
 
     /// Returns the number of rows that are NULL, including those inside a NULL struct.
     pub(super) fn null_count(&self) -> Option<i64> {
-        self.row_groups().try_fold(0i64, |sum, (_, statistics)| sum.checked_add(self.nulls(statistics)?))
+        self.row_groups()
+            .try_fold(0i64, |sum, (rows, statistics)| sum.checked_add(self.nulls(rows, statistics)?))
     }
 
     /// Returns the least or greatest value, as a value of type `data_type`.
     pub(super) fn extreme(&self, data_type: &DataType, side: Side) -> Option<Extreme> {
         let mut found: Option<Extreme> = None;
         for (rows, statistics) in self.row_groups() {
-            if self.nulls(statistics) == Some(rows) {
+            if self.nulls(rows, statistics) == Some(rows) {
                 continue;
             }
             let next = self.value(statistics?, data_type, side)?;

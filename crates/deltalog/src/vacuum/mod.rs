@@ -63,7 +63,7 @@ use arrow::datatypes::SchemaRef;
 pub use candidates::VacuumReason;
 pub use request::{VacuumRequest, VacuumSource};
 pub(crate) use retained::Retained;
-pub(crate) use visible::{CHANGES, Visible};
+pub(crate) use visible::{CHANGES, Visible, is_hidden, name_of};
 
 use self::commits::Commits;
 use self::delete::Deletion;

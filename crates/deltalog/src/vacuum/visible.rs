@@ -83,12 +83,13 @@ impl Visible {
     }
 }
 
-fn is_hidden(name: &str) -> bool {
+/// Returns whether the name of a file or directory says that it is not for data.
+pub(crate) fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }
 
 /// Returns the last part of a path.
-pub(super) fn name_of(path: &str) -> &str {
+pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! - The names are for people. Readers of a Delta table take partition values from the log, never from directories.
+//!   Only the conversion of a directory that is no table yet reads them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -73,6 +74,24 @@ pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
     directory
 }
 
+/// Reads the name of a partition directory: the column and its value, of which `None` is NULL. Returns `None` for a
+/// name of another form.
+///
+/// Spark and Hive escape characters of ASCII; others, such as pyarrow, escape the bytes of UTF-8. A `%` without two
+/// hexadecimal digits stands for itself, as in Spark.
+pub(crate) fn partition_of_directory(name: &str) -> Option<(String, Option<String>)> {
+    let (column, value) = name.split_once('=')?;
+    let unescaped = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8().ok()?;
+        (!text.is_empty()).then(|| text.into_owned())
+    };
+    let column = unescaped(column)?;
+    match value {
+        NULL_PARTITION => Some((column, None)),
+        value => Some((column, Some(unescaped(value)?))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -103,7 +122,29 @@ mod tests {
         assert_eq!(directory([("a", Some("x")), ("b", Some(&*"/".repeat(90)))]), "");
     }
 
+    #[test]
+    fn names_of_other_writers_are_read() {
+        let read = |name: &str| partition_of_directory(name);
+        let of = |column: &str, value: &str| Some((column.to_owned(), Some(value.to_owned())));
+        assert_eq!(read("a=caf%C3%A9"), of("a", "café"));
+        assert_eq!(read("a=café"), of("a", "café"));
+        assert_eq!(read("a=x%2fy%2F=z"), of("a", "x/y/=z"));
+        assert_eq!(read("a=50%"), of("a", "50%"));
+        assert_eq!(read("a%3Db=1"), of("a=b", "1"));
+        assert_eq!(read("_a=+1"), of("_a", "+1"));
+        assert_eq!(read("a=__HIVE_DEFAULT_PARTITION__"), Some(("a".to_owned(), None)));
+        for other in ["a", "=1", "a=", "a=%FF"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn names_are_read_as_they_were_written(column in "[^\u{0}]{1,9}", value in prop::option::of("[^\u{0}]{1,9}")) {
+            let name = directory([(column.as_str(), value.as_deref())]);
+            prop_assert_eq!(partition_of_directory(name.trim_end_matches('/')), Some((column, value)));
+        }
+
         #[test]
         fn different_values_have_different_names(a in "[^\u{0}]{1,20}", b in "[^\u{0}]{1,20}") {
             let name = |value: &str| directory([("c", Some(value))]);

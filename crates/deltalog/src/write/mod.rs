@@ -12,7 +12,7 @@
 //! | `partitions` | decides which rows wait, which are encoded, and which files are open |
 //! | `output` | names files, and describes those that are complete |
 //! | `footer` | reads the footer of a file |
-//! | `hive` | formats the names of partition directories |
+//! | `hive` | formats the names of partition directories, and reads them |
 //! | `data_file` | writes one Parquet file |
 //! | `chunk` | cuts the rows of a file into what is encoded at once |
 //! | `completion` | completes rows, and checks them |
@@ -61,7 +61,7 @@ pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
 pub(crate) use footer::{THREADS as FOOTER_THREADS, read_footer};
 pub(crate) use held::bytes as bytes_of_rows;
-pub(crate) use hive::directory as partition_directory;
+pub(crate) use hive::{directory as partition_directory, partition_of_directory};
 pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,

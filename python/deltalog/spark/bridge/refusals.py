@@ -32,6 +32,11 @@ class Refusals(Role):
     def table(self, table: str, reason: str) -> NoReturn:
         raise InvalidArgumentError(f"{table} is not a Delta table: {reason}")
 
+    def directory(self, name: str) -> NoReturn:
+        raise InvalidArgumentError(
+            f"{name} cannot be converted: only a directory of Parquet files can, by its path, such as parquet.`/path`"
+        )
+
     def no_table(self, procedure: str) -> NoReturn:
         raise InvalidArgumentError(
             f"the argument table of {procedures.NAMESPACE}.{procedure} must be the name or the path of a table"

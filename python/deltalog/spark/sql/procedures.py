@@ -17,11 +17,12 @@ from deltalog.commit import commit_arguments
 from deltalog.manifest import generate
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
-from deltalog.spark.sql import maintenance, vacuum
+from deltalog.spark.sql import clone, convert, maintenance, vacuum
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -43,6 +44,17 @@ class Parameter(NamedTuple):
     """The default value as SQL text; None if an argument must be given."""
 
 
+class Place(NamedTuple):
+    """The directory that a procedure is called for, which need not be a table."""
+
+    location: Location
+    user_metadata: str | None
+    """The user's text for a commit."""
+    settings: Settings
+    """The settings of the session."""
+    jvm: Jvm
+
+
 class Target(NamedTuple):
     """The table that a procedure is called for."""
 
@@ -53,6 +65,7 @@ class Target(NamedTuple):
     """The settings of the session."""
     session: Any
     """The session of the JVM."""
+    jvm: Jvm
 
 
 class Procedure(NamedTuple):
@@ -65,21 +78,26 @@ class Procedure(NamedTuple):
     output: StructType
     execute: Callable[..., Rows]
     """Gets the target and the arguments in the order of the parameters."""
+    is_for_directory: bool = False
+    """Whether the first parameter is a directory. The function gets a `Place` then."""
 
     def to_json(self) -> str:
         """Returns the procedure as `DeltalogProcedure.java` reads it."""
-        parameters = [parameter._asdict() for parameter in (_TABLE, *self.parameters)]
+        first = _DIRECTORY if self.is_for_directory else _TABLE
+        parameters = [parameter._asdict() for parameter in (first, *self.parameters)]
         return json.dumps(
             {
                 "name": self.name,
                 "description": self.description,
                 "parameters": parameters,
                 "output": self.output.json(),
+                "isForDirectory": self.is_for_directory,
             }
         )
 
 
 _TABLE = Parameter("table", "STRING", "the name of a table, its path, or deltalog.`/path`")
+_DIRECTORY = Parameter("table", "STRING", "the path of a directory, or parquet.`/path`")
 
 
 def find(name: str) -> Procedure:
@@ -104,7 +122,10 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
                 f"the argument {parameter.name} of {NAMESPACE}.{name} must not be NULL (table {table})"
             )
     settings = Settings.of(jvm, session)
-    target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session)
+    if procedure.is_for_directory:
+        place = Place(location_of(jvm, session, options), change_metadata(settings), settings, jvm)
+        return json_rows(procedure.output, procedure.execute(place, *arguments))
+    target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session, jvm)
     return json_rows(procedure.output, procedure.execute(target, *arguments))
 
 
@@ -228,6 +249,36 @@ def _repair(target: Target, dry_run: bool, remove_damaged: bool, drop_files_with
 
 def _generate(target: Target, mode: str) -> Rows:
     return [(generate(target.snapshot, mode),)]
+
+
+def _clone(
+    target: Target,
+    clone_of: str,
+    shallow: bool,
+    mode: str,
+    version: int | None,
+    timestamp: int | None,
+    location: str | None,
+    properties: str | None,
+) -> Rows:
+    source = target.snapshot
+    if version is not None or timestamp is not None:
+        source = source.at(version, None if timestamp is None else timestamp // 1000)
+    request = clone.CloneRequest(clone_of, shallow, mode, location, properties)
+    return [tuple(clone.cloned(target.jvm, target.session, source, request, target.user_metadata))]
+
+
+def _convert(place: Place, partition_by: str | None, statistics: bool, dry_run: bool) -> Rows:
+    row = convert.converted(
+        place.jvm,
+        place.location,
+        partition_by,
+        place.user_metadata,
+        place.settings.time_zone,
+        statistics=statistics,
+        dry_run=dry_run,
+    )
+    return [tuple(row)]
 
 
 def timestamp_of(micros: int) -> datetime:
@@ -354,6 +405,47 @@ PROCEDURES = {
             ],
             maintenance.OPTIMIZED,
             _reorg,
+        ),
+        Procedure(
+            "clone",
+            "Makes a clone of the table. Returns the metrics.",
+            [
+                Parameter("target", "STRING", "the name of the clone, its path, or deltalog.`/path`"),
+                Parameter(
+                    "shallow", "BOOLEAN", "refer to the files of the table instead of copying them", "false"
+                ),
+                Parameter(
+                    "mode",
+                    "STRING",
+                    "create, create if not exists, or create or replace",
+                    "'create'",
+                ),
+                Parameter("version", "BIGINT", "a version of the table; the newest by default", "NULL"),
+                Parameter("timestamp", "TIMESTAMP", "a time, instead of the version", "NULL"),
+                Parameter("location", "STRING", "the path of a clone that has a name", "NULL"),
+                Parameter(
+                    "properties", "STRING", "properties of the clone, as a JSON object of texts", "NULL"
+                ),
+            ],
+            clone.CLONED,
+            _clone,
+        ),
+        Procedure(
+            "convert",
+            "Makes a table of a directory of Parquet files. Returns what was converted.",
+            [
+                Parameter(
+                    "partition_by",
+                    "STRING",
+                    "the partition columns with their types, as in CREATE TABLE; inferred by default",
+                    "NULL",
+                ),
+                Parameter("statistics", "BOOLEAN", "take statistics from the footers", "true"),
+                Parameter("dry_run", "BOOLEAN", "commit nothing, and return what would be done", "false"),
+            ],
+            convert.CONVERTED,
+            _convert,
+            is_for_directory=True,
         ),
         Procedure(
             "restore",

@@ -6,6 +6,8 @@
 //! that are left are kept for another implementation to read ([`left`]).
 
 mod changes;
+mod clones;
+mod conversions;
 mod drops;
 mod left;
 mod rows;

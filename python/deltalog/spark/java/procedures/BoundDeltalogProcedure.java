@@ -53,7 +53,9 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     if (table.trim().isEmpty()) {
       throw Bridge.refusals().noTable(name());
     }
-    String options = TableOptions.json(TableNames.options(session, table));
+    boolean isForDirectory = Boolean.TRUE.equals(description.get("isForDirectory"));
+    Map place = isForDirectory ? TableNames.directory(session, table) : TableNames.options(session, table);
+    String options = TableOptions.json(place);
     String rows = Bridge.procedures().call(session, name(), table, options, Json.text(arguments));
     if (!hasResult) {
       return Collections.emptyIterator();

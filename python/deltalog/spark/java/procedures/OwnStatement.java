@@ -96,6 +96,12 @@ public class OwnStatement {
     if (tokens.skip("FSCK")) {
       return repair(explain, tokens, spark);
     }
+    if (tokens.skip("CONVERT")) {
+      return convert(explain, tokens);
+    }
+    if (tokens.skip("CREATE")) {
+      return clone(explain, tokens, spark);
+    }
     String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
     if (table == null) {
       return null;
@@ -288,6 +294,105 @@ public class OwnStatement {
       statement.arguments.put("dry_run", Boolean.TRUE);
     }
     return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns CONVERT TO DELTA of a directory. */
+  private static OwnStatement convert(String explain, SqlTokens tokens) {
+    String directory = tokens.skip("TO") && tokens.skip("DELTA") ? tokens.skipName() : null;
+    if (directory == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "convert", false);
+    statement.arguments.put("table", directory);
+    if (tokens.skip("NO")) {
+      if (!tokens.skip("STATISTICS")) {
+        return null;
+      }
+      statement.arguments.put("statistics", Boolean.FALSE);
+    }
+    if (tokens.skip("PARTITIONED")) {
+      String columns = tokens.skip("BY") ? tokens.skipParentheses() : null;
+      if (columns == null) {
+        return null;
+      }
+      statement.arguments.put("partition_by", columns);
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns CREATE TABLE as a SHALLOW or DEEP CLONE. */
+  private static OwnStatement clone(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String mode = tokens.skip("OR") ? "create or replace" : "create";
+    if (mode.equals("create or replace") && !tokens.skip("REPLACE") || !tokens.skip("TABLE")) {
+      return null;
+    }
+    if (tokens.skip("IF")) {
+      if (!mode.equals("create") || !tokens.skip("NOT") || !tokens.skip("EXISTS")) {
+        return null;
+      }
+      mode = "create if not exists";
+    }
+    String target = tokens.skipName();
+    boolean isShallow = target != null && tokens.skip("SHALLOW");
+    if (target == null || !isShallow && !tokens.skip("DEEP") || !tokens.skip("CLONE")) {
+      return null;
+    }
+    String source = tokens.skipName();
+    if (source == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "clone", true);
+    statement.arguments.put("table", source);
+    statement.arguments.put("target", target);
+    statement.arguments.put("shallow", Boolean.valueOf(isShallow));
+    statement.arguments.put("mode", mode);
+    tokens.skip("FOR");
+    if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
+      if (version == null) {
+        return null;
+      }
+      statement.further = "version => " + version;
+    } else if (tokens.skip("TIMESTAMP") || tokens.skip("SYSTEM_TIME")) {
+      String time = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipString() : null;
+      if (time == null) {
+        return null;
+      }
+      statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
+    }
+    if (tokens.skip("TBLPROPERTIES")) {
+      Map properties = properties(tokens, spark);
+      if (properties == null) {
+        return null;
+      }
+      statement.arguments.put("properties", Json.text(properties));
+    }
+    if (tokens.skip("LOCATION")) {
+      String location = tokens.skipString();
+      if (location == null) {
+        return null;
+      }
+      statement.arguments.put("location", value(location, spark));
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns properties in parentheses, whose names and values are texts; or null. */
+  private static Map properties(SqlTokens tokens, ParserInterface spark) throws ParseException {
+    Map properties = new LinkedHashMap();
+    boolean isOpen = tokens.skip("(");
+    while (isOpen) {
+      String quoted = tokens.skipString();
+      String name = quoted == null ? tokens.skipName() : value(quoted, spark);
+      tokens.skip("=");
+      String text = tokens.skipString();
+      if (name == null || text == null) {
+        return null;
+      }
+      properties.put(name, value(text, spark));
+      isOpen = tokens.skip(",");
+    }
+    return tokens.skip(")") ? properties : null;
   }
 
   private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {

@@ -42,6 +42,27 @@ public class TableNames {
     }
   }
 
+  /** Returns the options with the path of a directory: a path, which may be relative, or parquet.`/path`. */
+  public static Map directory(SparkSession session, String directory) {
+    if (PATH.matcher(directory).lookingAt()) {
+      return path(directory);
+    }
+    List parts = null;
+    try {
+      parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(directory));
+    } catch (ParseException e) {
+      if (directory.indexOf('/') >= 0) {
+        return path(directory);
+      }
+      Platform.throwException(e);
+    }
+    String format = parts.size() == 2 ? (String) parts.get(0) : "";
+    if (!format.equalsIgnoreCase("parquet") && !CatalogEntries.isOurs(format)) {
+      throw Bridge.refusals().directory(directory);
+    }
+    return path((String) parts.get(1));
+  }
+
   /** Returns the name that has these parts; null if it is in another catalog than that of the session. */
   public static TableIdentifier identifier(SparkSession session, List parts) {
     int size = parts.size();

@@ -1,0 +1,79 @@
+//! CLONE.
+
+use std::collections::BTreeMap;
+
+use deltalog::engine::transaction::Operation;
+use deltalog::{CloneMetrics, CloneRequest, clone_table as core_clone};
+use pyo3::prelude::*;
+
+use crate::call::call_that_commits;
+use crate::commit_arguments::CommitArguments;
+use crate::create::parse_mode;
+use crate::snapshot::Snapshot;
+use crate::store_options::{StoreOptions, open_storage};
+use crate::upkeep;
+
+/// What a clone is asked for, as `deltalog.clone.CloneArguments` has it.
+#[derive(FromPyObject)]
+pub(crate) struct CloneArguments {
+    shallow: bool,
+    mode: String,
+    configuration: BTreeMap<String, String>,
+    dry_run: bool,
+    source_name: Option<String>,
+    storage_options: Option<StoreOptions>,
+}
+
+/// How many files a CLONE concerns, by the names of the JVM implementation.
+#[derive(IntoPyObject)]
+pub(crate) struct Metrics {
+    #[pyo3(item("sourceTableSize"))]
+    source_bytes: u64,
+    #[pyo3(item("sourceNumOfFiles"))]
+    source_files: u64,
+    #[pyo3(item("numRemovedFiles"))]
+    removed_files: u64,
+    #[pyo3(item("numCopiedFiles"))]
+    copied_files: u64,
+    #[pyo3(item("removedFilesSize"))]
+    removed_bytes: u64,
+    #[pyo3(item("copiedFilesSize"))]
+    copied_bytes: u64,
+}
+
+impl From<CloneMetrics> for Metrics {
+    fn from(metrics: CloneMetrics) -> Self {
+        Self {
+            source_bytes: metrics.source_bytes,
+            source_files: metrics.source_files,
+            removed_files: metrics.removed_files,
+            copied_files: metrics.copied_files,
+            removed_bytes: metrics.removed_bytes,
+            copied_bytes: metrics.copied_bytes,
+        }
+    }
+}
+
+/// Makes a clone of `snapshot` at `uri`. Returns the metrics, the version of the commit, if there was something to do,
+/// and the roots that readers of the clone must allow.
+#[pyfunction]
+pub(crate) fn clone_table(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    uri: &str,
+    arguments: CloneArguments,
+    commit: CommitArguments,
+) -> PyResult<(Metrics, Option<u64>, Vec<String>)> {
+    let snapshot = snapshot.get().0.clone();
+    call_that_commits(py, || {
+        let mut request = CloneRequest::new(arguments.shallow);
+        request.mode = parse_mode(&arguments.mode)?;
+        request.properties = arguments.configuration;
+        request.dry_run = arguments.dry_run;
+        request.source_name = arguments.source_name;
+        request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
+        let target = open_storage(uri, arguments.storage_options)?;
+        let done = core_clone(&snapshot, &target, request, &upkeep::environment())?;
+        Ok((Metrics::from(done.metrics), done.committed.map(|committed| committed.version), done.roots))
+    })
+}

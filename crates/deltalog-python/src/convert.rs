@@ -1,0 +1,98 @@
+//! CONVERT: the plan of a table that a directory of Parquet files becomes, and its commit.
+
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::transaction::Operation;
+use deltalog::{Conversion, ConvertRequest, ConvertSource, plan_conversion as core_plan};
+use pyo3::prelude::*;
+
+use crate::call::{call, call_that_commits};
+use crate::commit_arguments::CommitArguments;
+use crate::create::parse_mode;
+use crate::error::IntoPython;
+use crate::store_options::{StoreOptions, open_storage};
+use crate::stream::{ArrowStream, reader_of};
+use crate::table_options::TableOptions;
+use crate::upkeep;
+
+/// What a conversion is asked for, as `deltalog.convert.ConvertArguments` has it.
+#[derive(FromPyObject)]
+pub(crate) struct ConvertArguments<'py> {
+    mode: String,
+    options: TableOptions,
+    /// The schema of the partition columns.
+    partition_by: Option<String>,
+    time_zone: String,
+    statistics: bool,
+    /// An Arrow stream.
+    files: Option<Bound<'py, PyAny>>,
+}
+
+/// The table that a directory becomes.
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct ConversionPlan(Conversion);
+
+#[pymethods]
+impl ConversionPlan {
+    #[getter]
+    fn num_files(&self) -> u64 {
+        self.0.files()
+    }
+
+    #[getter]
+    fn size_in_bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    #[getter]
+    fn schema_json(&self) -> String {
+        self.0.schema().to_json()
+    }
+
+    #[getter]
+    fn partition_columns(&self) -> Vec<String> {
+        self.0.partition_columns().to_vec()
+    }
+
+    fn files(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        let batches = self.0.batches().into_python()?;
+        let schema = batches
+            .first()
+            .map(|batch| batch.schema())
+            .unwrap_or_else(|| arrow::datatypes::Schema::empty().into());
+        ArrowStream::start(py, schema, batches.into_iter().map(Ok))
+    }
+
+    /// Returns the version; None if there is a table by now, and the mode is `ignore`.
+    fn commit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let committed = call_that_commits(py, || self.0.commit())?;
+        Ok(committed.map(|committed| committed.version))
+    }
+}
+
+/// Finds the files of a directory, and reads their footers. Returns `None` if there is a table, and the mode is
+/// `ignore`.
+#[pyfunction]
+#[pyo3(signature = (uri, arguments, commit, storage_options = None))]
+pub(crate) fn plan_conversion(
+    py: Python<'_>,
+    uri: &str,
+    arguments: ConvertArguments<'_>,
+    commit: CommitArguments,
+    storage_options: Option<StoreOptions>,
+) -> PyResult<Option<ConversionPlan>> {
+    let source = match arguments.files {
+        Some(files) => ConvertSource::Files(reader_of(&files)?),
+        None => ConvertSource::Directory,
+    };
+    let ConvertArguments { mode, options, partition_by, time_zone, statistics, .. } = arguments;
+    let plan = call(py, || {
+        let mut request = ConvertRequest::new(source).defined_as(options.definition(StructType::default()));
+        request.mode = parse_mode(&mode)?;
+        request.partition_by = partition_by.as_deref().map(StructType::from_json).transpose()?;
+        request.time_zone = time_zone;
+        request.statistics = statistics;
+        request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
+        core_plan(&open_storage(uri, storage_options)?, request, &upkeep::environment())
+    })?;
+    Ok(plan.map(ConversionPlan))
+}

@@ -1,0 +1,71 @@
+//! Tables that become copies of others.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::dml::{Request, delete};
+use deltalog::{
+    CloneRequest, CreationMode, Operation, PendingWrite, Result, SaveMode, Snapshot, Storage, WriteRequest,
+    clone_table,
+};
+use url::Url;
+
+use super::{fail_at_each_request, hasty, other_ids};
+use crate::common::store::FaultyStore;
+use crate::common::{empty, schema};
+
+/// Creates a table in a store of its own, with two files, one of which has a deletion vector.
+fn source() -> Storage {
+    let storage =
+        Storage::with_immediate_store(Url::parse("memory:///s").unwrap(), FaultyStore::default().connect())
+            .unwrap();
+    for ids in [[1, 2, 3], [4, 5, 6]] {
+        let mut request = WriteRequest::new(schema(), SaveMode::Append);
+        request.configuration = [("delta.enableDeletionVectors".to_owned(), "true".to_owned())].into();
+        let write = PendingWrite::begin(&storage, request, &other_ids()).unwrap().unwrap();
+        let ids: ArrayRef = Arc::new(Int64Array::from(ids.to_vec()));
+        let mut writer = write.writer().unwrap();
+        writer.write(&RecordBatch::try_from_iter([("id", ids)]).unwrap()).unwrap();
+        let files = writer.finish().unwrap();
+        write.commit(files, Operation::new("WRITE")).unwrap();
+    }
+    delete(&Snapshot::open(&storage, None).unwrap(), Some("id = 2"), Request::new(&other_ids())).unwrap();
+    storage
+}
+
+/// The copy is there with all files, or it is not there. A repetition changes all of it, or nothing.
+#[test]
+fn a_deep_clone_is_atomic() {
+    let source = source();
+    let clone = |storage: &Storage, version: u64| -> Result<()> {
+        let mut request = CloneRequest::new(false);
+        request.mode = CreationMode::CreateOrReplace;
+        let version = Snapshot::open(&source, Some(version)).unwrap();
+        clone_table(&version, storage, request, &hasty()).map(drop)
+    };
+    fail_at_each_request(empty, |storage| clone(storage, 2), true);
+    let repeated = || {
+        let (store, storage) = empty();
+        clone(&storage, 1).unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    fail_at_each_request(repeated, |storage| clone(storage, 2), true);
+}
+
+#[test]
+fn a_shallow_clone_is_atomic() {
+    let source = source();
+    let clone = |storage: &Storage| -> Result<()> {
+        let newest = Snapshot::open(&source, None).unwrap();
+        clone_table(&newest, storage, CloneRequest::new(true), &hasty()).map(drop)
+    };
+    // The vectors are elsewhere.
+    let first = |storage: &Storage| -> Result<()> {
+        let version = Snapshot::open(&source, Some(1)).unwrap();
+        clone_table(&version, storage, CloneRequest::new(true), &hasty()).map(drop)
+    };
+    fail_at_each_request(empty, first, false);
+    let (_, storage) = empty();
+    clone(&storage).unwrap();
+}

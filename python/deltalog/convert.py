@@ -1,0 +1,198 @@
+"""CONVERT: a directory of Parquet files becomes a table, where it is."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from deltalog import _internal
+from deltalog.arguments import (
+    TableOptions,
+    location_argument,
+    store_argument,
+    stream_argument,
+    table_options,
+)
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.credentials import CredentialProvider
+from deltalog.errors import InvalidArgumentError
+from deltalog.schema import Schema
+from deltalog.table import DeltaTable
+
+__all__ = ["ConversionPlan", "ConvertArguments", "convert_to_delta", "plan_conversion"]
+
+
+class ConvertArguments(NamedTuple):
+    """What the binary takes of the arguments of `convert_to_delta`."""
+
+    mode: str
+    options: TableOptions
+    partition_by: str | None = None
+    time_zone: str = "UTC"
+    statistics: bool = True
+    files: object | None = None
+
+
+class ConversionPlan:
+    """The table that a directory becomes, found by `plan_conversion`. Nothing is committed yet."""
+
+    def __init__(self, plan: _internal.ConversionPlan) -> None:
+        self._plan = plan
+
+    @property
+    def num_files(self) -> int:
+        """The number of files."""
+        return self._plan.num_files
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Their size."""
+        return self._plan.size_in_bytes
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The partition columns."""
+        return self._plan.partition_columns
+
+    def schema(self) -> Schema:
+        """Returns the schema of the table, with the partition columns at its end."""
+        return Schema.from_json(self._plan.schema_json)
+
+    def files(self) -> _internal.ArrowStream:
+        """Returns the files as an Arrow stream, one row per file.
+
+        The columns are `path` (a URI, as in the log), `size`, `modification_time`, `partition_values` (a map of texts)
+        and `stats` (JSON).
+        """
+        return self._plan.files()
+
+    def commit(self) -> int | None:
+        """Commits the files as version 0, and returns it; None if there is a table by now, and the mode is `ignore`.
+
+        Raises:
+            TableAlreadyExistsError: another writer has created a table since.
+        """
+        return self._plan.commit()
+
+    def __repr__(self) -> str:
+        return (
+            f"ConversionPlan(num_files={self.num_files}, size_in_bytes={self.size_in_bytes}, "
+            f"partition_columns={self.partition_columns!r})"
+        )
+
+
+def convert_to_delta(
+    uri: "str | os.PathLike[str]",
+    *,
+    mode: Literal["error", "ignore"] = "error",
+    partition_by: Any = None,
+    partition_strategy: Literal["hive"] | None = None,
+    files: Any = None,
+    collect_stats: bool = True,
+    time_zone: str = "UTC",
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: CommitProperties | None = None,
+    credential_provider: CredentialProvider | None = None,
+) -> DeltaTable:
+    """Makes a table of a directory of Parquet files, in one commit, and opens it. The files stay as they are.
+
+    All files become part of the table, except for those that begin with `_` or `.`, or are in such directories, and
+    empty ones; links to directories are not followed. Their footers give the schema and the statistics. Columns that
+    some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing may write to the
+    directory meanwhile: what comes later is not part of the table, and VACUUM deletes it.
+
+    Args:
+        uri: a path, or a URL.
+        mode: what to do if there is a table: fail (`error`), or open it as it is (`ignore`).
+        partition_by: the partition columns with their types: a `Schema`, or anything with `__arrow_c_schema__`, such as
+            a `pyarrow.Schema`. If None, they are those that the directories name (`column=value`), and their types are
+            inferred from the values as Spark does.
+        partition_strategy: how partitions are named; `hive` is the only way.
+        files: the files of the table, such as those of a manifest, instead of all files of the directory: an Arrow
+            stream with the columns `path` (relative to `uri`, or a full path below it, not encoded), `size` and
+            `modification_time` (milliseconds since the epoch, or a timestamp). With partition columns also
+            `partition_values`, a map of texts in the form of the log, or a struct with a field for each column;
+            directories do not matter then.
+        collect_stats: whether bounds and numbers of NULLs are taken from the footers. The numbers of rows are in
+            any case.
+        time_zone: the zone of timestamps in the names of directories that have none.
+        name, description, configuration: of the table. Columns cannot be mapped by a conversion.
+        storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
+        commit_properties: what to record with the commit. Its `app_transactions` must be empty.
+
+    Raises:
+        TableAlreadyExistsError: there is a table, and the mode is `error`.
+        InvalidArgumentError: there are no files, or the partition columns are not those of the files, or a value is not
+            of its type, or there is another table inside of the directory. The message names the paths.
+        SchemaMismatchError: a column has different types in two files, or no table can have it.
+        CorruptDataError: a file is not Parquet.
+        UnsupportedFeatureError: a column has a type that no table has, or a property cannot be set by a conversion.
+    """
+    plan = plan_conversion(
+        uri,
+        mode=mode,
+        partition_by=partition_by,
+        partition_strategy=partition_strategy,
+        files=files,
+        collect_stats=collect_stats,
+        time_zone=time_zone,
+        name=name,
+        description=description,
+        configuration=configuration,
+        storage_options=storage_options,
+        commit_properties=commit_properties,
+        credential_provider=credential_provider,
+    )
+    if plan is not None:
+        plan.commit()
+    return DeltaTable(uri, storage_options=storage_options, credential_provider=credential_provider)
+
+
+def plan_conversion(
+    uri: "str | os.PathLike[str]",
+    *,
+    mode: Literal["error", "ignore"] = "error",
+    partition_by: Any = None,
+    partition_strategy: Literal["hive"] | None = None,
+    files: Any = None,
+    collect_stats: bool = True,
+    time_zone: str = "UTC",
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: CommitProperties | None = None,
+    credential_provider: CredentialProvider | None = None,
+) -> ConversionPlan | None:
+    """Finds what `convert_to_delta` would commit; None if there is a table, and the mode is `ignore`.
+
+    Arguments and errors are those of `convert_to_delta`. The plan can be looked at, and carried out with `commit()`.
+    """
+    if partition_strategy not in (None, "hive"):
+        raise InvalidArgumentError(f"the partition strategy is 'hive', not {partition_strategy!r}")
+    if partition_by is not None and not isinstance(partition_by, Schema):
+        if not hasattr(partition_by, "__arrow_c_schema__"):
+            raise InvalidArgumentError(
+                f"the partition columns are a schema with their types, not {partition_by!r}"
+            )
+        partition_by = Schema.from_arrow(partition_by)
+    if not isinstance(time_zone, str):
+        raise InvalidArgumentError(f"a time zone is the name of a region, not {time_zone!r}")
+    location = location_argument(uri)
+    arguments = ConvertArguments(
+        mode,
+        table_options(None, configuration, name, description),
+        None if partition_by is None else partition_by.to_json(),
+        time_zone,
+        bool(collect_stats),
+        None if files is None else stream_argument(files),
+    )
+    plan = _internal.plan_conversion(
+        location,
+        arguments,
+        commit_arguments(commit_properties),
+        store_argument(location, storage_options, credential_provider),
+    )
+    return None if plan is None else ConversionPlan(plan)

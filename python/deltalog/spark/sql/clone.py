@@ -1,0 +1,118 @@
+"""CLONE on Spark. The driver copies the files with the core's own clients of the stores."""
+
+import json
+import re
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from deltalog._internal import Snapshot, clone_table
+from deltalog.clone import CloneArguments
+from deltalog.commit import commit_arguments
+from deltalog.errors import TableAlreadyExistsError
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import location_of
+from deltalog.spark.options import Options
+from deltalog.spark.sql.names import path_of_name
+
+_COLUMNS = {
+    "source_table_size": "sourceTableSize",
+    "source_num_of_files": "sourceNumOfFiles",
+    "num_removed_files": "numRemovedFiles",
+    "num_copied_files": "numCopiedFiles",
+    "removed_files_size": "removedFilesSize",
+    "copied_files_size": "copiedFilesSize",
+}
+CLONED = StructType([StructField(name, LongType()) for name in _COLUMNS])
+# The beginnings of the statement, and what the core calls them.
+_MODES = {"create": "error", "create if not exists": "ignore", "create or replace": "overwrite"}
+_PATH = re.compile(r"/|\.\.?/|[A-Za-z][A-Za-z0-9+.-]*:/")
+_QUOTED_PATH = re.compile(r"(?:deltalog|delta)\.`((?:[^`]|``)*/(?:[^`]|``)*)`", re.IGNORECASE)
+
+
+class CloneRequest(NamedTuple):
+    """What a CLONE is asked for."""
+
+    target: str
+    """The name of the clone, its path, or deltalog.`/path`."""
+    shallow: bool
+    mode: str
+    """One of `create`, `create if not exists` and `create or replace`."""
+    location: str | None
+    """The path of a clone that has a name."""
+    properties: str | None
+    """Properties of the clone, as a JSON object."""
+
+
+def path_in(name: str) -> str | None:
+    """Returns the path that a text is or has; None for the name of a table."""
+    if _PATH.match(name):
+        return name
+    found = _QUOTED_PATH.fullmatch(name.strip())
+    return found[1].replace("``", "`") if found else None
+
+
+def cloned(
+    jvm: Jvm, session: Any, source: Snapshot, request: CloneRequest, user_metadata: str | None
+) -> list[int]:
+    """Makes a clone of a version, and an entry in the catalog if it has a name. Returns a row of `CLONED`."""
+    mode = _MODES.get(request.mode.strip().lower())
+    if mode is None:
+        raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
+    properties = _properties(request.properties)
+    path = path_in(request.target)
+    spark = SparkSession(SparkContext.getOrCreate(), session)
+    is_new_name = False
+    if path is not None:
+        if request.location is not None:
+            raise InvalidArgumentError(f"the clone {request.target} is a path, and has a location as well")
+    elif spark.catalog.tableExists(request.target):
+        if mode == "ignore":
+            return [0] * len(_COLUMNS)
+        if mode == "error":
+            raise TableAlreadyExistsError(
+                f"there is a table {request.target} already: choose another name, or replace it"
+            )
+        path = path_of_name(spark, request.target)
+        if request.location is not None and request.location.rstrip("/") != path.removeprefix("file:").rstrip(
+            "/"
+        ):
+            raise InvalidArgumentError(f"the table {request.target} is at {path}, not at {request.location}")
+    else:
+        is_new_name = True
+        path = request.location or _default_path(session, request.target)
+    location = location_of(jvm, session, Options({"path": path}))
+    location.ensure_in_reach()
+    arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
+    metrics, _, roots = clone_table(source, location.uri, arguments, commit_arguments(None, user_metadata))
+    if is_new_name:
+        # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
+        allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
+        options = f" OPTIONS (allowedRoots {_text(allowed)})" if roots else ""
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {request.target} USING deltalog{options} LOCATION {_text(path)}"
+        )
+    return [metrics[name] for name in _COLUMNS.values()]
+
+
+def _properties(text: str | None) -> dict[str, str]:
+    found = {} if text is None else json.loads(text)
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise InvalidArgumentError(f"the properties of a clone are a JSON object of texts, not {text}")
+    return found
+
+
+def _default_path(session: Any, name: str) -> str:
+    """Returns where Spark puts a table of this name."""
+    state = session.sessionState()
+    identifier = state.sqlParser().parseTableIdentifier(name)
+    return str(state.catalog().defaultTablePath(identifier).toString())
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,109 @@
+"""CLONE on Spark: by statement, procedure and verb, with the names of the JVM connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+import deltalog
+from deltalog import InvalidArgumentError, TableAlreadyExistsError
+from deltalog.tables import DeltaTable
+
+pytestmark = pytest.mark.newest
+
+
+@pytest.fixture
+def source(spark: SparkSession, path: str) -> Iterator[str]:
+    """The name of a table at `path`, with deletion vectors."""
+    spark.sql(
+        f"CREATE TABLE src (a INT, p STRING) USING deltalog PARTITIONED BY (p) LOCATION '{path}' "
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = 'x')"
+    )
+    spark.sql("INSERT INTO src VALUES (1, 'x y'), (2, 'x y'), (3, 'z'), (4, 'z')")
+    spark.sql("DELETE FROM src WHERE a = 2")
+    yield "src"
+    for name in ("src", "deep", "low"):
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def rows(spark: SparkSession, name: str) -> list[int]:
+    return sorted(row.a for row in spark.table(name).collect())
+
+
+def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    at = tmp_path / "deep"
+    [done] = spark.sql(
+        f"CREATE TABLE deep DEEP CLONE src TBLPROPERTIES ('mine' = 'y', other.name = 'z') LOCATION '{at}'"
+    ).collect()
+    assert (done.source_num_of_files, done.num_copied_files, done.num_removed_files) == (2, 2, 0)
+    assert rows(spark, "deep") == [1, 3, 4]
+    table = deltalog.DeltaTable(at)
+    assert table.metadata().configuration["mine"] == "y"
+    assert table.metadata().configuration["other.name"] == "z"
+    assert table.history()[0]["operation"] == "CLONE"
+    with pytest.raises(TableAlreadyExistsError, match="there is a table deep already"):
+        spark.sql("CREATE TABLE deep DEEP CLONE src")
+    assert spark.sql("CREATE TABLE IF NOT EXISTS deep DEEP CLONE src").collect()[0].num_copied_files == 0
+    # Once more, what is new is copied.
+    spark.sql("INSERT INTO src VALUES (5, 'z')")
+    [done] = spark.sql("CREATE OR REPLACE TABLE deep DEEP CLONE src").collect()
+    assert (done.num_copied_files, rows(spark, "deep")) == (1, [1, 3, 4, 5])
+    spark.sql("CREATE OR REPLACE TABLE deep DEEP CLONE src VERSION AS OF 1")
+    assert rows(spark, "deep") == [1, 2, 3, 4]
+    assert (
+        "Call spark_catalog.deltalog.clone"
+        in spark.sql("EXPLAIN CREATE TABLE e DEEP CLONE src").collect()[0][0]
+    )
+
+
+def test_a_shallow_clone_is_read_by_its_name(
+    spark: SparkSession, source: str, path: str, tmp_path: Path
+) -> None:
+    spark.sql("CREATE TABLE low SHALLOW CLONE src")
+    assert rows(spark, "low") == [1, 3, 4]
+    spark.sql("DELETE FROM low WHERE a = 3")
+    assert (rows(spark, "low"), rows(spark, "src")) == ([1, 4], [1, 3, 4])
+    at = tmp_path / "at"
+    spark.sql(f"CREATE TABLE deltalog.`{at}` SHALLOW CLONE deltalog.`{path}`")
+    found = spark.read.format("deltalog").option("allowedRoots", path).load(str(at))
+    assert sorted(row.a for row in found.collect()) == [1, 3, 4]
+    assert deltalog.DeltaTable(at).history()[0]["operationParameters"]["isShallow"] is True
+
+
+def test_verbs_return_the_clone(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:
+    table = DeltaTable.forName(spark, "src")
+    copy = table.clone(str(tmp_path / "a"), properties={"mine": "y"})
+    assert sorted(row.a for row in copy.toDF().collect()) == [1, 3, 4]
+    assert deltalog.DeltaTable(tmp_path / "a").metadata().configuration["mine"] == "y"
+    old = table.cloneAtVersion(1, str(tmp_path / "a"), isShallow=True, replace=True)
+    assert sorted(row.a for row in old.toDF().collect()) == [1, 2, 3, 4]
+    newest = deltalog.DeltaTable(path).history()[0]["timestamp"] / 1000
+    time = spark.sql(f"SELECT CAST(timestamp_seconds({newest}) AS STRING) AS t").collect()[0].t
+    then = table.cloneAtTimestamp(time, str(tmp_path / "b"))
+    assert sorted(row.a for row in then.toDF().collect()) == [1, 3, 4]
+
+
+def test_what_cannot_be_cloned(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:
+    for statement, text in [
+        (f"CREATE OR REPLACE TABLE deltalog.`{path}` DEEP CLONE src", "cannot be cloned onto itself"),
+        (f"CREATE TABLE deltalog.`{path}/in` DEEP CLONE src", "inside of each other"),
+        (f"CREATE TABLE deltalog.`{tmp_path}/x` DEEP CLONE src LOCATION '/tmp/y'", "has a location as well"),
+        ("CALL deltalog.clone('src', '/tmp/x', mode => 'append')", "the mode of a clone is one of"),
+        ("CALL deltalog.clone('src', '/tmp/x', properties => '[1]')", "a JSON object of texts"),
+    ]:
+        with pytest.raises(InvalidArgumentError, match=text):
+            spark.sql(statement)
+    with pytest.raises(InvalidArgumentError, match="the version must be a whole number"):
+        DeltaTable.forName(spark, "src").cloneAtVersion("1", str(tmp_path / "x"))  # type: ignore[arg-type]
+    for statement in (
+        "CREATE TABLE x CLONE src",
+        "CREATE TABLE x DEEP CLONE",
+        "CREATE OR REPLACE TABLE IF NOT EXISTS x DEEP CLONE src",
+        "CREATE TABLE x DEEP CLONE src TBLPROPERTIES ('a')",
+    ):
+        with pytest.raises(ParseException):
+            spark.sql(statement)
