@@ -342,6 +342,15 @@ CASES = (
         ),
     ),
     Case(
+        name="z-order",
+        about="order 8,000,000 rows of 16 columns by four of them, into 100 files",
+        operation="z_order",
+        setup=_copied,
+        tables=_ROWS,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("z-order", "ours", "deltalake", time=0.5),),
+    ),
+    Case(
         name="append",
         about="append one row to an open table: the median of the commits between two checkpoints",
         operation="append",

@@ -1,5 +1,5 @@
-"""The program that `make bench` runs. `python benches/run.py list` lists the cases; `… curve` draws a
-picture, and `… driver` measures the driver of a statement on Spark.
+"""The program that `make bench` runs. `python benches/run.py list` lists the cases; `… curve` and `… skipping` draw
+pictures, and `… driver` measures the driver of a statement on Spark.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ if __name__ == "__main__":
         from benches import driver
 
         sys.exit(driver.main(sys.argv[2:]))
+
+    if sys.argv[1:2] == ["skipping"]:
+        from benches import skipping
+
+        sys.exit(skipping.main(sys.argv[2:]))
 
     from benches import command
 

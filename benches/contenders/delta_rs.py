@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, convert_to_deltalake, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from benches.contenders import appends, changed, log, rows, written
+from benches.contenders import appends, changed, log, ordered, rows, written
 from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
@@ -162,3 +162,10 @@ def statements(watch: Watch, table: str) -> dict[str, Any]:
         "merge": merge,
     }
     return changed.measure(watch, table, "", run, count)
+
+
+def z_order(watch: Watch, table: str) -> dict[str, Any]:
+    opened, size = DeltaTable(table), ordered.target_size(table)
+    with watch("z-order"):
+        opened.optimize.z_order(ordered.COLUMNS, target_size=size)
+    return ordered.answer(table)

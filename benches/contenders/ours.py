@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import deltalog
-from benches.contenders import appends, changed, log, rows, written
+from benches.contenders import appends, changed, log, ordered, rows, written
 from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
@@ -195,3 +195,10 @@ def statements(watch: Watch, table: str) -> dict[str, Any]:
     }
     left = changed.measure(watch, table, "", run, count, vectors)
     return {**left, **changed.measure(watch, table, ", rewrite", run, count)}
+
+
+def z_order(watch: Watch, table: str) -> dict[str, Any]:
+    opened, size = deltalog.DeltaTable(table), ordered.target_size(table)
+    with watch("z-order"):
+        opened.optimize.z_order(ordered.COLUMNS, target_size=size)
+    return ordered.answer(table)

@@ -1,6 +1,5 @@
 """`DeltaTable` with the names of `delta.tables.DeltaTable`."""
 
-
 import pytest
 from pyspark.sql import SparkSession
 

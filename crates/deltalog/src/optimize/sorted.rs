@@ -319,8 +319,9 @@ mod tests {
                 .finish(|rows, numbers| {
                     let at = rows.column(0).as_primitive::<arrow::datatypes::Int64Type>();
                     let texts = rows.column(1).as_string::<i32>();
-                    for row in 0..rows.num_rows() {
-                        assert_eq!(at.value(row) as u64, numbers[row]);
+                    assert_eq!(rows.num_rows(), numbers.len());
+                    for (row, number) in numbers.iter().enumerate() {
+                        assert_eq!(at.value(row) as u64, *number);
                         found.push((at.value(row) as usize, texts.iter().nth(row).unwrap().map(str::to_owned)));
                     }
                     Ok(())
