@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 impl Storage {
     /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
     ///
-    /// The schemes are `file`, and with features of the crate `s3` (also `s3a`, `s3n`), `gs`, `abfss` (also `abfs`,
-    /// `wasbs`, `az`) and `hdfs`. `options` are those of the store, by the names that the crate `object_store` has. They
+    /// The schemes are `file`, and with features of the crate `s3` (also `s3a`, `s3n`), `gs`, `abfss` (also
+    /// `abfs`, `wasbs`, `az`) and `hdfs`. `options` are those of the store, by the names of `object_store`. They
     /// override the variables of the environment.
     ///
     /// # Errors
