@@ -1,6 +1,6 @@
 """A pipeline over real data, raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the
 JVM connector. Late reports are merged into silver, rows are deleted on request, and the change data feed of silver
-brings gold up to date.
+brings gold up to date. Then the tables are maintained: small files are joined, rows are ordered, a mistake is undone.
 
     python -m demo.pipeline [--output DIRECTORY]
 
@@ -30,7 +30,7 @@ from rich.table import Table
 
 import deltalog
 import deltalog.spark
-from demo import flights, plot, silver
+from demo import flights, maintenance, plot, silver
 
 console = Console(highlight=False)
 
@@ -62,6 +62,10 @@ class Places:
     @property
     def plot(self) -> Path:
         return self.root / "flights.png"
+
+    @property
+    def skipping(self) -> Path:
+        return self.root / "skipping.png"
 
 
 def start_spark(root: Path) -> SparkSession:
@@ -229,6 +233,50 @@ def show_skipping(spark: SparkSession, places: Places) -> None:
     console.print(table)
 
 
+def maintain(spark: SparkSession, places: Places) -> list[plot.Skipping]:
+    """Joins small files of bronze and orders the rows of silver; returns what filters skip before and after."""
+    show(maintenance.compact(spark, places.bronze), "OPTIMIZE of bronze")
+    before = maintenance.kept(places.silver)
+    maintenance.order(spark, places.silver)
+    after = maintenance.kept(places.silver)
+    table = new_table(
+        "files of silver that a filter reads, before and after its rows were ordered",
+        filter="left",
+        before="right",
+        after="right",
+        skipped="right",
+    )
+    for predicate, one, other in zip(maintenance.FILTERS, before, after, strict=True):
+        table.add_row(
+            predicate,
+            f"{one.files} of {one.of}",
+            f"{other.files} of {other.of}",
+            f"{other.skipped:.0%}",
+        )
+        if other.skipped < 0.5:
+            raise SystemExit(f"silver: the filter {predicate} reads {other.files} of {other.of} files")
+    console.print(table)
+    found = zip(maintenance.FILTERS, before, after, strict=True)
+    return [plot.Skipping(predicate, one.skipped, other.skipped) for predicate, one, other in found]
+
+
+def undo_a_mistake(spark: SparkSession, places: Places) -> None:
+    """Changes all rows of silver by mistake, and restores the version before."""
+    good = deltalog.DeltaTable(places.silver).version()
+
+    def delays() -> int:
+        total = spark.read.format("deltalog").load(places.silver).agg(F.sum("arr_delay")).first()
+        return int(total[0]) if total is not None else 0
+
+    known = delays()
+    maintenance.blunder(spark, places.silver)
+    console.print(f"UPDATE without WHERE: the sum of the delays was {known:,}, and is {delays():,}")
+    show(maintenance.undo(spark, places.silver, good), f"RESTORE of version {good}")
+    if delays() != known:
+        raise SystemExit(f"silver: the sum of the delays is {delays():,} after the restore, not {known:,}")
+    console.print(f"the sum of the delays is {known:,} again")
+
+
 def show_time_travel(spark: SparkSession, places: Places) -> None:
     bronze = spark.read.format("deltalog").load(places.bronze)
     before, after = version_of(spark, places.bronze, 11).count(), bronze.count()
@@ -285,6 +333,8 @@ def rows_per_commit(spark: SparkSession, places: Places) -> list[plot.Commit]:
     for entry in (
         deltalog.spark.DeltaTable.forPath(spark, places.bronze).history().orderBy("version").collect()
     ):
+        if entry["operation"] == "OPTIMIZE":
+            continue  # It adds no rows.
         total = version_of(spark, places.bronze, entry["version"]).count()
         commits.append(
             plot.Commit(
@@ -334,6 +384,12 @@ def run(places: Places) -> None:
     step("A filtered query reads only the files it needs")
     show_skipping(spark, places)
 
+    step("Maintenance: small files are joined, rows are ordered")
+    skipping = maintain(spark, places)
+
+    step("Maintenance: a mistake is undone")
+    undo_a_mistake(spark, places)
+
     step("History")
     history = deltalog.spark.DeltaTable.forPath(spark, places.bronze).history(4)
     show(
@@ -354,6 +410,7 @@ def run(places: Places) -> None:
         changed,
         places.plot,
     )
+    plot.draw_skipping(skipping, places.skipping)
     spark.stop()
 
     step("Done; everything is here")
@@ -363,7 +420,8 @@ def run(places: Places) -> None:
         ("silver", places.silver),
         ("gold", places.delays),
         ("", places.carriers),
-        ("plot", places.plot),
+        ("plots", places.plot),
+        ("", places.skipping),
     ):
         console.print(f"{name:<10}{place}", soft_wrap=True)
 

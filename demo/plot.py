@@ -120,6 +120,40 @@ def changes(axes: Axes, changed: list[silver.Changes]) -> None:
     )
 
 
+@dataclass(frozen=True)
+class Skipping:
+    """The shares of the files that a filter skips, before and after the rows were ordered."""
+
+    predicate: str
+    before: float
+    after: float
+
+
+def draw_skipping(skipping: list[Skipping], target: Path) -> None:
+    """Writes a picture of the files that filters skip to `target`, a PNG."""
+    figure, axes = plt.subplots(figsize=(9, 0.8 + 0.9 * len(skipping)), layout="constrained")
+    for place, filter_ in enumerate(reversed(skipping)):
+        for share, offset, colour, when in (
+            (filter_.before, 0.18, "#bbbbbb", "before"),
+            (filter_.after, -0.18, "#1f5f8b", "after"),
+        ):
+            bar = axes.barh(place + offset, share, height=0.34, color=colour)
+            label = f"{share:.0%} {when}"
+            axes.bar_label(bar, labels=[label], padding=4, color="#555555", fontsize=9, fontweight="bold")
+    axes.set_yticks(range(len(skipping)), [filter_.predicate for filter_ in reversed(skipping)])
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, 1.15)
+    axes.set_xticks([])  # Every bar has its number.
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.set_title(
+        "Files of silver that a filter skips, before and after its rows were ordered",
+        loc="left",
+        fontweight="bold",
+    )
+    figure.savefig(target, dpi=150)
+    plt.close(figure)
+
+
 def draw(
     points: list[tuple[int, str, float]], history: list[Commit], changed: list[silver.Changes], target: Path
 ) -> None:

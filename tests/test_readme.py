@@ -16,7 +16,7 @@ from tests.stores.s3_server import S3Server
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["README", "MIGRATING"])
+@pytest.mark.parametrize("document", ["README", "MIGRATING", "OPERATING"])
 def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
     """The environment has the credentials of a store, as the examples say."""
     text = (root / f"{document}.md").read_text()

@@ -1,0 +1,69 @@
+"""What keeps tables fast and recoverable: small files are joined, rows are ordered, and a mistake is undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+import deltalog
+import deltalog.spark
+
+ORDERED_BY = ("date", "dest", "tailnum")
+"""The columns of silver that queries filter by."""
+
+FILTERS = (
+    "date = DATE '2013-07-04'",
+    "dest = 'HNL'",
+    "tailnum = 'N14228'",
+)
+
+_FILES = 64
+"""How many files silver is divided into. Its rows would fit into one."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many files of a table a filter keeps, and how many there are."""
+
+    files: int
+    of: int
+
+    @property
+    def skipped(self) -> float:
+        """The share of the files that are not read."""
+        return 1 - self.files / self.of
+
+
+def compact(spark: SparkSession, path: str) -> DataFrame:
+    """Makes fewer, larger files of small ones; returns how many of each."""
+    metrics = deltalog.spark.DeltaTable.forPath(spark, path).optimize().executeCompaction()
+    return metrics.selectExpr(
+        "metrics.numFilesRemoved AS small_files",
+        "metrics.numFilesAdded AS larger_files",
+        "metrics.partitionsOptimized AS partitions",
+    )
+
+
+def kept(path: str) -> list[Kept]:
+    """Returns what each of `FILTERS` keeps of a table."""
+    table = deltalog.DeltaTable(path)
+    of = len(table.file_uris())
+    return [Kept(len(table.file_uris(predicate)), of) for predicate in FILTERS]
+
+
+def order(spark: SparkSession, path: str) -> None:
+    """Orders the rows of a table, so that a filter on any of `ORDERED_BY` reads a few files."""
+    size = deltalog.spark.DeltaTable.forPath(spark, path).detail().collect()[0]["sizeInBytes"]
+    deltalog.DeltaTable(path).optimize.z_order(list(ORDERED_BY), target_size=size // _FILES)
+
+
+def blunder(spark: SparkSession, path: str) -> None:
+    """Forgets the WHERE of a statement."""
+    spark.sql(f"UPDATE deltalog.`{path}` SET arr_delay = 0")
+
+
+def undo(spark: SparkSession, path: str, version: int) -> DataFrame:
+    """Makes `version` the newest version again; returns how many files come and go."""
+    restored = spark.sql(f"RESTORE TABLE deltalog.`{path}` TO VERSION AS OF {version}")
+    return restored.select("num_restored_files", "num_removed_files", "num_of_files_after_restore")
