@@ -132,7 +132,7 @@ def test_features_are_kept(tmp_path: Path, mode: str) -> None:
 
 
 def test_statements_go_on_beside_it(tmp_path: Path) -> None:
-    """Appends and deletes in another thread neither fail nor are lost."""
+    """Appends and deletes in another thread neither fail nor conflict, nor are they lost."""
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}
@@ -143,19 +143,8 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
         try:
             for at in range(0, 200, 10):
                 append(path, [{"id": 1000 + at}])
-                other = DeltaTable(str(path))
-                while True:
-                    try:
-                        other.delete(f"id = {at + 3}")
-                        break
-                    except Exception as error:
-                        # Its rows have just been moved.
-                        if getattr(error, "reason", None) not in (
-                            "concurrent_delete_read",
-                            "concurrent_delete_delete",
-                        ):
-                            raise
-                        other.update_incremental()
+                # Rows that have just been moved are found where they are.
+                DeltaTable(str(path)).delete(f"id = {at + 3}")
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             failures.append(error)
 

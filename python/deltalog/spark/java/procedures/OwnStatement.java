@@ -122,8 +122,7 @@ public class OwnStatement {
 
   /** Returns VACUUM, whose clauses come in any order, each at most once. */
   private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
-    String quoted = tokens.skipString();
-    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    String table = table(tokens, spark);
     if (table == null) {
       return null;
     }
@@ -158,20 +157,14 @@ public class OwnStatement {
 
   /** Returns OPTIMIZE with or without a predicate and columns. FULL is none: Spark's error names it. */
   private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
-    String quoted = tokens.skipString();
-    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    String table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "optimize", true);
     statement.arguments.put("table", table);
-    if (tokens.skip("WHERE")) {
-      String predicate = tokens.skipRest("ZORDER");
-      if (predicate == null) {
-        return null;
-      }
-      spark.parseExpression(predicate); // Raises the error if the text is none.
-      statement.arguments.put("predicate", predicate);
+    if (!statement.skipWhere(tokens, "ZORDER", spark)) {
+      return null;
     }
     if (tokens.skip("ZORDER")) {
       String[] columns = tokens.skip("BY") ? columns(tokens) : null;
@@ -186,20 +179,14 @@ public class OwnStatement {
   /** Returns REORG, whatever it applies. */
   private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
     tokens.skip("TABLE");
-    String quoted = tokens.skipString();
-    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    String table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "reorg", true);
     statement.arguments.put("table", table);
-    if (tokens.skip("WHERE")) {
-      String predicate = tokens.skipRest("APPLY");
-      if (predicate == null) {
-        return null;
-      }
-      spark.parseExpression(predicate); // Raises the error if the text is none.
-      statement.arguments.put("predicate", predicate);
+    if (!statement.skipWhere(tokens, "APPLY", spark)) {
+      return null;
     }
     String applied = tokens.skip("APPLY") ? tokens.skipParentheses() : null;
     if (applied == null) {
@@ -207,6 +194,26 @@ public class OwnStatement {
     }
     statement.arguments.put("apply", applied);
     return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns the table of a statement, a name or a path in quotes; null if there is none. */
+  private static String table(SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String quoted = tokens.skipString();
+    return quoted == null ? tokens.skipName() : value(quoted, spark);
+  }
+
+  /** Takes over the predicate of a WHERE, which ends before the word `end`; returns false if there is only the word. */
+  private boolean skipWhere(SqlTokens tokens, String end, ParserInterface spark) throws ParseException {
+    if (!tokens.skip("WHERE")) {
+      return true;
+    }
+    String predicate = tokens.skipRest(end);
+    if (predicate == null) {
+      return false;
+    }
+    spark.parseExpression(predicate); // Raises the error if the text is none.
+    arguments.put("predicate", predicate);
+    return true;
   }
 
   /** Returns the names of one or more columns, with or without parentheses around them; null if there is none. */
@@ -258,8 +265,7 @@ public class OwnStatement {
     if (mode == null || !tokens.skip("FOR") || !tokens.skip("TABLE")) {
       return null;
     }
-    String quoted = tokens.skipString();
-    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    String table = table(tokens, spark);
     if (table == null) {
       return null;
     }
@@ -274,8 +280,7 @@ public class OwnStatement {
     if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
       return null;
     }
-    String quoted = tokens.skipString();
-    String table = quoted == null ? tokens.skipName() : value(quoted, spark);
+    String table = table(tokens, spark);
     if (table == null) {
       return null;
     }
