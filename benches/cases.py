@@ -410,7 +410,7 @@ CASES = (
     ),
     Case(
         name="store-scan",
-        about="500 files of 4 MB as Arrow, from a store with 20 ms per request and 200 MB/s",
+        about="500 files of 2.75 MB as Arrow, from a store with 20 ms per request and 200 MB/s",
         operation="store_scan",
         setup=_in_store,
         tables={"small": Data(400_000, files=20), "full": Data(12_500_000, files=500)},
