@@ -28,10 +28,11 @@ class TableRepair(TableHandle):
             An Arrow stream, one row per problem, with the columns
 
             - `path`: as in `files()`.
-            - `problem`: `missing file`, `wrong size`, `damaged file`, `wrong row count` (another one than in the
+            - `problem`: `missing file`, `wrong size`, `damaged file`, `unsupported file` (an encrypted one, or one with
+              a codec that this version does not know: it may be whole), `wrong row count` (another one than in the
               statistics), `missing vector`, `damaged vector` (checksum, number or positions of rows), `wrong
-              statistics` (queries may overlook rows), or `unreferenced file` (no action of the log names it; a VACUUM
-              deletes it when it is old enough; change data files are not
+              statistics` (queries may overlook rows), or `unreferenced file` (no file and no tombstone of the newest
+              version: older ones may need it; a VACUUM deletes it when it is old enough; change data files are not
               looked at).
             - `detail`: what was found.
             - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
@@ -40,8 +41,7 @@ class TableRepair(TableHandle):
 
         Raises:
             CorruptLogError: an action of the log cannot be understood.
-            UnsupportedFeatureError: a file is outside the table and `allowed_roots`, or its encoding is not
-                implemented.
+            UnsupportedFeatureError: a file is outside the table and `allowed_roots`.
             UnavailableError: the store did not answer.
         """
         return _internal.check_files(self._snapshot, level)
@@ -76,9 +76,9 @@ class TableRepair(TableHandle):
             committed.
 
         Raises:
-            InvalidArgumentError: the table is append-only.
+            InvalidArgumentError: the table is append-only, and files are missing.
             MissingFileError, CorruptDataError: deletion vectors are not there or do not fit, and their files are not
-                to be dropped. Nothing was committed.
+                to be dropped. A dry run says so too. Nothing was committed.
             CommitConflictError: another writer has removed one of the files meanwhile.
         """
         metrics, files, version = _internal.repair(

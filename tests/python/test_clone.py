@@ -108,3 +108,24 @@ def test_what_cannot_be_cloned(source: DeltaTable, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
     planned = source.clone(tmp_path / "x", dry_run=True)
     assert (planned.version, planned.metrics["numCopiedFiles"], (tmp_path / "x").exists()) == (None, 2, False)
+
+
+def test_copies_of_copies_keep_short_names(source: DeltaTable, tmp_path: Path) -> None:
+    table = source
+    for number in range(9):
+        table.clone(tmp_path / str(number))
+        table = DeltaTable(tmp_path / str(number))
+    assert rows_of(table.to_arrow()) == rows_of(source.to_arrow())
+
+
+def test_a_clone_of_files_that_its_source_may_not_read_is_refused(source: DeltaTable, tmp_path: Path) -> None:
+    """The clone could not be read by the roots that it names."""
+    first = source.clone(tmp_path / "first", shallow=True)
+    unreadable = DeltaTable(tmp_path / "first")
+    for shallow in (True, False):
+        with pytest.raises(UnsupportedFeatureError, match="outside the table"):
+            unreadable.clone(tmp_path / "second", shallow=shallow)
+    readable = DeltaTable(tmp_path / "first", allowed_roots=first.allowed_roots)
+    second = readable.clone(tmp_path / "second", shallow=True)
+    found = DeltaTable(tmp_path / "second", allowed_roots=second.allowed_roots)
+    assert rows_of(found.to_arrow()) == rows_of(source.to_arrow())

@@ -193,3 +193,13 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
         DeltaTable(other)
     with pytest.raises(InvalidArgumentError, match="there are no Parquet files to convert"):
         convert_to_delta(tmp_path / "nowhere")
+
+
+def test_the_output_of_a_stream_of_spark_is_refused(partitioned: Path) -> None:
+    """Its log says which files count; those of batches that were tried again do not."""
+    (partitioned / "_spark_metadata").mkdir()
+    (partitioned / "_spark_metadata" / "0").write_text("v1")
+    with pytest.raises(
+        InvalidArgumentError, match=r"its log \(_spark_metadata\) says which of the files count"
+    ):
+        convert_to_delta(partitioned)

@@ -8,7 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltalog import DeltaTable, InvalidArgumentError, UnsupportedFeatureError, write_deltalake
+from deltalog import (
+    CommitConflictError,
+    DeltaTable,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+    write_deltalake,
+)
 
 ENABLED = "delta.compatibility.symlinkFormatManifest.enabled"
 ROWS = pa.table({"id": range(4), "p": ["a/b", "a/b", "c d", None]})
@@ -81,3 +87,23 @@ def test_manifests_that_would_lie_are_refused(tmp_path: Path) -> None:
     assert ids(path) == [0, 2, 3]
     with pytest.raises(InvalidArgumentError, match=r"'presto' cannot be generated .* the only mode is"):
         table.generate("presto")
+
+
+def test_vectors_that_others_add_meanwhile_are_a_conflict(tmp_path: Path) -> None:
+    path, vectors = tmp_path / "t", "delta.enableDeletionVectors"
+    write_deltalake(path, ROWS, configuration={vectors: "true"})
+    old = DeltaTable(path)
+    DeltaTable(path).delete("id = 1")
+    with pytest.raises(CommitConflictError, match="deletion vectors, of which manifests do not tell"):
+        old.alter.set_table_properties({vectors: "false", ENABLED: "true"})
+    assert DeltaTable(path).version() == 1
+
+
+def test_a_shallow_clone_keeps_manifests_of_files_elsewhere(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", ROWS)
+    table = DeltaTable(tmp_path / "t")
+    cloned = table.clone(tmp_path / "clone", shallow=True, configuration={ENABLED: "true"})
+    assert ids(tmp_path / "clone") == [0, 1, 2, 3]
+    clone = DeltaTable(tmp_path / "clone", allowed_roots=cloned.allowed_roots)
+    clone.delete("id = 2")
+    assert ids(tmp_path / "clone") == [0, 1, 3]

@@ -15,6 +15,7 @@ from deltalog import (
     DeltaTable,
     InvalidArgumentError,
     MissingFileError,
+    UnavailableError,
     write_deltalake,
 )
 
@@ -157,3 +158,19 @@ def test_what_cannot_be_checked_or_repaired(table: DeltaTable) -> None:
     with pytest.raises(InvalidArgumentError, match="append-only"):
         table.repair()
     assert [row["problem"] for row in problems(table)] == ["missing file"]
+
+
+def test_files_of_a_directory_that_is_not_mounted_are_not_missing(table: DeltaTable, tmp_path: Path) -> None:
+    """A shallow clone whose source is not there: nothing says that its files are gone."""
+    roots = table.clone(tmp_path / "clone", shallow=True).allowed_roots
+    clone = DeltaTable(tmp_path / "clone", allowed_roots=roots)
+    source = tmp_path / "t"
+    source.rename(tmp_path / "elsewhere")
+    for dry_run in (True, False):
+        with pytest.raises(UnavailableError, match="is not there, in which files outside of the table are"):
+            clone.repair(dry_run)
+    (tmp_path / "elsewhere").rename(source)
+    assert problems(clone) == []
+    files(table)[0].unlink()
+    assert [row["problem"] for row in problems(clone)] == ["missing file"]
+    assert len(clone.repair()["files_removed"]) == 1

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 import deltalog
-from deltalog import InvalidArgumentError, TableAlreadyExistsError
+from deltalog import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltalog.tables import DeltaTable
 
 pytestmark = pytest.mark.newest
@@ -26,7 +26,7 @@ def source(spark: SparkSession, path: str) -> Iterator[str]:
     spark.sql("INSERT INTO src VALUES (1, 'x y'), (2, 'x y'), (3, 'z'), (4, 'z')")
     spark.sql("DELETE FROM src WHERE a = 2")
     yield "src"
-    for name in ("src", "deep", "low"):
+    for name in ("src", "deep", "low", "placed"):
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
@@ -72,6 +72,29 @@ def test_a_shallow_clone_is_read_by_its_name(
     found = spark.read.format("deltalog").option("allowedRoots", path).load(str(at))
     assert sorted(row.a for row in found.collect()) == [1, 3, 4]
     assert deltalog.DeltaTable(at).history()[0]["operationParameters"]["isShallow"] is True
+
+
+def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
+    spark: SparkSession, source: str, path: str, tmp_path: Path
+) -> None:
+    """Its place may be spelled in any way. A shallow one could not be read by the name."""
+    at = tmp_path / "an other"
+    spark.sql(f"CREATE TABLE placed DEEP CLONE src VERSION AS OF 1 LOCATION '{at}'")
+    with pytest.raises(UnsupportedFeatureError, match="drop the table first, or make a deep clone"):
+        spark.sql("CREATE OR REPLACE TABLE placed SHALLOW CLONE src")
+    assert rows(spark, "placed") == [1, 2, 3, 4]
+    with pytest.raises(InvalidArgumentError, match=r"the table placed is at .*an%20other, not at"):
+        spark.sql(f"CREATE OR REPLACE TABLE placed DEEP CLONE src LOCATION '{tmp_path}/else'")
+    spark.sql(f"CREATE OR REPLACE TABLE placed DEEP CLONE src LOCATION 'file:{at}'")
+    assert rows(spark, "placed") == [1, 3, 4]
+
+
+def test_a_database_that_does_not_exist_is_found_before_files_are_copied(
+    spark: SparkSession, source: str, path: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AnalysisException, match="nowhere"):
+        spark.sql(f"CREATE TABLE nowhere.t DEEP CLONE src LOCATION '{tmp_path}/t'")
+    assert not (tmp_path / "t").exists()
 
 
 def test_verbs_return_the_clone(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:

@@ -102,7 +102,9 @@ impl<'a> Draft<'a> {
             transaction.read_whole_table();
             transaction = transaction.with_isolation(IsolationLevel::Serializable);
         }
-        if let Some(objection) = self.objection {
+        let begins_manifests =
+            manifest::is_asked_for(&self.metadata) && !manifest::is_asked_for(base.metadata());
+        if let Some(objection) = self.objection.or_else(|| begins_manifests.then(manifest::objection)) {
             transaction.object(objection);
         }
         if sets_protocol {

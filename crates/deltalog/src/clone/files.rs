@@ -165,18 +165,26 @@ impl Making<'_> {
         let resolver = self.source.resolver();
         // The spelling of Hadoop: the JVM implementation compares these texts with those that Spark has of a file.
         let absolute = |path: &LogPath| resolver.absolute(path).to_uri().replacen("file:///", "file:/", 1);
+        // What the source itself may not read, its clone may not either.
+        let allowed = |path: &LogPath| match path {
+            LogPath::Relative(_) => Ok(()),
+            LogPath::Absolute(path) => resolver.resolve(&path.to_uri()).map(drop),
+        };
         let deletion_vector = match &file.deletion_vector {
             None => None,
             Some(vector) => Some(match vector_path(vector, resolver)? {
                 None => vector.clone(),
-                Some(path) => DeletionVectorDescriptor {
-                    storage_type: DeletionVectorStorage::AbsolutePath,
-                    path_or_inline_dv: absolute(&path),
-                    ..vector.clone()
-                },
+                Some(path) => {
+                    allowed(&path)?;
+                    DeletionVectorDescriptor {
+                        storage_type: DeletionVectorStorage::AbsolutePath,
+                        path_or_inline_dv: absolute(&path),
+                        ..vector.clone()
+                    }
+                }
             }),
         };
-        let path = absolute(&resolver.parse(&file.path)?);
+        let path = absolute(&resolver.resolve(&file.path)?);
         let mut tags = file.tags.clone();
         tags.iter_mut().for_each(|tags| drop(tags.remove(TAG)));
         Ok(Add { path, deletion_vector, tags, ..file })
@@ -218,7 +226,7 @@ impl Making<'_> {
             LogPath::Absolute(path) => ("", path.path().rsplit_once('/').map_or("", |(_, name)| name)),
         };
         let slash = if directory.is_empty() { "" } else { "/" };
-        format!("{directory}{slash}{unique}-{name}")
+        format!("{directory}{slash}{unique}-{}", name_in_copy(name))
     }
 
     /// Returns the descriptor of a vector whose file is copied, once for all of its vectors.
@@ -257,4 +265,30 @@ fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((Strin
         }
     }
     Ok(copies)
+}
+
+/// Returns what a copy's name has of the name of the file that it is a copy of: without that of an earlier copy, so
+/// that copies of copies do not get ever longer names, and not all of a very long one.
+fn name_in_copy(name: &str) -> &str {
+    const MOST: usize = 200;
+    let is_unique = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let name = match name.split_once('-') {
+        Some((first, rest)) if is_unique(first) && !rest.is_empty() => rest,
+        _ => name,
+    };
+    if name.len() <= MOST { name } else { "copy.parquet" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_copies_do_not_grow() {
+        let unique = "0123456789abcdef0123456789abcdef";
+        assert_eq!(name_in_copy("part-0.parquet"), "part-0.parquet");
+        assert_eq!(name_in_copy(&format!("{unique}-part-0.parquet")), "part-0.parquet");
+        assert_eq!(name_in_copy(&format!("{unique}-")), format!("{unique}-"));
+        assert_eq!(name_in_copy(&"x".repeat(201)), "copy.parquet");
+    }
 }

@@ -157,7 +157,8 @@ pub fn clone_table(
     let table = ClonedTable::of(source, base.as_ref(), &request.properties, environment).map_err(located)?;
     let way = if request.is_shallow { Way::Shallow } else { Way::Deep };
     let tracks_rows = table.protocol.supports(&TableFeature::RowTracking);
-    let files = ClonedFiles::of(source, target, base.as_ref(), way, tracks_rows, environment)?;
+    let files = ClonedFiles::of(source, target, base.as_ref(), way, tracks_rows, environment)
+        .map_err(|error| source.located(error))?;
     if let Some(base) = base.as_ref().filter(|_| !files.removes.is_empty()) {
         base.ensure_removable()?;
     }

@@ -3,8 +3,11 @@
 //! - What begins with `_` or `.` is hidden, except for the directories of partition columns (`_p=1`), as in Spark.
 //! - Links to directories are not followed, as by VACUUM: what is behind them is not in the directory.
 //! - A directory with a log of its own is another table, whose files this directory does not tell: it is refused.
+//! - So is the output of a stream of Spark, whose log says which files count: those of batches that were tried again do
+//!   not.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::partitions::Partition;
@@ -13,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::log::LOG_DIRECTORY;
 use crate::storage::{FileMeta, Storage};
 use crate::vacuum::{is_hidden, name_of};
+
+/// The log of what Spark's streams have written to a directory.
+const STREAM_LOG: &str = "_spark_metadata";
 
 /// Returns the files below the root, and the partitions that their directories name. `columns` are the partition
 /// columns that the caller knows.
@@ -26,8 +32,13 @@ pub(super) fn find<'a>(
 ) -> Result<(Vec<FoundFile>, Vec<Partition>)> {
     let known: Vec<String> = columns.map(|column| format!("{column}=")).collect();
     let tables: Mutex<Vec<String>> = Mutex::default();
+    let is_stream = AtomicBool::new(false);
     let enters = |directory: &str| {
         let name = name_of(directory);
+        if name == STREAM_LOG {
+            is_stream.store(true, Ordering::Relaxed);
+            return false;
+        }
         if name == LOG_DIRECTORY {
             if let Some((above, _)) = directory.rsplit_once('/') {
                 tables.lock().unwrap_or_else(PoisonError::into_inner).push(above.to_owned());
@@ -56,6 +67,14 @@ pub(super) fn find<'a>(
         }
         Ok(())
     })?;
+    if is_stream.into_inner() {
+        return Err(Error::invalid_argument(format!(
+            "a stream has written the directory, and its log ({STREAM_LOG}) says which of the files count"
+        ))
+        .with_hint(format!(
+            "pass the files that count as a list, or delete {STREAM_LOG} if all of them do"
+        )));
+    }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_unstable();
     tables.dedup();

@@ -33,7 +33,8 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
         for add in adds_of(&batch)? {
             let directory = directory_of(snapshot, &add.partition_values);
             if partitions.as_ref().is_none_or(|partitions| partitions.contains(&directory)) {
-                let file = match snapshot.resolver().resolve(&add.path)? {
+                // They only show where files are: it does not matter whether a reader here may open them.
+                let file = match snapshot.resolver().parse(&add.path)? {
                     LogPath::Relative(path) => format!("{root}/{path}"),
                     LogPath::Absolute(path) => full(path.scheme(), path.authority(), path.path()),
                 };

@@ -26,9 +26,12 @@ use self::content::{Partitions, directory_of, manifests, path_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitFile;
 use crate::protocol::Metadata;
-use crate::replay::{FileColumn, FileColumns, adds_of, has_vectors, removes_of, visit_commits};
+use crate::replay::{
+    FileColumn, FileColumns, adds_of, has_vectors, path_of, removes_of, visit_commits, with_vectors,
+};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+use crate::transaction::Objection;
 use crate::unused_files::delete_data_file;
 
 /// The directory of manifests in a table.
@@ -114,7 +117,9 @@ fn ensure_mappable(metadata: &Metadata) -> Result<()> {
         Some(mode) => Err(Error::unsupported(format!(
             "manifests do not tell the names of columns in files, which differ with the column mapping mode '{mode}'"
         ))
-        .with_hint("drop the table feature columnMapping, or read the table with a client of Delta")),
+        .with_hint(format!(
+            "do not set {KEEPS_MANIFESTS} in a table with column mapping, or drop the table feature columnMapping first"
+        ))),
     }
 }
 
@@ -137,6 +142,15 @@ fn ensure_none_has_vector(adds: &RecordBatch) -> Result<()> {
         )
         .with_hint("write these files again without them (REORG TABLE ... APPLY (PURGE), or optimize.purge())")),
     }
+}
+
+/// Returns the objection of a transaction that begins to keep manifests to files that others add with deletion vectors.
+pub(crate) fn objection() -> Objection {
+    let find = |adds: &RecordBatch| {
+        let first = with_vectors(adds).values().iter().position(|has_vector| has_vector);
+        Ok(first.and_then(|row| path_of(adds, row)))
+    };
+    Objection::new("have deletion vectors, of which manifests do not tell".to_owned(), find)
 }
 
 /// Writes the manifests of some partitions, and deletes those of the others of them, or of all others.

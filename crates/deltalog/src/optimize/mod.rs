@@ -141,6 +141,12 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
             .with_hint("leave the size out for that of the table"),
         ));
     }
+    if request.purges && !request.z_order.is_empty() {
+        return Err(located(
+            Error::invalid_argument("a purge does not order rows")
+                .with_hint("order them by a run of its own"),
+        ));
+    }
     let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
     let predicate = predicate.transpose().map_err(located)?;
     let started_ms = environment.now_ms();

@@ -118,7 +118,11 @@ impl<'a> BinRewriter<'a> {
         let mut writer = self.writer(memory_budget)?;
         let sources = self.read(files, |batch| writer.write(&batch))?;
         let rows = sources.iter().map(|source| source.moved.rows).sum();
-        let new = self.finished(writer, rows)?.into_iter().collect();
+        let mut new: Vec<NewFile> = self.finished(writer, rows)?.into_iter().collect();
+        // Its rows are as close together as before.
+        if let ([file], [new]) = (files.as_slice(), new.as_mut_slice()) {
+            new.add.clustering_provider.clone_from(&file.add.clustering_provider);
+        }
         Ok(Rewritten { sources, new, order: RowOrder::Kept })
     }
 

@@ -46,7 +46,7 @@ impl<'a> Inspector<'a> {
     /// Returns what is wrong with a file.
     ///
     /// # Errors
-    /// `CorruptLog`, `Unsupported` for a file or a codec that cannot be read here, and errors of the store.
+    /// `CorruptLog`, `Unsupported` for a file in another store, and errors of the store.
     pub(super) fn inspect(&self, file: &ListedFile) -> Result<Vec<Finding>> {
         self.try_inspect(file).map_err(|error| self.snapshot.located(error.at_path(&file.add.path)))
     }
@@ -96,6 +96,9 @@ impl<'a> Inspector<'a> {
             Ok(footer) => return Ok(Some(footer)),
             Err(error) if error.kind() == ErrorKind::CorruptData => {
                 found.push(Finding::of_error(FileProblem::DamagedFile, &error));
+            }
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                found.push(Finding::of_error(FileProblem::UnsupportedFile, &error));
             }
             // It was deleted since the walk.
             Err(error) if error.kind() == ErrorKind::FileNotFound => found.push(missing()),

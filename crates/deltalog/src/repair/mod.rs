@@ -215,12 +215,12 @@ pub struct RepairMetrics {
 pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment) -> Result<Repaired> {
     let base = &base.refresh()?;
     ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
-    base.ensure_removable()?;
     let level = if request.removes_damaged { CheckLevel::Footers } else { CheckLevel::Files };
     let check = check_files(base, level)?;
     let plan = Plan::of(&check, &request);
-    if !request.dry_run {
-        plan.ensure_certain(base)?;
+    plan.ensure_certain(base)?;
+    if !plan.chosen.is_empty() {
+        base.ensure_removable()?;
     }
     let metrics = plan.metrics(check.files());
     let removed = plan.chosen.iter().map(|faulty| repaired_file(base, faulty)).collect();

@@ -12,6 +12,8 @@ pub enum FileProblem {
     WrongSize,
     /// The data file is not readable as Parquet.
     DamagedFile,
+    /// The data file is of a kind that this version cannot read, such as an encrypted one. It may be whole.
+    UnsupportedFile,
     /// The data file has another number of rows than its statistics in the log say.
     WrongRowCount,
     /// The file with the deletion vector is not there, so that nothing tells which rows are deleted.
@@ -25,13 +27,14 @@ pub enum FileProblem {
 }
 
 impl FileProblem {
-    /// Returns the name: `missing file`, `wrong size`, `damaged file`, `wrong row count`, `missing vector`,
-    /// `damaged vector`, `wrong statistics` or `unreferenced file`.
+    /// Returns the name: `missing file`, `wrong size`, `damaged file`, `unsupported file`, `wrong row count`, `missing
+    /// vector`, `damaged vector`, `wrong statistics` or `unreferenced file`.
     pub fn name(self) -> &'static str {
         match self {
             Self::MissingFile => "missing file",
             Self::WrongSize => "wrong size",
             Self::DamagedFile => "damaged file",
+            Self::UnsupportedFile => "unsupported file",
             Self::WrongRowCount => "wrong row count",
             Self::MissingVector => "missing vector",
             Self::DamagedVector => "damaged vector",

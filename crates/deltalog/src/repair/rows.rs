@@ -53,7 +53,7 @@ impl RowCheck {
     /// Reads a file. Its deletion vector is left out if it does not fit.
     ///
     /// # Errors
-    /// `Unsupported` for an encoding that is not implemented, and errors of the store.
+    /// Errors of the store.
     pub(super) fn check(&self, add: &Add, file: &DataFile, vector_fits: bool) -> Result<Option<Finding>> {
         let mut file = file.clone();
         if !vector_fits {
@@ -67,6 +67,9 @@ impl RowCheck {
             let batch = match batch {
                 Err(error) if error.kind() == ErrorKind::CorruptData => {
                     return Ok(Some(Finding::of_error(FileProblem::DamagedFile, &error)));
+                }
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    return Ok(Some(Finding::of_error(FileProblem::UnsupportedFile, &error)));
                 }
                 batch => batch?,
             };

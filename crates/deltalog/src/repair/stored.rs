@@ -1,15 +1,19 @@
 //! The files that a store has, from one walk of the table's root.
 //!
 //! - What the walk has not seen is asked for one by one: files outside the root or behind links, and files that a
-//!   listing has left out. Only the store's answer that a file does not exist makes it a missing one.
+//!   listing has left out. Only the store's answer that a file does not exist makes it a missing one, and not that of a
+//!   directory that is not mounted.
 //! - The log is read before the walk, and what was committed since is read afterwards. A file that the walk sees and no
 //!   action names is no part of any version that the log still has, or its write is under way.
 //! - Change data files are named by commits, and not looked for.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use crate::error::Result;
-use crate::protocol::LogPath;
+use url::Url;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{AbsolutePath, LogPath};
 use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage};
 use crate::vacuum::{CHANGES, Retained, Visible};
@@ -18,6 +22,8 @@ use crate::vacuum::{CHANGES, Retained, Visible};
 #[derive(Debug)]
 pub(super) struct Stored {
     storage: Storage,
+    /// The allowed roots outside of the table, as URIs.
+    roots: Vec<String>,
     /// The sizes of the files that the log names.
     sizes: HashMap<String, u64>,
     /// The files that it does not name.
@@ -61,7 +67,8 @@ impl Stored {
             unreferenced.retain(|file| !named.keeps(&file.name) && !named.has_expired(&file.name));
         }
         unreferenced.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { storage: storage.clone(), sizes, unreferenced })
+        let roots = snapshot.resolver().allowed_roots().collect();
+        Ok(Self { storage: storage.clone(), roots, sizes, unreferenced })
     }
 
     /// Returns the size of a file in bytes; `None` if the store says that it does not exist.
@@ -73,6 +80,28 @@ impl Stored {
             LogPath::Relative(path) => self.sizes.get(path),
             LogPath::Absolute(_) => None,
         };
-        seen.map_or_else(|| self.storage.size_of_log_path(path), |size| Ok(Some(*size)))
+        let found = seen.map_or_else(|| self.storage.size_of_log_path(path), |size| Ok(Some(*size)))?;
+        if found.is_none()
+            && let LogPath::Absolute(path) = path
+            && let Some(root) = self.lost_root(path)
+        {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the directory {} is not there, in which files outside of the table are",
+                    root.display()
+                ),
+            )
+            .with_hint("mount it, or bring it back: what is not there for that reason is not missing"));
+        }
+        Ok(found)
+    }
+
+    /// Returns the allowed root of a local file, if it does not exist.
+    fn lost_root(&self, path: &AbsolutePath) -> Option<PathBuf> {
+        let roots = self.roots.iter().filter_map(|root| Url::parse(root).ok()?.to_file_path().ok());
+        let mut roots =
+            roots.filter(|root| path.scheme() == "file" && Path::new(path.path()).starts_with(root));
+        roots.find(|root| !root.exists())
     }
 }

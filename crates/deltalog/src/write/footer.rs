@@ -12,7 +12,8 @@ pub(crate) const THREADS: usize = 8;
 /// Reads a footer without the page indexes.
 ///
 /// # Errors
-/// `CorruptData` for a file that is not Parquet; errors of the store.
+/// `CorruptData` for a file that is not Parquet; `Unsupported` for one that is encrypted, or whose footer has a codec,
+/// a type or an encoding that is not known; errors of the store.
 pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
     let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
     reader.parse_and_finish(file).map_err(|error| match (error, file.failure()) {
@@ -20,6 +21,23 @@ pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
         (error @ ParquetError::External(_), None) => {
             Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error)
         }
+        (error, None) if is_of_another_format(&error) => {
+            Error::unsupported("the file's Parquet footer cannot be read by this version").with_source(error)
+        }
         (error, None) => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
     })
+}
+
+/// Returns whether a footer may be whole, and only not be understood: the crate names encryption, and values of enums
+/// that it does not know, only in its texts.
+fn is_of_another_format(error: &ParquetError) -> bool {
+    const ENUMS: [&str; 4] = ["CompressionCodec", "Encoding", "Type", "ConvertedType"];
+    match error {
+        ParquetError::NYI(_) => true,
+        ParquetError::General(text) => {
+            let unknown = text.strip_prefix("Unexpected ").and_then(|rest| rest.split(' ').next());
+            text.contains("encrypt") || unknown.is_some_and(|name| ENUMS.contains(&name))
+        }
+        _ => false,
+    }
 }

@@ -442,6 +442,9 @@ fn a_purge_keeps_clustered_files_apart() {
     let done = optimize(&newest(&storage), request, &environment()).unwrap();
     assert_eq!((done.metrics.added.count(), done.metrics.removed.count()), (3, 3));
     assert_eq!(ids(&newest(&storage)), before);
+    // Their rows are as close together as before, so that a compaction leaves them alone.
+    let clustered = adds(&newest(&storage)).into_iter().filter(|add| add.clustering_provider.is_some());
+    assert_eq!(clustered.count(), 2);
 }
 
 /// "Column Mapping": what was dropped stays in files until then, and is not brought back by a column of the same name.

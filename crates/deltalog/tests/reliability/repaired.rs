@@ -358,11 +358,29 @@ fn files_without_their_vectors_are_dropped_on_request_only() {
         assert_eq!(newest(&storage).version(), base.version());
         let mut dry = request(false);
         dry.dry_run = true;
-        assert_eq!(repaired(&storage, dry).unwrap().removed, []);
+        assert_eq!(repaired(&storage, dry).unwrap_err().kind(), error.kind());
         let done = repaired(&storage, request(true)).unwrap();
         assert_eq!((done.metrics.files_without_vectors, done.removed[0].is_vector_missing), (1, !damages));
         assert_eq!(ids(&newest(&storage)), (10..20).collect::<Vec<i64>>());
     }
+}
+
+/// An encrypted file, or one of a newer writer, may be whole.
+#[test]
+fn a_file_that_cannot_be_read_here_is_not_damaged() {
+    let (directory, storage) = two_files();
+    let [first, second] = data_files(&directory, &storage).try_into().unwrap();
+    let mut encrypted = std::fs::read(&first).unwrap();
+    let magic = encrypted.len() - 4;
+    encrypted[magic..].copy_from_slice(b"PARE");
+    std::fs::write(&first, encrypted).unwrap();
+    assert_eq!(names(&storage, CheckLevel::Footers), ["unsupported file"]);
+    let all = with(|request| (request.removes_damaged, request.drops_files_without_vectors) = (true, true));
+    assert_eq!(repaired(&storage, all.clone()).unwrap().removed, []);
+    let mut cut = std::fs::read(&second).unwrap();
+    cut.truncate(cut.len() - 1);
+    std::fs::write(&second, cut).unwrap();
+    assert_eq!(repaired(&storage, all).unwrap().removed.len(), 1);
 }
 
 /// If the data file is gone too, nothing is left of its rows.

@@ -13,9 +13,9 @@ from deltalog._internal import Snapshot, clone_table
 from deltalog.clone import CloneArguments
 from deltalog.commit import commit_arguments
 from deltalog.errors import TableAlreadyExistsError
-from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import location_of
+from deltalog.spark.location import location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.sql.names import path_of_name
 
@@ -77,14 +77,21 @@ def cloned(
             raise TableAlreadyExistsError(
                 f"there is a table {request.target} already: choose another name, or replace it"
             )
+        if request.shallow:
+            raise UnsupportedFeatureError(
+                f"a shallow clone cannot replace the table {request.target} of the catalog, whose entry would not let "
+                "queries read the files of the source: drop the table first, or make a deep clone"
+            )
         path = path_of_name(spark, request.target)
-        if request.location is not None and request.location.rstrip("/") != path.removeprefix("file:").rstrip(
-            "/"
-        ):
-            raise InvalidArgumentError(f"the table {request.target} is at {path}, not at {request.location}")
+        if request.location is not None:
+            wanted, known = (uri_of(jvm, session, place) for place in (request.location, path))
+            if unescaped(wanted).rstrip("/") != unescaped(known).rstrip("/"):
+                raise InvalidArgumentError(f"the table {request.target} is at {known}, not at {wanted}")
     else:
         is_new_name = True
-        path = request.location or _default_path(session, request.target)
+        # Also where it is not needed: it raises the error of a database that does not exist, before files are copied.
+        default = _default_path(jvm, session, request.target)
+        path = request.location or default
     location = location_of(jvm, session, Options({"path": path}))
     location.ensure_in_reach()
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
@@ -106,11 +113,12 @@ def _properties(text: str | None) -> dict[str, str]:
     return found
 
 
-def _default_path(session: Any, name: str) -> str:
+def _default_path(jvm: Jvm, session: Any, name: str) -> str:
     """Returns where Spark puts a table of this name."""
     state = session.sessionState()
     identifier = state.sqlParser().parseTableIdentifier(name)
-    return str(state.catalog().defaultTablePath(identifier).toString())
+    default = state.catalog().defaultTablePath(identifier)
+    return str(jvm.java("org.apache.hadoop.fs.Path")(default).toString())
 
 
 def _text(value: str) -> str:
