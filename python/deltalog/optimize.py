@@ -22,7 +22,9 @@ class TableOptimizer:
 
     Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
     their ids. Appends, and statements that delete rows by deletion vectors, may go on meanwhile: rows that they delete
-    are deleted in the new files as well.
+    are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
+    after `z_order` they conflict. What others have removed as files is left out, and the rest is done
+    (`numBinsGivenUp`).
     """
 
     def __init__(self, table: "DeltaTable") -> None:

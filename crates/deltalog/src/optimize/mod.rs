@@ -165,7 +165,10 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
     let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
     metrics.batches = batches.len() as u64;
     if request.dry_run {
-        let files = |bin: &plan::Bin| if ordering.is_some() { bin.files_of(target) } else { 1 };
+        let files = |bin: &plan::Bin| match ordering {
+            Some(_) => bin.files_of(target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1)),
+            None => 1,
+        };
         batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
         return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
     }

@@ -46,6 +46,9 @@ pub(super) struct Numbers {
     last: Vec<u64>,
 }
 
+/// How many numbers of a bin stay in memory: there may be ten thousands of bins.
+const FEW: usize = 1 << 10;
+
 /// How many numbers are written at once.
 const AT_ONCE: usize = 1 << 16;
 
@@ -119,11 +122,20 @@ impl Numbers {
         self.flush()
     }
 
-    /// Writes the numbers that are in memory.
+    /// Ends it. A few numbers stay in memory, so that small tables need no temporary file.
     ///
     /// # Errors
     /// As [`Numbers::extend`].
-    pub(super) fn flush(&mut self) -> Result<()> {
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.places.is_empty() && self.last.len() <= FEW {
+            self.last.shrink_to_fit();
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// Writes the numbers that are in memory.
+    fn flush(&mut self) -> Result<()> {
         if self.last.is_empty() {
             return Ok(());
         }

@@ -5,7 +5,8 @@
 //!   all rows ── place on the curve ──► sorted, in a temporary file if need be ──► files with as many rows each
 //! ```
 //!
-//! - The rows are read twice. At no time are more of them in memory than those that fit into the budget.
+//! - The rows are read twice. At no time are more of them in memory than those that fit into the budget, and a block of
+//!   each run in the temporary file.
 //! - How many files there are follows from the size of the old ones.
 
 use std::collections::BTreeSet;
@@ -146,6 +147,6 @@ impl BinRewriter<'_> {
             }
             Ok(())
         })?;
-        numbers.flush()
+        numbers.finish()
     }
 }

@@ -40,6 +40,11 @@ impl Bin {
         self.0.iter().map(|file| size(&file.add)).sum()
     }
 
+    /// Returns the number of rows, deleted ones included, if the statistics have it.
+    pub(super) fn rows(&self) -> Option<u64> {
+        self.0.iter().map(|file| file.add.stats.as_deref().and_then(num_records)).sum()
+    }
+
     /// Returns how many files of about `target` bytes hold the rows.
     pub(super) fn files_of(&self, target: u64) -> u64 {
         self.0.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))

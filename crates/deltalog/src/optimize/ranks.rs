@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   sample of a column, sorted     a a a a b d d e │ f f g k k k l z       boundaries: one value of each 2^-bits of it
-//!   rank of a value                how many boundaries are below it        equal values have equal ranks
+//!   rank of a value                how many boundaries are below it, and half of those that are equal to it
 //! ```
 //!
 //! - Values of any type that has an order are compared by the bytes of Arrow's row format: NULL is first, NaN last.
@@ -23,8 +23,9 @@ use crate::predicate::{ColumnPath, column_at};
 /// The number of rows of the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of bytes of a value that count.
-const PREFIX: usize = 64;
+/// The number of bytes of a value that count: those of 32 characters, of which statistics have as many, in Arrow's row
+/// format.
+const PREFIX: usize = 160;
 
 /// A sample of rows, each of which is in it with the same probability.
 pub(super) struct Sample {
@@ -147,7 +148,14 @@ impl Places {
                 let rank = boundaries.partition_point(|(number, boundary)| {
                     *number < first || (*number == first && boundary.as_ref() < bytes)
                 });
-                cell[dimension] = rank as u32;
+                // Values below a frequent one are told apart from it, as those above it are.
+                let equal = match boundaries.get(rank) {
+                    Some((_, boundary)) if boundary.as_ref() == bytes => {
+                        boundaries[rank..].partition_point(|(_, boundary)| boundary.as_ref() <= bytes)
+                    }
+                    _ => 0,
+                };
+                cell[dimension] = (rank + equal / 2) as u32;
             }
         }
         Ok(cells.chunks_exact_mut(dimensions.max(1)).map(|cell| self.curve.place(cell, self.bits)).collect())
@@ -280,6 +288,28 @@ mod tests {
         let ranks = ranks(Arc::new(Int64Array::from(values)));
         let upper = ranks.iter().filter(|rank| **rank >= 1 << 15).count();
         assert!((4_900..5_100).contains(&upper), "{upper}");
+    }
+
+    /// So do values that are rarer than a rank, below a frequent one and above it.
+    #[test]
+    fn rare_values_are_told_apart_from_a_frequent_one() {
+        let values = (0..100_000).map(|row| match row {
+            0..5 => None,
+            5..10 => Some(5),
+            10..15 => Some(2_000),
+            _ => Some(1_000),
+        });
+        let ranks = ranks(Arc::new(values.collect::<Int64Array>()));
+        let [null, low, high, frequent] = [ranks[0], ranks[5], ranks[10], ranks[50]];
+        assert!(null <= low && low < frequent && frequent < high, "{null} {low} {frequent} {high}");
+    }
+
+    /// Statistics have 32 characters of a text, whatever their sizes.
+    #[test]
+    fn as_much_of_a_text_counts_as_statistics_have() {
+        let texts = (0..1_000).map(|row| format!("{}{row:04}", "🙂".repeat(28)));
+        let ranks = ranks(Arc::new(StringArray::from_iter_values(texts)));
+        assert!(ranks.is_sorted_by(|a, b| a < b));
     }
 
     #[test]

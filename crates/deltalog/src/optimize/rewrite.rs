@@ -24,6 +24,9 @@ use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 /// The memory of all writers together, in bytes.
 const MEMORY: usize = 256 << 20;
 
+/// The number of bins whose rows are ordered at the same time: the more memory each has, the fewer are its runs.
+const MOST_ORDERED: usize = 2;
+
 /// The size up to which files are read as a whole, and of all that are read at once.
 const SMALL_FILE: u64 = 4 << 20;
 const READ_AT_ONCE: u64 = 16 << 20;
@@ -95,7 +98,8 @@ impl<'a> BinRewriter<'a> {
     /// `CorruptData`, and errors of the store. No new file is left then.
     pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
         // A writer encodes on all cores; the threads are for the pauses between files.
-        let threads = parallel::cores().min(bins.len()).max(1);
+        let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
+        let threads = parallel::cores().min(bins.len()).min(most).max(1);
         let done = Mutex::new(Vec::new());
         let outcome = parallel::each(bins, threads, |bin| {
             let written = match &self.ordering {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! - Rows with equal keys stay in the order in which they came.
-//! - If all rows fit in memory, no file is written. Else one block of each run is in memory while they are merged.
+//! - If all rows fit in memory, no file is written. Else one block of each run is in memory while they are merged: a
+//!   block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
 //! - Each row comes back with its number, counted from 0 in the order in which the rows came.
 
 use std::cmp::Reverse;
@@ -25,8 +26,11 @@ use crate::write::{Overflow, Place, bytes_of_rows};
 /// The most rows of a batch that comes back, and of a block of the file.
 const MOST_ROWS: usize = 8192;
 
-/// The size in bytes at which it has fewer rows.
+/// The size in bytes at which a batch that comes back has fewer rows.
 const MOST_BYTES: usize = 1 << 20;
+
+/// The size in bytes at which a block of the file has fewer rows.
+const BLOCK_BYTES: usize = 128 << 10;
 
 /// The memory of a row's key, of its number and of its place among the rows to be sorted, in bytes.
 const BYTES_PER_ROW: usize = 56;
@@ -97,7 +101,7 @@ impl Sorter {
     /// Those of `visit`; `Unavailable` or `PermissionDenied` if the temporary file cannot be written or read.
     pub(super) fn finish(mut self, mut visit: impl FnMut(RecordBatch, &[u64]) -> Result<()>) -> Result<()> {
         if self.runs.is_empty() {
-            return self.sorted(|rows, _, numbers| visit(rows, &numbers));
+            return self.sorted(MOST_BYTES, |rows, _, numbers| visit(rows, &numbers));
         }
         self.spill()?;
         self.held = Vec::new();
@@ -112,7 +116,7 @@ impl Sorter {
         let mut overflow = std::mem::replace(&mut self.overflow, Overflow::new(PathBuf::new()));
         overflow.begin_run();
         let mut run = Vec::new();
-        let written = self.sorted(|rows, keys, numbers| {
+        let written = self.sorted(BLOCK_BYTES, |rows, keys, numbers| {
             let block = overflow.write(&with_keys(&rows, &keys, numbers)?)?;
             run.push(Place::new(block, 0, rows.num_rows()));
             Ok(())
@@ -125,8 +129,13 @@ impl Sorter {
         Ok(())
     }
 
-    /// Calls `visit` with the rows in memory in the order of their keys, and with their keys and numbers.
-    fn sorted(&self, mut visit: impl FnMut(RecordBatch, Vec<u128>, Vec<u64>) -> Result<()>) -> Result<()> {
+    /// Calls `visit` with the rows in memory in the order of their keys, about `bytes` at once, and with their keys and
+    /// numbers.
+    fn sorted(
+        &self,
+        bytes: usize,
+        mut visit: impl FnMut(RecordBatch, Vec<u128>, Vec<u64>) -> Result<()>,
+    ) -> Result<()> {
         let mut order: Vec<Entry> = Vec::with_capacity(self.held_rows);
         for (batch, held) in self.held.iter().enumerate() {
             let entries = held.keys.iter().enumerate();
@@ -135,7 +144,7 @@ impl Sorter {
         order.sort_unstable();
         let batches: Vec<&RecordBatch> = self.held.iter().map(|held| &held.rows).collect();
         let bytes_per_row = (self.held_bytes / self.held_rows.max(1)).max(1);
-        for entries in order.chunks((MOST_BYTES / bytes_per_row).clamp(1, MOST_ROWS)) {
+        for entries in order.chunks((bytes / bytes_per_row).clamp(1, MOST_ROWS)) {
             let rows: Vec<(usize, usize)> =
                 entries.iter().map(|(_, batch, row)| (*batch as usize, *row as usize)).collect();
             let number = |(_, batch, row): &Entry| {
