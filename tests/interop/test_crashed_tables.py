@@ -39,4 +39,5 @@ def test_another_implementation_agrees_after_each_crash(operation: Path) -> None
             str(Path(unquote(uri).removeprefix("file://")).relative_to(root)) for uri in opened.file_uris()
         )
         # A logical file is a path, and a deletion vector after the number sign.
-        assert paths == sorted(file.split("#")[0] for file in expected["files"]), table
+        # Those of a shallow clone are URLs, of which `Path` has taken slashes away.
+        assert paths == sorted(str(Path(file.split("#")[0])) for file in expected["files"]), table
