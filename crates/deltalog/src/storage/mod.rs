@@ -332,8 +332,8 @@ impl Storage {
             return Ok(bytes);
         }
         let Some((bytes, state)) = self.get_with_state(path)? else { return self.read(path) };
-        if let Some(e_tag) = state.strong_tag() {
-            cache.add_whole(url, &e_tag, &bytes);
+        if let Some(e_tag) = state.e_tag() {
+            cache.add_whole(url, e_tag, &bytes);
         }
         Ok(bytes)
     }

@@ -10,7 +10,7 @@ use std::fs::{File, TryLockError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use object_store::{PutMode, UpdateVersion};
+use object_store::{ObjectMeta, PutMode, UpdateVersion};
 
 use super::remote::strong;
 use super::{Backend, Storage, local};
@@ -25,9 +25,18 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct FileState(UpdateVersion);
 
 impl FileState {
-    /// Returns the entity tag of the file, if it stands for the file's bytes.
-    pub(super) fn strong_tag(self) -> Option<String> {
-        strong(self.0.e_tag)
+    /// Returns what a store says of an object. A weak tag is no name for its state, which then has none.
+    fn of_store(meta: ObjectMeta) -> UpdateVersion {
+        let has_tag = meta.e_tag.is_some();
+        match strong(meta.e_tag) {
+            None if has_tag => UpdateVersion { e_tag: None, version: None },
+            e_tag => UpdateVersion { e_tag, version: meta.version },
+        }
+    }
+
+    /// Returns the entity tag of the file, which stands for the file's bytes.
+    pub(super) fn e_tag(&self) -> Option<&str> {
+        self.0.e_tag.as_deref()
     }
 }
 
@@ -50,7 +59,7 @@ impl Storage {
             }
             Backend::Remote(store) => store
                 .get(located)
-                .map(|(bytes, meta)| (bytes, UpdateVersion { e_tag: meta.e_tag, version: meta.version }))
+                .map(|(bytes, meta)| (bytes, FileState::of_store(meta)))
                 .map_err(|failure| self.error(path, failure)),
         };
         let found = found.map(|(bytes, state)| (bytes, FileState(state)));
@@ -74,11 +83,9 @@ impl Storage {
         };
         let mode = match read {
             None => PutMode::Create,
-            Some(FileState(state)) => match strong(state.e_tag.clone()) {
-                Some(e_tag) => PutMode::Update(UpdateVersion { e_tag: Some(e_tag), ..state.clone() }),
-                // The store has no name for the state of a file that it would compare.
-                None => PutMode::Overwrite,
-            },
+            // The store has no name for the state of a file.
+            Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
+            Some(FileState(state)) => PutMode::Update(state.clone()),
         };
         match store.put(self.path(path)?, bytes.clone().into(), mode) {
             Ok(()) => Ok(true),
