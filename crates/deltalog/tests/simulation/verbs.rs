@@ -13,6 +13,7 @@ mod progress;
 mod read;
 mod redefine;
 mod replace_rows;
+mod restore;
 mod set_property;
 mod update_rows;
 mod vacuum;
@@ -35,6 +36,7 @@ pub const WRITER: Role = &[
     (3, update_rows::update_rows),
     (4, optimize::run),
     (1, redefine::redefine),
+    (2, restore::run),
     (1, set_property::set_property),
     (1, add_column::add_column),
     (1, read::open),

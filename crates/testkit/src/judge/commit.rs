@@ -43,6 +43,10 @@ pub struct Commit {
     pub is_vacuum: bool,
     /// Whether it is an OPTIMIZE: rows are moved to other files, and no data change.
     pub is_move: bool,
+    /// Whether it is a RESTORE: the files of an earlier version are those of the table again.
+    pub is_restore: bool,
+    /// `commitInfo.userMetadata`.
+    pub mark: Option<String>,
     /// The deletion vectors of the files that are added, by logical file.
     pub(super) vectors: BTreeMap<String, Vector>,
 }
@@ -127,6 +131,7 @@ impl Commit {
                     infos += 1;
                     commit.txn_id = fields.get("txnId").and_then(Value::as_str).map(str::to_owned);
                     commit.read_version = fields.get("readVersion").and_then(Value::as_u64);
+                    commit.mark = fields.get("userMetadata").and_then(Value::as_str).map(str::to_owned);
                     commit.written_ms = fields.get("timestamp").and_then(Value::as_i64);
                     let timestamp = fields.get("inCommitTimestamp").and_then(Value::as_i64);
                     commit.timestamp_ms = timestamp.filter(|_| number == 0);
@@ -140,6 +145,7 @@ impl Commit {
                 return Err(format!("two actions of one kind for one thing: '{line}'"));
             }
         }
+        commit.is_restore = operation == "RESTORE";
         commit.is_move = operation == "OPTIMIZE"
             && !changes_data
             && commit.metadata.is_none()

@@ -21,16 +21,19 @@ impl Case {
             of_deletes.extend(self.moved_paths());
             let others: BTreeSet<String> = commit.paths.difference(&of_deletes).cloned().collect();
             others == files && commit.removed_paths.is_subset(&of_deletes)
+        } else if let Some((earlier, _)) = &write.restores {
+            let states = self.state(*earlier).zip(self.state(version));
+            states.is_some_and(|(earlier, restored)| earlier.files == restored.files)
         } else if write.replaces_class.is_some() {
             // Rows of other classes stay: in files with other deletion vectors, or in copies.
             commit.paths.is_superset(&files)
         } else {
             commit.paths == files
         };
-        if !is_whole
-            || commit.progress != progress
-            || (version > 0 && commit.metadata.is_some() != write.sets_metadata())
-        {
+        // A RESTORE sets the metadata only if it has changed since.
+        let sets_metadata = commit.metadata.is_some();
+        let sets_wrong = write.restores.is_none() && version > 0 && sets_metadata != write.sets_metadata();
+        if !is_whole || commit.progress != progress || sets_wrong {
             return Err(format!("{operation}: version {version} is {commit:?}"));
         }
         let removes = write.replaces.is_some() || write.replaces_class.is_some() || write.deletes.is_some();
@@ -110,8 +113,13 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
         let Some(write) = writes.get(&version).copied().or(is_maintenance.then_some(&nothing)) else {
             return Err(format!("version {version} is what nobody wanted: {commit:?}"));
         };
-        let is_wanted =
-            |path: &&String| write.files.contains_key(*path) || commit.removed_paths.contains(*path);
+        let restored = write.restores.as_ref().and_then(|(earlier, _)| case.state(*earlier));
+        let is_wanted = |path: &&String| {
+            let is_restored = |file: &String| file.split('#').next() == Some(path.as_str());
+            write.files.contains_key(*path)
+                || commit.removed_paths.contains(*path)
+                || restored.is_some_and(|earlier| earlier.files.iter().any(is_restored))
+        };
         // What else a replacement adds are copies of rows, which have no name before, and so is all that a move adds.
         let copies = commit.is_move || write.replaces_class.is_some();
         if let Some(path) = commit.paths.iter().find(|path| !is_wanted(path) && !copies) {

@@ -42,6 +42,7 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
             ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
             // A file was deleted while it was needed; and a checkpoint that was delayed beyond the clean-up makes what
             // has expired look like a gap.
+            ("FileNotFound", _) if case.may_lack_files(operation) => true,
             ("CorruptLog" | "FileNotFound", _) => case.may_miss(operation, version),
             _ => false,
         };
@@ -55,10 +56,11 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
 impl Case {
     /// Returns whether `operation` may have missed a version because it was cleaned up.
     fn may_miss(&self, operation: &Operation, version: Option<u64>) -> bool {
-        let wanted = match operation.intent {
-            Intent::Read(Some(version)) => Some(version),
+        let wanted = match &operation.intent {
+            Intent::Read(Some(version)) => Some(*version),
             // The newest version can always be read.
             Intent::Read(None) => None,
+            Intent::Write(Write { restores: Some((earlier, _)), .. }) => Some(*earlier),
             _ => version,
         };
         let ended = operation.ended.unwrap_or(u64::MAX);
@@ -66,11 +68,25 @@ impl Case {
             && self.deletions.iter().any(|deleted| *deleted < ended)
     }
 
+    /// Returns whether a VACUUM may have deleted files of the version that `operation` is based on, or that it restores:
+    /// there are versions that are retained no longer, and files were deleted before it ended. That only their files
+    /// were deleted is judged by `data_files`.
+    fn may_lack_files(&self, operation: &Operation) -> bool {
+        let ended = operation.ended.unwrap_or(u64::MAX);
+        let second_ms = self.commit(1).and_then(|commit| commit.written_ms);
+        operation.write().is_some()
+            && second_ms.zip(self.vacuumed_before_ms).is_some_and(|(next_ms, before_ms)| next_ms < before_ms)
+            && self.deletions.iter().any(|deleted| *deleted < ended)
+    }
+
     /// Returns whether `operation` may conflict with version `version`.
     fn conflicts(&self, operation: &Operation, version: Option<u64>) -> bool {
         let Some((write, version)) = operation.write().zip(version) else { return false };
         let Some(commit) = self.commit(version) else { return false };
-        let is_own = write.files.keys().any(|path| commit.is_new(path));
+        let is_own = match &write.restores {
+            Some((_, mark)) => commit.mark.as_ref() == Some(mark),
+            None => write.files.keys().any(|path| commit.is_new(path)) && !commit.is_restore,
+        };
         let overwrites_too = write.replaces.is_some_and(|base| base < version) && commit.changes_files();
         // A conflict that is found before the commit names the newest version instead of that of the application.
         let state = self.log.states.get(usize::try_from(version).unwrap_or(usize::MAX));
@@ -78,12 +94,16 @@ impl Case {
             let recorded = state.and_then(|state| state.progress.get(app));
             commit.progress.contains_key(app) || recorded.is_some_and(|recorded| recorded >= progress)
         });
+        // What a VACUUM is about to delete is not to be restored.
+        let vacuums_too = write.restores.is_some() && commit.is_vacuum;
         let changes_too = commit.metadata.is_some()
-            && (write.sets_metadata() || self.is_another_table(version))
+            // A RESTORE may take columns away.
+            && (write.sets_metadata() || commit.is_restore || self.is_another_table(version))
             && !self.changes_metadata(usize::try_from(version).unwrap_or(usize::MAX), write);
         !is_own
             && (overwrites_too
                 || records_too
+                || vacuums_too
                 || changes_too
                 || self.deletes_too(write, version, commit)
                 || self.replaces_too(write, commit))

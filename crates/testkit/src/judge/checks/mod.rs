@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::commit::Commit;
 use super::history::{MINE, Operation, Write};
-use super::replay::Log;
+use super::replay::{Log, State};
 
 /// What is judged.
 #[derive(Debug, Default)]
@@ -76,11 +76,19 @@ impl Case {
         self.log.commits.get(usize::try_from(version).ok()?)
     }
 
-    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes, its property
-    /// or its column.
+    fn state(&self, version: u64) -> Option<&State> {
+        self.log.states.get(usize::try_from(version).ok()?)
+    }
+
+    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes or of its
+    /// RESTORE, its property or its column.
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {
+            // It brings back what others have added.
+            if commit.is_restore || write.restores.is_some() {
+                return write.restores.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark));
+            }
             let is_marked = write.deletes.is_some()
                 && write.progress.as_ref().is_some_and(|(app, _)| commit.progress.contains_key(app));
             is_marked
@@ -96,7 +104,7 @@ impl Case {
         let Some((commit, before)) = self.log.commits.get(version).zip(self.log.before(version)) else {
             return false;
         };
-        let Some(metadata) = &commit.metadata else { return false };
+        let Some(metadata) = commit.metadata.as_ref().filter(|_| !commit.is_restore) else { return false };
         let is_set = write.property.as_ref().is_some_and(|value| {
             let is_value = |found: Option<&String>| found == Some(value);
             is_value(metadata.properties.get(MINE)) && !is_value(before.metadata.properties.get(MINE))

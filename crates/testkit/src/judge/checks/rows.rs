@@ -5,8 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Case;
 use crate::judge::commit::Commit;
 use crate::judge::history::{Write, class_of};
+use crate::judge::replay::State;
 
-/// A whole overwrite is serializable: nothing has changed files between what it has read and itself.
+impl Case {
+    /// Returns the state that a RESTORE brings back.
+    fn restored(&self, write: &Write) -> Option<&State> {
+        self.state(write.restores.as_ref()?.0)
+    }
+}
+
+/// A whole overwrite, and a RESTORE, is serializable: nothing has changed files between what it has read and itself.
 pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };
@@ -14,11 +22,16 @@ pub(super) fn overwrites(case: &Case) -> Result<(), String> {
             let index = usize::try_from(version).unwrap_or(usize::MAX);
             let live = usize::try_from(base).ok().and_then(|base| case.log.states.get(base));
             let Some((commit, live)) = case.log.commits.get(index).zip(live) else { continue };
-            if commit.removes != live.files {
+            let restored = operation.write().and_then(|write| case.restored(write));
+            let kept = restored.map(|earlier| &earlier.files & &live.files).unwrap_or_default();
+            if commit.removes != &live.files - &kept {
                 return Err(format!(
-                    "{operation}: version {version} removes {:?}, not {live:?}",
+                    "{operation}: version {version} removes {:?}, not {live:?} but {kept:?}",
                     commit.removes
                 ));
+            }
+            if restored.is_some_and(|earlier| commit.adds != &earlier.files - &kept) {
+                return Err(format!("{operation}: version {version} adds {:?}", commit.adds));
             }
             if commit.read_version != Some(base) {
                 return Err(format!("{operation}: version {version} has read {:?}", commit.read_version));
@@ -39,10 +52,17 @@ pub(super) fn overwrites(case: &Case) -> Result<(), String> {
 pub(super) fn rows(case: &Case) -> Result<(), String> {
     let (writes, files) = (case.writes(), case.files());
     let mut expected = BTreeSet::new();
+    let mut versions: Vec<BTreeSet<i64>> = Vec::new();
     for (version, (commit, state)) in (0..).zip(case.log.commits.iter().zip(&case.log.states)) {
         if let Some(write) = writes.get(&version) {
             let before = expected.clone();
             apply(write, &files, &mut expected).map_err(|error| format!("version {version}: {error}"))?;
+            if let Some((earlier, _)) = &write.restores {
+                expected = usize::try_from(*earlier)
+                    .ok()
+                    .and_then(|earlier| versions.get(earlier).cloned())
+                    .ok_or_else(|| format!("version {version} restores {earlier}"))?;
+            }
             // Rows that are deleted already change nothing.
             if write.deletes.is_some() && before == expected && commit.changes_files() {
                 return Err(format!("version {version} deletes no row, and changes files: {commit:?}"));
@@ -56,6 +76,7 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
                 "version {version} lacks the rows {lost:?} and has {more:?} too: {commit:?}"
             ));
         }
+        versions.push(found);
     }
     Ok(())
 }

@@ -22,6 +22,10 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
             expected = first.clone();
             expected.id.clone_from(&found.id);
         }
+        if let Some((earlier, _)) = &write.restores {
+            let Some(earlier) = case.state(*earlier) else { continue };
+            expected = earlier.metadata.clone();
+        }
         if let Some(value) = &write.property {
             expected.properties.insert(MINE.to_owned(), value.clone());
         }
@@ -71,9 +75,10 @@ pub(super) fn row_ids(case: &Case) -> Result<(), String> {
     }
     let (mut mark, mut known) = (-1, BTreeMap::<&str, &RowIds>::new());
     for (version, commit) in case.log.commits.iter().enumerate() {
-        // A file that gets another deletion vector keeps its row ids.
-        let (kept, new): (Vec<_>, Vec<_>) =
-            commit.row_ids.iter().partition(|(path, _)| commit.removed_paths.contains(*path));
+        // A file that gets another deletion vector keeps its row ids, and so does one that is restored.
+        let (kept, new): (Vec<_>, Vec<_>) = commit.row_ids.iter().partition(|(path, _)| {
+            commit.removed_paths.contains(*path) || (commit.is_restore && known.contains_key(path.as_str()))
+        });
         if let Some((path, ids)) = kept.into_iter().find(|(path, ids)| known.get(path.as_str()) != Some(ids))
         {
             return Err(format!("version {version} gives '{path}' {ids:?}"));

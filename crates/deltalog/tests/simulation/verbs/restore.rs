@@ -1,0 +1,41 @@
+//! Earlier versions that become the newest one again.
+
+use deltalog::{RestoreRequest, Snapshot, restore};
+use deltalog_testkit::judge::{Intent, Outcome, Write};
+
+use super::vacuum::RETENTION_MS;
+use crate::session::Session;
+
+/// How many versions a RESTORE goes back at most.
+const MOST_VERSIONS: u64 = 6;
+
+/// Restores a version before the newest one, or before that of the handle.
+pub fn run(session: &mut Session<'_>) {
+    session.operate("restore", Intent::Write(Write::default()), |session, intend| {
+        let base = session.base(3)?;
+        if base.version() == 0 {
+            return Ok(Outcome::Done);
+        }
+        let back = 1 + session.process.below(MOST_VERSIONS.min(base.version()));
+        let (version, mark) = (base.version() - back, session.mark("restore"));
+        intend(Intent::Write(Write {
+            replaces: Some(base.version()),
+            restores: Some((version, mark.clone())),
+            ..Write::default()
+        }));
+        let earlier = Snapshot::open(&session.storage, Some(version))?;
+        // Files of versions that are longer replaced may be deleted at any time, also after they were found.
+        let age_ms = session.environment.now_ms() - earlier.timestamp_ms()?;
+        if earlier.metadata().id != base.metadata().id || age_ms > RETENTION_MS / 2 {
+            return Ok(Outcome::Done);
+        }
+        let mut request = RestoreRequest::default();
+        request.operation.user_metadata = Some(mark);
+        match restore(&base, &earlier, request, &session.environment)?.committed {
+            Some(committed) => {
+                Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
+            }
+            None => Ok(Outcome::Done),
+        }
+    });
+}
