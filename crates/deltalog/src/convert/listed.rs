@@ -6,24 +6,33 @@ use arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchReader, StringArray, StructArray,
 };
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Fields, Int64Type, TimeUnit, TimestampMillisecondType};
+use arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema, TimeUnit, TimestampMillisecondType};
 
 use super::FoundFile;
 use super::partitions::Partition;
 use crate::error::{Error, Result};
-use crate::protocol::{LogPath, PathResolver, to_log_string};
+use crate::protocol::{LogPath, PathResolver, StructType, to_log_string};
 use crate::storage::Storage;
+
+/// What a list says.
+pub(super) struct List {
+    pub(super) files: Vec<FoundFile>,
+    pub(super) partitions: Vec<Partition>,
+    /// The partition columns, if it gives their types.
+    pub(super) columns: Option<StructType>,
+}
 
 /// Reads the list.
 ///
 /// # Errors
-/// `SchemaMismatch` if it lacks a column, or has one of another type. `InvalidArgument` for a row without a value, for
+/// `SchemaMismatch` if it lacks a column, or has one of another type, or of one that no table has. `InvalidArgument` for a row without a value, for
 /// a path outside the directory, and for one that occurs twice.
-pub(super) fn read(
-    storage: &Storage,
-    files: impl RecordBatchReader,
-) -> Result<(Vec<FoundFile>, Vec<Partition>)> {
+pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<List> {
     let resolver = PathResolver::new(storage.root())?;
+    let partition_columns = match files.schema().column_with_name("partition_values") {
+        Some((_, field)) => typed_columns(field.data_type())?,
+        None => None,
+    };
     let (mut found, mut partitions) = (Vec::new(), Vec::new());
     let mut numbers: HashMap<Vec<(String, Option<String>)>, usize> = HashMap::new();
     let mut seen = std::collections::HashSet::new();
@@ -31,7 +40,7 @@ pub(super) fn read(
         let batch = batch.map_err(|error| {
             Error::invalid_argument("the list of files could not be read").with_source(error)
         })?;
-        let columns = Columns::of(&batch)?;
+        let columns = Columns::of(&batch, partition_columns.as_ref())?;
         for row in 0..batch.num_rows() {
             let (given, size, modified_ms) = columns.row(row)?;
             let path = match resolver.resolve_decoded(given) {
@@ -55,7 +64,21 @@ pub(super) fn read(
             found.push(FoundFile { path, size, modified_ms, partition });
         }
     }
-    Ok((found, partitions))
+    Ok(List { files: found, partitions, columns: partition_columns })
+}
+
+/// Returns the partition columns that a struct has the values of.
+fn typed_columns(values: &DataType) -> Result<Option<StructType>> {
+    let DataType::Struct(fields) = values else { return Ok(None) };
+    let columns = StructType::from_arrow(&Schema::new(fields.clone()))?;
+    let nested = columns.fields().iter().find(|field| field.data_type.as_primitive().is_none());
+    match nested {
+        Some(field) => Err(Error::schema_mismatch(format!(
+            "the field '{}' of the column 'partition_values' is nested, which a partition column cannot be",
+            field.name
+        ))),
+        None => Ok(Some(columns)),
+    }
 }
 
 /// The columns of a batch of the list.
@@ -73,7 +96,7 @@ enum PartitionValues {
 }
 
 impl Columns {
-    fn of(batch: &RecordBatch) -> Result<Self> {
+    fn of(batch: &RecordBatch, typed: Option<&StructType>) -> Result<Self> {
         let column = |name: &str, data_type: &DataType| {
             let found = batch.column_by_name(name).ok_or_else(|| {
                 Error::schema_mismatch(format!("the list of files has no column '{name}'")).with_hint(
@@ -99,7 +122,7 @@ impl Columns {
             modified_ms,
             partition_values: batch
                 .column_by_name("partition_values")
-                .map(PartitionValues::of)
+                .map(|values| PartitionValues::of(values, typed))
                 .transpose()?,
         })
     }
@@ -128,14 +151,18 @@ impl Columns {
 }
 
 impl PartitionValues {
-    fn of(column: &ArrayRef) -> Result<Self> {
-        match column.data_type() {
-            DataType::Struct(_) => {
+    fn of(column: &ArrayRef, typed: Option<&StructType>) -> Result<Self> {
+        match (column.data_type(), typed) {
+            (DataType::Struct(_), Some(typed)) => {
                 let of = column.as_struct().clone();
-                let names = of.column_names().into_iter().map(str::to_owned);
-                Ok(Self::Typed(names.zip(of.columns().iter().cloned()).collect(), of))
+                let schema = typed.to_arrow()?;
+                let columns = of.columns().iter().zip(schema.fields());
+                let columns = columns.map(|(values, field)| {
+                    Ok((field.name().clone(), cast("partition_values", values, field.data_type())?))
+                });
+                Ok(Self::Typed(columns.collect::<Result<_>>()?, of))
             }
-            DataType::Map(..) => {
+            (DataType::Map(..), _) => {
                 let entries = Fields::from(vec![
                     Field::new("key", DataType::Utf8, false),
                     Field::new("value", DataType::Utf8, true),
@@ -144,7 +171,7 @@ impl PartitionValues {
                 let texts = cast("partition_values", column, &DataType::Map(entries.into(), false))?;
                 Ok(Self::Texts(texts.as_map().clone()))
             }
-            other => Err(Error::schema_mismatch(format!(
+            (other, _) => Err(Error::schema_mismatch(format!(
                 "the column 'partition_values' of the list of files has the type {other}"
             ))
             .with_hint("it is a map of texts, or a struct with a field for each partition column")),

@@ -121,12 +121,16 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
         };
     }
     let ConvertRequest { source, definition, partition_by, time_zone, statistics, mode, operation } = request;
-    let (mut files, partitions) = match source {
+    let (mut files, partitions, partition_by) = match source {
         ConvertSource::Directory => {
             let hidden = partition_by.iter().flat_map(|columns| columns.fields());
-            listing::find(storage, hidden.map(|field| field.name.as_str()))?
+            let (files, partitions) = listing::find(storage, hidden.map(|field| field.name.as_str()))?;
+            (files, partitions, partition_by)
         }
-        ConvertSource::Files(files) => listed::read(storage, files)?,
+        ConvertSource::Files(files) => {
+            let listed::List { files, partitions, columns } = listed::read(storage, files)?;
+            (files, partitions, partition_by.or(columns))
+        }
     };
     if files.is_empty() {
         return Err(Error::invalid_argument("there are no Parquet files to convert").with_hint(

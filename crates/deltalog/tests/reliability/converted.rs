@@ -10,7 +10,7 @@ use arrow::array::{
     MapBuilder, RecordBatch, RecordBatchIterator, StringArray, StringBuilder, StructArray,
     TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, TimeUnit};
 use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
 use deltalog::{
@@ -487,6 +487,47 @@ fn a_list_of_files_becomes_a_table() {
         assert_eq!(ids(&table), [0, 1]);
         fs::remove_dir_all(directory.path().join("_delta_log")).unwrap();
     }
+}
+
+/// A struct has the types as well, and its times are instants, whatever the zone of the request.
+#[test]
+fn a_list_gives_the_types_of_partition_columns() {
+    let (directory, storage) = directory();
+    put(&directory, "a.parquet", &[("id", longs([1]))]);
+    let field = |name: &str, data_type: DataType| Arc::new(Field::new(name, data_type, true));
+    let nanoseconds = arrow::array::TimestampNanosecondArray::from(vec![3_600_000_001_000]);
+    let typed = StructArray::from(vec![
+        (field("zip", DataType::Utf8), texts([Some("00123")])),
+        (field("n", DataType::Int64), longs([7])),
+        (
+            field("at", DataType::Timestamp(TimeUnit::Nanosecond, Some("Europe/Berlin".into()))),
+            Arc::new(nanoseconds.with_timezone("Europe/Berlin")) as ArrayRef,
+        ),
+    ]);
+    let source = list(vec![
+        ("path", texts([Some("a.parquet")])),
+        ("size", sizes(&directory, &["a.parquet"])),
+        ("modification_time", longs([5])),
+        ("partition_values", Arc::new(typed)),
+    ]);
+    let plan = planned(&storage, |request| {
+        request.source = source;
+        request.time_zone = "America/New_York".to_owned();
+    });
+    plan.unwrap().commit().unwrap();
+    let table = newest(&storage);
+    assert_eq!(
+        *table.schema(),
+        columns(&[
+            ("id", PrimitiveType::Long),
+            ("zip", PrimitiveType::String),
+            ("n", PrimitiveType::Long),
+            ("at", PrimitiveType::Timestamp)
+        ])
+    );
+    let values = &adds(&table)[0].partition_values;
+    let value = |name: &str| values[name].as_deref().unwrap();
+    assert_eq!((value("zip"), value("n"), value("at")), ("00123", "7", "1970-01-01T01:00:00.000001Z"));
 }
 
 #[test]
