@@ -1,8 +1,10 @@
-//! Parallel work on the items of a slice.
+//! Work on several threads, which end with it.
 
 use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::thread::{JoinHandle, ScopedJoinHandle};
 
 thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
@@ -74,6 +76,68 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on. At most
+/// `ahead` items wait in between.
+///
+/// # Errors
+/// Those of `consume`, which `produce` is told when it hands over the next item, and those of `produce`. The items that
+/// were handed over before an error of `produce` are consumed nevertheless.
+pub(crate) fn relay<T: Send, E: Send>(
+    ahead: usize,
+    produce: impl FnOnce(&mut dyn FnMut(T) -> Result<(), E>) -> Result<(), E>,
+    mut consume: impl FnMut(T) -> Result<(), E> + Send,
+) -> Result<(), E> {
+    if cores() <= 1 {
+        return produce(&mut consume);
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel::<T>(ahead);
+        let mut consumer = Some(scope.spawn(move || receiver.iter().try_for_each(consume)));
+        let end = |consumer: Option<ScopedJoinHandle<'_, Result<(), E>>>| {
+            consumer.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        };
+        let produced = produce(&mut |item| match sender.send(item) {
+            Ok(()) => Ok(()),
+            // It has ended because of an error.
+            Err(_) => end(consumer.take()),
+        });
+        drop(sender);
+        end(consumer).and(produced)
+    })
+}
+
+/// Work on a thread of its own, which has ended when this is dropped.
+pub(crate) struct Task<T>(Option<Running<T>>);
+
+enum Running<T> {
+    Done(T),
+    On(JoinHandle<T>),
+}
+
+impl<T: Send + 'static> Task<T> {
+    /// Begins with `work`. On a single core it is done before this returns.
+    pub(crate) fn begin(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        Self(Some(if cores() <= 1 { Running::Done(work()) } else { Running::On(std::thread::spawn(work)) }))
+    }
+
+    /// Waits for the end of the work and returns its result; `None` if the task has ended before.
+    pub(crate) fn end(&mut self) -> Option<T> {
+        self.0.take().map(|running| match running {
+            Running::Done(result) => result,
+            Running::On(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        })
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        if let Some(Running::On(thread)) = self.0.take() {
+            // Only the end matters: the result is dropped, and a panic has been reported by the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -122,5 +186,49 @@ mod tests {
         };
         assert_eq!(each(&items, 4, work), Err(10));
         assert!(begun.into_inner() < 10_000);
+    }
+
+    #[test]
+    fn items_are_handed_over_in_order_up_to_an_error() {
+        let relayed = |count: u32, fails_at: u32, ends_badly: bool| {
+            let (mut seen, mut sent) = (Vec::new(), 0);
+            let outcome = relay(
+                2,
+                |send| {
+                    (0..count).try_for_each(|item| {
+                        sent += 1;
+                        send(item)
+                    })?;
+                    if ends_badly { Err(u32::MAX) } else { Ok(()) }
+                },
+                |item| {
+                    seen.push(item);
+                    if item == fails_at { Err(item) } else { Ok(()) }
+                },
+            );
+            (outcome, seen, sent)
+        };
+        assert_eq!(relayed(100, 100, false), (Ok(()), (0..100).collect(), 100));
+        assert_eq!(relayed(100, 100, true), (Err(u32::MAX), (0..100).collect(), 100));
+        let (outcome, seen, sent) = relayed(10_000, 7, false);
+        assert_eq!((outcome, seen), (Err(7), (0..=7).collect()));
+        assert!(sent < 10_000);
+        // The last item fails when everything has been handed over.
+        assert_eq!(relayed(3, 2, true).0, Err(2));
+    }
+
+    #[test]
+    fn a_task_has_ended_when_it_is_dropped() {
+        let ended = std::sync::Arc::new(AtomicUsize::new(0));
+        let work = |ended: std::sync::Arc<AtomicUsize>| {
+            move || {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                ended.fetch_add(1, Ordering::SeqCst)
+            }
+        };
+        drop(Task::begin(work(ended.clone())));
+        assert_eq!(ended.load(Ordering::SeqCst), 1);
+        let mut task = Task::begin(work(ended));
+        assert_eq!((task.end(), task.end()), (Some(1), None));
     }
 }

@@ -36,25 +36,41 @@ pub(super) fn bits(dimensions: usize) -> u32 {
     }
 }
 
-impl Curve {
-    /// Returns the place on the curve of a cell, whose coordinates have `bits` bits each. The coordinates are changed.
-    pub(super) fn place(self, cell: &mut [u32], bits: u32) -> u128 {
-        if self == Self::Hilbert {
-            transpose(cell, bits);
-        }
-        interleaved(cell, bits)
-    }
+/// Finds the places of cells with as many dimensions on a curve.
+pub(super) struct Grid {
+    curve: Curve,
+    bits: u32,
+    /// The bits of a byte as they are in a place: as many apart as there are dimensions.
+    spread: Vec<u128>,
 }
 
-/// Takes the bits of all coordinates in turns, from the highest to the lowest.
-fn interleaved(cell: &[u32], bits: u32) -> u128 {
-    let mut place = 0;
-    for bit in (0..bits).rev() {
-        for coordinate in cell {
-            place = place << 1 | u128::from(coordinate >> bit & 1);
-        }
+impl Grid {
+    pub(super) fn new(curve: Curve, dimensions: usize) -> Self {
+        let spread = |byte: u32| {
+            (0..8).filter(|bit| byte >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit * dimensions))
+        };
+        // Beyond 16 dimensions there are less than 8 bits of each.
+        let bytes = 1 << bits(dimensions).min(8);
+        Self { curve, bits: bits(dimensions), spread: (0..bytes).map(spread).collect() }
     }
-    place
+
+    /// Returns the place on the curve of a cell, whose coordinates have [`bits`] bits each. The coordinates are changed.
+    pub(super) fn place(&self, cell: &mut [u32]) -> u128 {
+        if self.curve == Curve::Hilbert {
+            transpose(cell, self.bits);
+        }
+        self.interleaved(cell)
+    }
+
+    /// Takes the bits of all coordinates in turns, from the highest to the lowest.
+    fn interleaved(&self, cell: &[u32]) -> u128 {
+        let spread = |byte: u32| self.spread.get(byte as usize).copied().unwrap_or_default();
+        cell.iter().fold(0, |place, coordinate| {
+            let high = spread(coordinate >> 8);
+            let high = if high == 0 { 0 } else { high << (8 * cell.len()) };
+            place << 1 | high | spread(coordinate & 0xff)
+        })
+    }
 }
 
 /// Replaces the coordinates of a cell by those whose interleaved bits are its place on Hilbert's curve: J. Skilling,
@@ -63,15 +79,14 @@ fn transpose(cell: &mut [u32], bits: u32) {
     let [_, _, ..] = cell else { return };
     // Undo what the curve's turns do to the smaller cubes, from the largest cube on.
     for bit in (1..bits).rev() {
-        let (side, below) = (1 << bit, (1 << bit) - 1);
+        let below = (1 << bit) - 1;
         for at in 0..cell.len() {
-            if cell[at] & side != 0 {
-                cell[0] ^= below;
-            } else {
-                let swapped = (cell[0] ^ cell[at]) & below;
-                cell[0] ^= swapped;
-                cell[at] ^= swapped;
-            }
+            // All bits are set in the upper half of the cube, and none in the lower one. Half of the cells are in
+            // either, which a branch could not foresee.
+            let is_upper = 0_u32.wrapping_sub(cell[at] >> bit & 1);
+            let swapped = (cell[0] ^ cell[at]) & below & !is_upper;
+            cell[0] ^= below & is_upper | swapped;
+            cell[at] ^= swapped;
         }
     }
     // Encode by Gray's code.
@@ -90,11 +105,12 @@ mod tests {
 
     /// Returns all cells in the order of the curve, and checks that each place is that of one cell.
     fn walk(curve: Curve, dimensions: u32, bits: u32) -> Vec<Vec<u32>> {
+        let grid = Grid { bits, ..Grid::new(curve, dimensions as usize) };
         let mut cells = vec![Vec::new(); 1 << (dimensions * bits)];
         for number in 0..cells.len() as u32 {
             let cell: Vec<u32> =
                 (0..dimensions).map(|at| number >> (at * bits) & ((1 << bits) - 1)).collect();
-            let place = curve.place(&mut cell.clone(), bits) as usize;
+            let place = grid.place(&mut cell.clone()) as usize;
             assert!(std::mem::replace(&mut cells[place], cell).is_empty(), "{place}");
         }
         cells
@@ -115,14 +131,15 @@ mod tests {
         let cells = walk(Curve::ZOrder, 2, 2);
         let first: Vec<(u32, u32)> = cells.iter().take(6).map(|cell| (cell[0], cell[1])).collect();
         assert_eq!(first, [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3)]);
-        assert_eq!(Curve::ZOrder.place(&mut [0b101, 0b010, 0b111], 3), 0b101_011_101);
+        assert_eq!(Grid::new(Curve::ZOrder, 3).place(&mut [0b101, 0b010, 0b111]), 0b101_011_101);
     }
 
     /// A single column is sorted.
     #[test]
     fn one_dimension_is_its_own_order() {
         for curve in [Curve::Hilbert, Curve::ZOrder] {
-            assert!((0..1 << 16).all(|rank| curve.place(&mut [rank], bits(1)) == u128::from(rank)));
+            let grid = Grid::new(curve, 1);
+            assert!((0..1 << 16).all(|rank| grid.place(&mut [rank]) == u128::from(rank)));
         }
     }
 
@@ -133,7 +150,15 @@ mod tests {
             assert!((4..=16).contains(&bits) && bits as usize * dimensions <= 128, "{dimensions}");
             let mut largest = vec![(1 << bits) - 1; dimensions];
             let expected = u128::MAX >> (128 - bits as usize * dimensions);
-            assert_eq!(Curve::ZOrder.place(&mut largest, bits), expected, "{dimensions}");
+            let grid = Grid::new(Curve::ZOrder, dimensions);
+            assert_eq!(grid.place(&mut largest), expected, "{dimensions}");
+            // Each bit has a place of its own, the highest of the first dimension the highest one.
+            for (at, bit) in (0..dimensions).flat_map(|at| (0..bits).map(move |bit| (at, bit))) {
+                let mut cell = vec![0; dimensions];
+                cell[at] = 1 << bit;
+                let expected = 1 << (bit as usize * dimensions + dimensions - 1 - at);
+                assert_eq!(grid.place(&mut cell), expected, "{dimensions}: {at}, {bit}");
+            }
         }
     }
 }

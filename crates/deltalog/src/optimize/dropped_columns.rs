@@ -11,7 +11,6 @@ use parquet::arrow::{PARQUET_FIELD_ID_META_KEY, parquet_to_arrow_schema};
 
 use crate::dml::ListedFile;
 use crate::error::{Error, Result};
-use crate::panics::caught;
 use crate::parallel;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::schema::is_variant;
@@ -43,10 +42,7 @@ impl<'a> DroppedColumns<'a> {
     }
 
     fn has_others(&self, file: &ListedFile) -> Result<bool> {
-        let footer = || read_footer(&self.snapshot.storage().open_log_path(&file.file.path)?);
-        let panicked =
-            |panic: &str| Error::corrupt_data(format!("reading the footer panicked with '{panic}'"));
-        let footer = caught(footer, panicked)?;
+        let footer = read_footer(&self.snapshot.storage().open_log_path(&file.file.path)?)?;
         let schema = parquet_to_arrow_schema(footer.file_metadata().schema_descr(), None)
             .map_err(|error| Error::corrupt_data("the file's schema is not understood").with_source(error))?;
         let known = self.snapshot.mapped_schema().physical_arrow();

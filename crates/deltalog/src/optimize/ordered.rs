@@ -11,6 +11,8 @@
 
 use std::collections::BTreeSet;
 
+use arrow::array::RecordBatch;
+
 use super::curve::{Curve, MOST_DIMENSIONS};
 use super::moved::{Numbers, RowOrder};
 use super::plan::Bin;
@@ -19,10 +21,14 @@ use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::sorted::Sorter;
 use crate::definition::columns_with_bounds;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::predicate::ColumnPath;
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::unused_files::delete_unused;
+
+/// The number of batches of sorted rows that wait to be encoded.
+const AHEAD: usize = 4;
 
 /// How rows are ordered.
 pub(super) struct Ordering {
@@ -126,8 +132,8 @@ impl BinRewriter<'_> {
         // The rows of the first files together.
         let end_of = |file: u64| (all * u128::from(file) / u128::from(files)) as u64;
         let (mut row, mut begun) = (0, None);
-        sorter.finish(|batch, own| {
-            numbers.extend(own)?;
+        let write = |(batch, own): (RecordBatch, Vec<u64>)| {
+            numbers.extend(&own)?;
             let mut rest = batch;
             while rest.num_rows() > 0 {
                 let (mut writer, start, end) = match begun.take() {
@@ -146,7 +152,9 @@ impl BinRewriter<'_> {
                 }
             }
             Ok(())
-        })?;
+        };
+        // The next rows are merged while the last ones are encoded.
+        parallel::relay(AHEAD, |send| sorter.finish(|batch, own| send((batch, own))), write)?;
         numbers.finish()
     }
 }

@@ -16,8 +16,9 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, SortField};
 use std::sync::Arc;
 
-use super::curve::{Curve, bits};
+use super::curve::{Curve, Grid, bits};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::predicate::{ColumnPath, column_at};
 
 /// The number of rows of the sample.
@@ -26,6 +27,9 @@ const SAMPLE: usize = 1 << 16;
 /// The number of bytes of a value that count: those of 32 characters, of which statistics have as many, in Arrow's row
 /// format.
 const PREFIX: usize = 160;
+
+/// The least number of rows whose places are worth a thread.
+const MIN_PART: usize = 1 << 11;
 
 /// A sample of rows, each of which is in it with the same probability.
 pub(super) struct Sample {
@@ -47,15 +51,20 @@ struct Comparable {
 
 /// Where rows are on the curve through the ranks of their columns' values.
 pub(super) struct Places {
-    curve: Curve,
-    bits: u32,
+    grid: Grid,
     columns: Vec<RankedColumn>,
 }
 
 struct RankedColumn {
     column: Comparable,
-    /// In order. Values are mostly told apart by their first bytes as a number.
-    boundaries: Vec<(u128, Box<[u8]>)>,
+    boundaries: Boundaries,
+}
+
+/// The values at which ranks change, in order.
+struct Boundaries {
+    /// The first bytes of the values, by which they are mostly told apart. They are close together in memory.
+    first: Vec<u64>,
+    values: Vec<Box<[u8]>>,
 }
 
 impl Sample {
@@ -112,17 +121,16 @@ impl Sample {
 
     /// Returns what finds the places of rows on `curve`.
     pub(super) fn places(self, curve: Curve) -> Places {
-        let bits = bits(self.columns.len());
-        let ranges = 1_usize << bits;
+        let grid = Grid::new(curve, self.columns.len());
+        let ranges = 1_usize << bits(self.columns.len());
         let columns = self.columns.into_iter().map(|SampledColumn { column, mut values }| {
             values.sort_unstable();
-            let boundaries = (1..ranges).filter_map(|range| {
-                let value = values.get(range * values.len() / ranges)?;
-                Some((number(value), value.clone()))
-            });
-            RankedColumn { column, boundaries: boundaries.collect() }
+            let values: Vec<Box<[u8]>> =
+                (1..ranges).filter_map(|range| values.get(range * values.len() / ranges).cloned()).collect();
+            let first = values.iter().map(|value| first(value)).collect();
+            RankedColumn { column, boundaries: Boundaries { first, values } }
         });
-        Places { curve, bits, columns: columns.collect() }
+        Places { grid, columns: columns.collect() }
     }
 }
 
@@ -138,27 +146,43 @@ impl Places {
     /// # Errors
     /// `SchemaMismatch` if the batch lacks a column.
     pub(super) fn of(&self, batch: &RecordBatch) -> Result<Vec<u128>> {
+        let rows = batch.num_rows();
+        let parts = parallel::cores().min(rows / MIN_PART).max(1);
+        let parts: Vec<RecordBatch> = (0..parts)
+            .map(|part| (rows * part / parts, rows * (part + 1) / parts))
+            .map(|(start, end)| batch.slice(start, end - start))
+            .collect();
+        let places = parallel::each(&parts, parts.len(), |part| self.of_part(part))?;
+        Ok(places.concat())
+    }
+
+    fn of_part(&self, batch: &RecordBatch) -> Result<Vec<u128>> {
         let dimensions = self.columns.len();
         let mut cells = vec![0_u32; batch.num_rows() * dimensions];
         for (dimension, RankedColumn { column, boundaries }) in self.columns.iter().enumerate() {
             let values = column.rows(column_at(batch, &column.path)?)?;
             for (value, cell) in values.iter().zip(cells.chunks_exact_mut(dimensions)) {
-                let bytes = prefix(value.as_ref());
-                let first = number(bytes);
-                let rank = boundaries.partition_point(|(number, boundary)| {
-                    *number < first || (*number == first && boundary.as_ref() < bytes)
-                });
-                // Values below a frequent one are told apart from it, as those above it are.
-                let equal = match boundaries.get(rank) {
-                    Some((_, boundary)) if boundary.as_ref() == bytes => {
-                        boundaries[rank..].partition_point(|(_, boundary)| boundary.as_ref() <= bytes)
-                    }
-                    _ => 0,
-                };
-                cell[dimension] = (rank + equal / 2) as u32;
+                cell[dimension] = boundaries.rank(prefix(value.as_ref()));
             }
         }
-        Ok(cells.chunks_exact_mut(dimensions.max(1)).map(|cell| self.curve.place(cell, self.bits)).collect())
+        Ok(cells.chunks_exact_mut(dimensions.max(1)).map(|cell| self.grid.place(cell)).collect())
+    }
+}
+
+impl Boundaries {
+    /// Returns the rank of a value: how many boundaries are below it, and half of those that are equal to it. So values
+    /// below a frequent one are told apart from it, as those above it are.
+    fn rank(&self, value: &[u8]) -> u32 {
+        let number = first(value);
+        let alike = self.first.partition_point(|boundary| *boundary < number);
+        if self.first.get(alike) != Some(&number) {
+            return alike as u32;
+        }
+        let end = alike + self.first[alike..].partition_point(|boundary| *boundary == number);
+        let alike_values = &self.values[alike..end];
+        let below = alike_values.partition_point(|boundary| boundary.as_ref() < value);
+        let equal = alike_values[below..].partition_point(|boundary| boundary.as_ref() == value);
+        (alike + below + equal / 2) as u32
     }
 }
 
@@ -166,13 +190,14 @@ fn prefix(bytes: &[u8]) -> &[u8] {
     bytes.get(..PREFIX).unwrap_or(bytes)
 }
 
-/// Returns the first bytes of a value as a number. Numbers follow each other as the values do, but different values may
-/// have the same number.
-fn number(bytes: &[u8]) -> u128 {
-    let mut first = [0; 16];
-    let length = bytes.len().min(first.len());
-    first[..length].copy_from_slice(&bytes[..length]);
-    u128::from_be_bytes(first)
+/// Returns the first bytes of a value as a number, without the one that tells NULL from values. Numbers follow each other
+/// as the values do, but different values may have the same number.
+fn first(bytes: &[u8]) -> u64 {
+    let value = bytes.get(1..).unwrap_or_default();
+    let mut first = [0; 8];
+    let length = value.len().min(first.len());
+    first[..length].copy_from_slice(&value[..length]);
+    u64::from_be_bytes(first)
 }
 
 /// Returns floating-point numbers with one NaN, which is greater than all numbers as in Spark, and other values as they

@@ -9,6 +9,8 @@
 //! - If all rows fit in memory, no file is written. Else one block of each run is in memory while they are merged: a
 //!   block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
 //! - Each row comes back with its number, counted from 0 in the order in which the rows came.
+//! - A run is sorted and written by a thread of its own, while the rows of the next one come. Each of the two may take
+//!   half of the memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,6 +23,7 @@ use arrow::datatypes::{Field, Schema, UInt64Type};
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
+use crate::parallel::Task;
 use crate::write::{Overflow, Place, bytes_of_rows};
 
 /// The most rows of a batch that comes back, and of a block of the file.
@@ -39,16 +42,29 @@ const BYTES_PER_ROW: usize = 56;
 pub(super) struct Sorter {
     /// The memory for rows, in bytes.
     budget: usize,
-    held: Vec<Held>,
-    held_rows: usize,
-    held_bytes: usize,
+    held: HeldRows,
     /// The number of all rows.
     rows: u64,
+    /// The temporary file and what is in it, but not while a run is written.
+    file: RunFile,
+    writing: Option<Task<(RunFile, Result<()>)>>,
+}
+
+/// Rows that are in memory to be sorted together.
+#[derive(Default)]
+struct HeldRows {
+    batches: Vec<Held>,
+    rows: usize,
+    bytes: usize,
+}
+
+/// Runs in a temporary file.
+struct RunFile {
     overflow: Overflow,
     runs: Vec<Vec<Place>>,
 }
 
-/// Rows that are in memory to be sorted.
+/// Rows of one batch.
 struct Held {
     rows: RecordBatch,
     keys: Vec<u128>,
@@ -64,12 +80,10 @@ impl Sorter {
     pub(super) fn new(budget: usize, directory: PathBuf) -> Self {
         Self {
             budget,
-            held: Vec::new(),
-            held_rows: 0,
-            held_bytes: 0,
+            held: HeldRows::default(),
             rows: 0,
-            overflow: Overflow::new(directory),
-            runs: Vec::new(),
+            file: RunFile { overflow: Overflow::new(directory), runs: Vec::new() },
+            writing: None,
         }
     }
 
@@ -84,14 +98,17 @@ impl Sorter {
     /// `Unavailable` or `PermissionDenied` if the temporary file cannot be written.
     pub(super) fn add(&mut self, rows: RecordBatch, keys: Vec<u128>) -> Result<()> {
         let bytes = bytes_of_rows(&rows) + BYTES_PER_ROW * keys.len();
-        if self.held_bytes + bytes > self.budget && !self.held.is_empty() {
+        // The first run begins when all of the memory is used up. From then on another one is being written.
+        let has_runs = self.writing.is_some();
+        let room = if has_runs { self.budget / 2 } else { self.budget };
+        if self.held.bytes + bytes > room && self.held.rows > 0 {
             self.spill()?;
         }
-        self.held_bytes += bytes;
-        self.held_rows += keys.len();
+        self.held.bytes += bytes;
+        self.held.rows += keys.len();
         let first = self.rows;
         self.rows += keys.len() as u64;
-        self.held.push(Held { rows, keys, first });
+        self.held.batches.push(Held { rows, keys, first });
         Ok(())
     }
 
@@ -99,56 +116,75 @@ impl Sorter {
     ///
     /// # Errors
     /// Those of `visit`; `Unavailable` or `PermissionDenied` if the temporary file cannot be written or read.
-    pub(super) fn finish(mut self, mut visit: impl FnMut(RecordBatch, &[u64]) -> Result<()>) -> Result<()> {
-        if self.runs.is_empty() {
-            return self.sorted(MOST_BYTES, |rows, _, numbers| visit(rows, &numbers));
+    pub(super) fn finish(mut self, mut visit: impl FnMut(RecordBatch, Vec<u64>) -> Result<()>) -> Result<()> {
+        if self.writing.is_none() {
+            return self.held.sorted(MOST_BYTES, |rows, _, numbers| visit(rows, numbers));
         }
         self.spill()?;
-        self.held = Vec::new();
-        Merge::new(self.overflow, self.runs).visit(visit)
+        self.wait()?;
+        Merge::new(self.file.overflow, self.file.runs).visit(visit)
     }
 
-    /// Writes the rows in memory as a run.
+    /// Begins to write the rows in memory as a run.
     fn spill(&mut self) -> Result<()> {
-        if self.held.is_empty() {
-            return Ok(());
-        }
-        let mut overflow = std::mem::replace(&mut self.overflow, Overflow::new(PathBuf::new()));
-        overflow.begin_run();
-        let mut run = Vec::new();
-        let written = self.sorted(BLOCK_BYTES, |rows, keys, numbers| {
-            let block = overflow.write(&with_keys(&rows, &keys, numbers)?)?;
-            run.push(Place::new(block, 0, rows.num_rows()));
-            Ok(())
-        });
-        self.overflow = overflow;
-        written?;
-        self.runs.push(run);
-        self.held.clear();
-        (self.held_rows, self.held_bytes) = (0, 0);
+        self.wait()?;
+        let held = std::mem::take(&mut self.held);
+        let nothing = RunFile { overflow: Overflow::new(PathBuf::new()), runs: Vec::new() };
+        let mut file = std::mem::replace(&mut self.file, nothing);
+        self.writing = Some(Task::begin(move || {
+            let written = file.write(held);
+            (file, written)
+        }));
         Ok(())
     }
 
-    /// Calls `visit` with the rows in memory in the order of their keys, about `bytes` at once, and with their keys and
-    /// numbers.
+    /// Waits until the last run is written.
+    fn wait(&mut self) -> Result<()> {
+        match self.writing.as_mut().and_then(Task::end) {
+            Some((file, written)) => {
+                self.file = file;
+                written
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl RunFile {
+    /// Writes rows as a run.
+    fn write(&mut self, held: HeldRows) -> Result<()> {
+        self.overflow.begin_run();
+        let mut run = Vec::new();
+        held.sorted(BLOCK_BYTES, |rows, keys, numbers| {
+            let block = self.overflow.write(&with_keys(&rows, &keys, numbers)?)?;
+            run.push(Place::new(block, 0, rows.num_rows()));
+            Ok(())
+        })?;
+        self.runs.push(run);
+        Ok(())
+    }
+}
+
+impl HeldRows {
+    /// Calls `visit` with the rows in the order of their keys, about `bytes` at once, and with their keys and numbers.
     fn sorted(
         &self,
         bytes: usize,
         mut visit: impl FnMut(RecordBatch, Vec<u128>, Vec<u64>) -> Result<()>,
     ) -> Result<()> {
-        let mut order: Vec<Entry> = Vec::with_capacity(self.held_rows);
-        for (batch, held) in self.held.iter().enumerate() {
+        let mut order: Vec<Entry> = Vec::with_capacity(self.rows);
+        for (batch, held) in self.batches.iter().enumerate() {
             let entries = held.keys.iter().enumerate();
             order.extend(entries.map(|(row, key)| (*key, batch as u32, row as u32)));
         }
         order.sort_unstable();
-        let batches: Vec<&RecordBatch> = self.held.iter().map(|held| &held.rows).collect();
-        let bytes_per_row = (self.held_bytes / self.held_rows.max(1)).max(1);
+        let batches: Vec<&RecordBatch> = self.batches.iter().map(|held| &held.rows).collect();
+        let bytes_per_row = (self.bytes / self.rows.max(1)).max(1);
         for entries in order.chunks((bytes / bytes_per_row).clamp(1, MOST_ROWS)) {
             let rows: Vec<(usize, usize)> =
                 entries.iter().map(|(_, batch, row)| (*batch as usize, *row as usize)).collect();
             let number = |(_, batch, row): &Entry| {
-                self.held.get(*batch as usize).map_or(0, |held| held.first) + u64::from(*row)
+                self.batches.get(*batch as usize).map_or(0, |held| held.first) + u64::from(*row)
             };
             let numbers = entries.iter().map(number).collect();
             let keys = entries.iter().map(|(key, _, _)| *key).collect();
@@ -210,7 +246,7 @@ impl Merge {
         Self { overflow, runs, blocks: Vec::new(), rows: Vec::new(), numbers: Vec::new(), bytes: 0 }
     }
 
-    fn visit(mut self, mut visit: impl FnMut(RecordBatch, &[u64]) -> Result<()>) -> Result<()> {
+    fn visit(mut self, mut visit: impl FnMut(RecordBatch, Vec<u64>) -> Result<()>) -> Result<()> {
         let mut next = BinaryHeap::new();
         for run in 0..self.runs.len() {
             if let Some((key, number)) = self.next_block(run)? {
@@ -255,15 +291,14 @@ impl Merge {
     }
 
     /// Calls `visit` with the rows that were chosen.
-    fn emit(&mut self, visit: &mut impl FnMut(RecordBatch, &[u64]) -> Result<()>) -> Result<()> {
+    fn emit(&mut self, visit: &mut impl FnMut(RecordBatch, Vec<u64>) -> Result<()>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
         let blocks: Vec<&RecordBatch> = self.blocks.iter().collect();
         let rows = interleave_record_batch(&blocks, &self.rows).map_err(unsorted)?;
-        visit(rows, &self.numbers)?;
+        visit(rows, std::mem::take(&mut self.numbers))?;
         self.rows.clear();
-        self.numbers.clear();
         self.bytes = 0;
         // Only the blocks stay of which rows are left.
         let mut kept = Vec::with_capacity(self.runs.len());
