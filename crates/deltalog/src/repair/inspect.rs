@@ -18,7 +18,6 @@ use super::stored::Stored;
 use crate::deletion_vector::{DeletionVectors, VectorPlace};
 use crate::dml::ListedFile;
 use crate::error::{Error, ErrorKind, Result};
-use crate::panics::caught;
 use crate::protocol::DeletionVectorDescriptor;
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
@@ -90,9 +89,7 @@ impl<'a> Inspector<'a> {
         if self.level == CheckLevel::Files {
             return Ok(None);
         }
-        let panicked =
-            |panic: &str| Error::corrupt_data(format!("reading the footer panicked with '{panic}'"));
-        match caught(|| whole_footer(self.snapshot.storage(), file), panicked) {
+        match whole_footer(self.snapshot.storage(), file) {
             Ok(footer) => return Ok(Some(footer)),
             Err(error) if error.kind() == ErrorKind::CorruptData => {
                 found.push(Finding::of_error(FileProblem::DamagedFile, &error));

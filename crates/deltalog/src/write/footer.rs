@@ -4,6 +4,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::panics::caught;
 use crate::storage::FileReader;
 
 /// The number of footers that are read at once. Their threads wait for the store, not for a core.
@@ -12,9 +13,16 @@ pub(crate) const THREADS: usize = 8;
 /// Reads a footer without the page indexes.
 ///
 /// # Errors
-/// `CorruptData` for a file that is not Parquet; `Unsupported` for one that is encrypted, or whose footer has a codec,
+/// `CorruptData` for a file that is not Parquet, or whose footer makes its decoder panic; `Unsupported` for one that is encrypted, or whose footer has a codec,
 /// a type or an encoding that is not known; errors of the store.
 pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
+    caught(
+        || decoded(file),
+        |panic| Error::corrupt_data(format!("reading the footer panicked with '{panic}'")),
+    )
+}
+
+fn decoded(file: &FileReader) -> Result<ParquetMetaData> {
     let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
     reader.parse_and_finish(file).map_err(|error| match (error, file.failure()) {
         (_, Some(failure)) => failure,
