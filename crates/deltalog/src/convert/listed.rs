@@ -25,8 +25,8 @@ pub(super) struct List {
 /// Reads the list.
 ///
 /// # Errors
-/// `SchemaMismatch` if it lacks a column, or has one of another type, or of one that no table has. `InvalidArgument` for a row without a value, for
-/// a path outside the directory, and for one that occurs twice.
+/// `SchemaMismatch` if it lacks a column, or has one of another type, or of one that no table has. `InvalidArgument`
+/// for a row without a value, for a path outside the directory, and for one that occurs twice.
 pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<List> {
     let resolver = PathResolver::new(storage.root())?;
     let partition_columns = match files.schema().column_with_name("partition_values") {

@@ -35,8 +35,8 @@ pub struct ConvertRequest {
     /// Where the files are found.
     pub source: ConvertSource,
     /// The partition columns with their types. Without them, they are those that the directories name, and their types
-    /// are those of the fields of a list with a struct, or inferred from the values as Spark does: integer, long, decimal without fraction, double, timestamp, date,
-    /// else string.
+    /// are those of the fields of a list with a struct, or inferred from the values as Spark does: integer, long,
+    /// decimal without fraction, double, timestamp, date, else string.
     pub partition_by: Option<StructType>,
     /// The zone of timestamps in the names of directories that have none.
     pub time_zone: String,

@@ -54,7 +54,8 @@ impl Grid {
         Self { curve, bits: bits(dimensions), spread: (0..bytes).map(spread).collect() }
     }
 
-    /// Returns the place on the curve of a cell, whose coordinates have [`bits`] bits each. The coordinates are changed.
+    /// Returns the place on the curve of a cell, whose coordinates have [`bits`] bits each. The coordinates are
+    /// changed.
     pub(super) fn place(&self, cell: &mut [u32]) -> u128 {
         if self.curve == Curve::Hilbert {
             transpose(cell, self.bits);

@@ -13,8 +13,8 @@ pub(crate) const THREADS: usize = 8;
 /// Reads a footer without the page indexes.
 ///
 /// # Errors
-/// `CorruptData` for a file that is not Parquet, or whose footer makes its decoder panic; `Unsupported` for one that is encrypted, or whose footer has a codec,
-/// a type or an encoding that is not known; errors of the store.
+/// `CorruptData` for a file that is not Parquet, or whose footer makes its decoder panic; `Unsupported` for one that
+/// is encrypted, or whose footer has a codec, a type or an encoding that is not known; errors of the store.
 pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
     caught(
         || decoded(file),

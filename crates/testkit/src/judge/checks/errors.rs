@@ -68,9 +68,9 @@ impl Case {
             && self.deletions.iter().any(|deleted| *deleted < ended)
     }
 
-    /// Returns whether a VACUUM may have deleted files of the version that `operation` is based on, or that it restores:
-    /// there are versions that are retained no longer, and files were deleted before it ended. That only their files
-    /// were deleted is judged by `data_files`.
+    /// Returns whether a VACUUM may have deleted files of the version that `operation` is based on, or that it
+    /// restores: there are versions that are retained no longer, and files were deleted before it ended. That only
+    /// their files were deleted is judged by `data_files`.
     fn may_lack_files(&self, operation: &Operation) -> bool {
         let ended = operation.ended.unwrap_or(u64::MAX);
         let second_ms = self.commit(1).and_then(|commit| commit.written_ms);
