@@ -60,6 +60,18 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
     )
 
 
+def test_a_clone_without_a_location_goes_with_its_name(spark: SparkSession, source: str) -> None:
+    """The entry is that of a managed table, in the database that is the current one or that the name has."""
+    for name in ("deep", "default.deep"):
+        spark.sql(f"CREATE TABLE {name} DEEP CLONE src")
+        found = {row.col_name: row.data_type for row in spark.sql("DESCRIBE EXTENDED deep").collect()}
+        assert found["Type"] == "MANAGED"
+        place = Path(found["Location"].removeprefix("file:"))
+        assert (place / "_delta_log").is_dir()
+        spark.sql(f"DROP TABLE {name}")
+        assert not place.exists()
+
+
 def test_a_shallow_clone_is_read_by_its_name(
     spark: SparkSession, source: str, path: str, tmp_path: Path
 ) -> None:
@@ -72,6 +84,30 @@ def test_a_shallow_clone_is_read_by_its_name(
     found = spark.read.format("deltalog").option("allowedRoots", path).load(str(at))
     assert sorted(row.a for row in found.collect()) == [1, 3, 4]
     assert deltalog.DeltaTable(at).history()[0]["operationParameters"]["isShallow"] is True
+
+
+def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:
+    """By its name, whose entry has the roots; by its path with them; and as `clone` returns it."""
+    spark.sql("CREATE TABLE low SHALLOW CLONE src")
+    by_name = DeltaTable.forName(spark, "low")
+    by_name.delete("a = 4")
+    assert rows(spark, "low") == [1, 3]
+    assert by_name.optimize().executeCompaction().collect()[0].metrics.numFilesAdded == 2
+    assert rows(spark, "low") == [1, 3]
+    assert by_name.check("rows").count() == 0
+    assert "allowedRoots" in spark.sql("SHOW CREATE TABLE low").collect()[0][0]
+    at = str(tmp_path / "at")
+    made = DeltaTable.forPath(spark, path).clone(at, isShallow=True)
+    assert made.check("rows").count() == 0
+    made.update("a = 1", {"a": "10"})
+    with pytest.raises(UnsupportedFeatureError, match="allowed_roots"):
+        DeltaTable.forPath(spark, at).check("rows")
+    by_path = DeltaTable.forPath(spark, at, {"allowedRoots": path})
+    assert by_path.check("rows").count() == 0
+    assert sorted(row.a for row in by_path.toDF().collect()) == [3, 4, 10]
+    with pytest.raises(InvalidArgumentError, match="allowedRoots"):
+        DeltaTable.forPath(spark, at, {"root": path})
+    assert rows(spark, "src") == [1, 3, 4]
 
 
 def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(

@@ -61,16 +61,16 @@ _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
 
 def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns options that say how a store is reached.
+    """Returns options that say how a store is reached, and which roots outside of a table its files may have.
 
     Raises `InvalidArgumentError` for another one.
     """
     options = Options(given)
-    others = sorted(options.values.keys() - options.storage.keys() - options.hadoop.keys())
+    others = sorted(options.values.keys() - options.storage.keys() - options.hadoop.keys() - {_ALLOWED_ROOTS})
     if others:
         raise InvalidArgumentError(
             f"{others[0]} does not say how a store is reached: pass settings of Hadoop for file systems (fs.…, dfs.…) "
-            "or storage options"
+            "or storage options; or allowedRoots for a shallow clone"
         )
     return given
 

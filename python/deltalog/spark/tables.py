@@ -14,14 +14,14 @@ from deltalog.spark.dml.clauses import Condition, Values
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
-from deltalog.spark.options import store_options
+from deltalog.spark.options import Options, store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import path_in
 from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row
-from deltalog.spark.sql.names import is_connect, location_in, path_of_name
+from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
 
@@ -60,7 +60,8 @@ class DeltaTable:
         """Returns the table at `path`.
 
         `hadoopConf` says how its store is reached, as options of a read do: settings of Hadoop (`fs.…`, `dfs.…`) or
-        storage options. Under Spark Connect, it can have the storage options that are no secrets.
+        storage options. Under Spark Connect, it can have the storage options that are no secrets. For a shallow clone
+        it has `allowedRoots`, the directory with the files of the source, or a JSON list of directories.
 
         Raises:
             NotATableError: there is no table.
@@ -74,7 +75,8 @@ class DeltaTable:
     @raises_pyspark_errors
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
         """Returns the table with this name in the session catalog, or deltalog.`/path`."""
-        return cls.forPath(sparkSession, path_of_name(sparkSession, tableOrViewName))
+        path, options = place_of_name(sparkSession, tableOrViewName)
+        return cls.forPath(sparkSession, path, options)
 
     @classmethod
     @raises_pyspark_errors
@@ -350,7 +352,8 @@ class DeltaTable:
         version: int | None = None,
         timestamp: str | None = None,
     ) -> "DeltaTable":
-        if self._store:
+        options = Options(self._store)
+        if options.storage or options.hadoop:
             raise UnsupportedFeatureError(
                 "a table whose store is reached by options of its own cannot be cloned: set them in the session, or "
                 "use deltalog.DeltaTable.clone"
@@ -370,9 +373,9 @@ class DeltaTable:
         }
         self._spark.sql(call, args=arguments).collect()
         path = path_in(target)
-        path = path_of_name(self._spark, target) if path is None else path
-        options = {"allowedRoots": self._path} if is_shallow else {}
-        return DeltaTable(self._spark, path, store=options)
+        path = place_of_name(self._spark, target)[0] if path is None else path
+        store = {"allowedRoots": json.dumps([self._path, *options.allowed_roots])} if is_shallow else {}
+        return DeltaTable(self._spark, path, store=store)
 
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802
@@ -456,8 +459,10 @@ class DeltaTable:
         A Connect client may have no access to the table's files, so there the server executes the command.
         """
         if not is_connect(self._spark):
-            location = location_in(self._spark, self._path, self._store)
-            newest = Snapshot.open(location.uri, storage_options=location.storage_options)
+            location, roots = location_in(self._spark, self._path, self._store)
+            newest = Snapshot.open(
+                location.uri, storage_options=location.storage_options, allowed_roots=roots
+            )
             return commands.answer(newest, command, arguments)
         options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
         [row] = self._reader().options(**options).load(self._path).collect()

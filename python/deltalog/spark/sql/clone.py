@@ -17,7 +17,8 @@ from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, unescaped, uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.sql.names import path_of_name
+from deltalog.spark.sql.entries import NewEntry, qualified
+from deltalog.spark.sql.names import place_of_name
 
 _COLUMNS = {
     "source_table_size": "sourceTableSize",
@@ -66,7 +67,7 @@ def cloned(
     properties = _properties(request.properties)
     path = path_in(request.target)
     spark = SparkSession(SparkContext.getOrCreate(), session)
-    is_new_name = False
+    identifier = None
     if path is not None:
         if request.location is not None:
             raise InvalidArgumentError(f"the clone {request.target} is a path, and has a location as well")
@@ -82,27 +83,28 @@ def cloned(
                 f"a shallow clone cannot replace the table {request.target} of the catalog, whose entry would not let "
                 "queries read the files of the source: drop the table first, or make a deep clone"
             )
-        path = path_of_name(spark, request.target)
+        path, _ = place_of_name(spark, request.target)
         if request.location is not None:
             wanted, known = (uri_of(jvm, session, place) for place in (request.location, path))
             if unescaped(wanted).rstrip("/") != unescaped(known).rstrip("/"):
                 raise InvalidArgumentError(f"the table {request.target} is at {known}, not at {wanted}")
     else:
-        is_new_name = True
+        identifier = qualified(jvm, session, request.target)
         # Also where it is not needed: it raises the error of a database that does not exist, before files are copied.
-        default = _default_path(jvm, session, request.target)
-        path = request.location or default
+        default = session.sessionState().catalog().defaultTablePath(identifier)
+        path = request.location or str(jvm.java("org.apache.hadoop.fs.Path")(default).toString())
     location = location_of(jvm, session, Options({"path": path}))
     location.ensure_in_reach()
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
-    metrics, _, roots = clone_table(source, location.uri, arguments, commit_arguments(None, user_metadata))
-    if is_new_name:
+    metrics, version, roots = clone_table(
+        source, location.uri, arguments, commit_arguments(None, user_metadata)
+    )
+    if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
-        options = f" OPTIONS (allowedRoots {_text(allowed)})" if roots else ""
-        spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {request.target} USING deltalog{options} LOCATION {_text(path)}"
-        )
+        options = {"allowedRoots": allowed} if roots else {}
+        is_managed = request.location is None
+        NewEntry(identifier, location.uri, is_managed, "deltalog", options).create(jvm, session, version)
     return [metrics[name] for name in _COLUMNS.values()]
 
 
@@ -111,16 +113,3 @@ def _properties(text: str | None) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise InvalidArgumentError(f"the properties of a clone are a JSON object of texts, not {text}")
     return found
-
-
-def _default_path(jvm: Jvm, session: Any, name: str) -> str:
-    """Returns where Spark puts a table of this name."""
-    state = session.sessionState()
-    identifier = state.sqlParser().parseTableIdentifier(name)
-    default = state.catalog().defaultTablePath(identifier)
-    return str(jvm.java("org.apache.hadoop.fs.Path")(default).toString())
-
-
-def _text(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

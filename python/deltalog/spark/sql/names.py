@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import Location, location_of
+from deltalog.spark.location import Location, location_of, uri_of
 from deltalog.spark.options import Options
 
 # The second one is the provider in catalogs of the JVM connector.
@@ -19,14 +19,19 @@ def is_connect(spark: Any) -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-def location_in(spark: SparkSession, path: str, store: Mapping[str, str]) -> Location:
-    """Returns the location of a path in a classic session, whose store is reached as the options say."""
-    options = Options({**store, "path": path})
-    return location_of(Jvm(spark.sparkContext._gateway), spark._jsparkSession, options)
+def location_in(spark: SparkSession, path: str, given: Mapping[str, str]) -> tuple[Location, list[str]]:
+    """Returns the location of a path in a classic session, and the URLs of the roots that its data files may have.
+
+    The options that are given say how its store is reached, and name the roots.
+    """
+    options = Options({**given, "path": path})
+    jvm, session = Jvm(spark.sparkContext._gateway), spark._jsparkSession
+    location = location_of(jvm, session, options)
+    return location, [uri_of(jvm, session, root) for root in options.allowed_roots]
 
 
-def path_of_name(spark: SparkSession, name: str) -> str:
-    """Returns the path of the table with this name."""
+def place_of_name(spark: SparkSession, name: str) -> tuple[str, dict[str, str]]:
+    """Returns the path of the table with this name, and the options that its shallow clone is read with."""
     prefix, separator, rest = name.partition(".")
     if (
         separator
@@ -35,7 +40,7 @@ def path_of_name(spark: SparkSession, name: str) -> str:
         and rest.endswith("`")
         and "/" in rest
     ):
-        return rest[1:-1].replace("``", "`")
+        return rest[1:-1].replace("``", "`"), {}
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     about = {row["col_name"]: row["data_type"] for row in rows}
     provider = about.get("Provider", "")
@@ -46,4 +51,7 @@ def path_of_name(spark: SparkSession, name: str) -> str:
         )
     if provider.lower() not in PROVIDERS:
         raise InvalidArgumentError(f"{name} is not a Delta table: its provider is {provider}")
-    return str(about["Location"])
+    properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+    # `DeltalogTable.java` shows the option.
+    roots = properties.get("option.allowedRoots")
+    return str(about["Location"]), {} if roots is None else {"allowedRoots": roots}

@@ -4,7 +4,6 @@ The table is created before its entry in the session catalog. Definition and row
 """
 
 import json
-from contextlib import AbstractContextManager
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkWrite
@@ -12,14 +11,14 @@ from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import Location, location_of, path_of, unescaped, uri_of
+from deltalog.spark.location import Location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.secrecy import check_table_options
 from deltalog.spark.sql.definition import Definition, defaults_of
+from deltalog.spark.sql.entries import NewEntry
 from deltalog.spark.write import job
 from deltalog.spark.write.base import overwrite_base
-from deltalog.spark.write.outcome import after_commit
 from deltalog.spark.write.record import Record, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings
@@ -186,16 +185,9 @@ class _Entry:
         kept = self._definition.options
         if options is not None and "allowedroots" in options.values:
             kept = {**kept, "allowedRoots": options.values["allowedroots"]}
-        with self._registering(version):
-            _register(self._jvm, self._session, self._identifier, self._definition, self.uri, kept)
-
-    def _registering(self, version: int | None) -> AbstractContextManager[None]:
-        """Makes the error of a failure to create the entry state that `version` was committed."""
-        name = self._identifier
-        step = f"registering the table {name.unquotedString()} in the session catalog"
-        location = path_of(self._jvm, self._session, self.uri).replace("\\", "\\\\").replace("'", "\\'")
-        hint = f"register it with CREATE TABLE {name.quotedString()} USING deltalog LOCATION '{location}'"
-        return after_commit(self.uri, version, step, hint)
+        definition = self._definition
+        entry = NewEntry(self._identifier, self.uri, definition.is_managed, definition.provider, kept)
+        entry.create(self._jvm, self._session, version)
 
 
 def refuse_format(jvm: Jvm, session: Any, identifier: Any) -> None:
@@ -233,23 +225,6 @@ def _check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
             raise InvalidArgumentError(
                 f"the Delta table {existing.uri} does not have the property {name}={value} of CREATE TABLE"
             )
-
-
-def _register(
-    jvm: Jvm, session: Any, identifier: Any, definition: Definition, uri: str, options: dict[str, str]
-) -> None:
-    """Creates the catalog entry, which has neither columns nor properties, because they are in the log."""
-    location = jvm.java("org.apache.hadoop.fs.Path")(path_of(jvm, session, uri)).toUri()
-    entry = jvm.static(
-        "CatalogEntries",
-        "create",
-        identifier,
-        definition.is_managed,
-        location,
-        definition.provider,
-        jvm.scala_map(options),
-    )
-    session.sessionState().catalog().createTable(entry, False, False)
 
 
 def _parameters(definition: Definition) -> dict[str, str]:

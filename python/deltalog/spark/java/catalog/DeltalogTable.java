@@ -37,6 +37,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public class DeltalogTable
     implements Table, SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
         SupportsPartitionManagement, RowTarget {
+  private static final String ALLOWED_ROOTS = "allowedRoots";
+
   private final String name;
   private final TableState state;
   private final String provider;
@@ -117,6 +119,11 @@ public class DeltalogTable
   public Map properties() {
     Map properties = new TreeMap(state.properties());
     properties.put(TableCatalog.PROP_PROVIDER, provider);
+    Object roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
+    if (roots != null) {
+      // As Spark shows options, of which SHOW CREATE TABLE makes a clause.
+      properties.put(TableCatalog.OPTION_PREFIX + ALLOWED_ROOTS, roots);
+    }
     return properties;
   }
 

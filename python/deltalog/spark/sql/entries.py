@@ -1,0 +1,56 @@
+"""Entries of the session catalog, which are made when their tables exist."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import path_of
+from deltalog.spark.write.outcome import after_commit
+
+
+class NewEntry(NamedTuple):
+    """An entry to be made. It has neither columns nor properties, because they are in the log."""
+
+    identifier: Any
+    """The name, as a TableIdentifier."""
+    uri: str
+    is_managed: bool
+    """Whether DROP TABLE deletes the files."""
+    provider: str
+    options: Mapping[str, str]
+
+    def create(self, jvm: Jvm, session: Any, version: int | None) -> None:
+        """Makes the entry, after `version` was committed, which an error then names."""
+        path = path_of(jvm, session, self.uri)
+        with self._registering(path, version):
+            location = jvm.java("org.apache.hadoop.fs.Path")(path).toUri()
+            entry = jvm.static(
+                "CatalogEntries",
+                "create",
+                self.identifier,
+                self.is_managed,
+                location,
+                self.provider,
+                jvm.scala_map(dict(self.options)),
+            )
+            session.sessionState().catalog().createTable(entry, False, False)
+
+    @contextmanager
+    def _registering(self, path: str, version: int | None) -> Iterator[None]:
+        step = f"registering the table {self.identifier.unquotedString()} in the session catalog"
+        location = path.replace("\\", "\\\\").replace("'", "\\'")
+        name = self.identifier.quotedString()
+        hint = f"register it with CREATE TABLE {name} USING deltalog LOCATION '{location}'"
+        with after_commit(self.uri, version, step, hint):
+            yield
+
+
+def qualified(jvm: Jvm, session: Any, name: str) -> Any:
+    """Returns the TableIdentifier of a name in the session catalog."""
+    parsed = session.sessionState().sqlParser().parseTableIdentifier(name)
+    database = parsed.database()
+    current = session.sessionState().catalog().getCurrentDatabase()
+    return jvm.java("org.apache.spark.sql.catalyst.TableIdentifier")(
+        parsed.table(), database if database.isDefined() else jvm.some(current), jvm.some("spark_catalog")
+    )
