@@ -201,6 +201,11 @@ _PLAIN: Mapping[str, TableSpec] = {
     "full": Plain(100_000),
 }
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
+_SMALL_FILES: Mapping[str, TableSpec] = {
+    "small": Data(400_000, files=50),
+    "medium": Data(2_000_000, files=250),
+    "full": Data(8_000_000, files=1_000),
+}
 _ROWS_OF_PARTITIONS: Mapping[str, TableSpec] = {
     "small": Data(40_000),
     "medium": Data(200_000),
@@ -340,6 +345,15 @@ CASES = (
                 Ratio(f"{name}, rewrite", "ours", "deltalake", peer_measure=name),
             )
         ),
+    ),
+    Case(
+        name="optimize",
+        about="join 1,000 files of 8,000 rows of 16 columns as files of 128 MiB",
+        operation="optimize",
+        setup=_copied,
+        tables=_SMALL_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("optimize", "ours", "deltalake", time=0.6),),
     ),
     Case(
         name="z-order",
@@ -555,6 +569,36 @@ CASES = (
         tables=_LITTERED,
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("dry run", "ours", "jvm", time=0.3), Ratio("delete", "ours", "jvm", time=0.3)),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-optimize",
+        about="Spark: the same as optimize, by OPTIMIZE",
+        operation="optimize",
+        setup=_copied,
+        tables=_SMALL_FILES,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=(Ratio("optimize", "ours", "jvm", time=0.6),),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-z-order",
+        about="Spark: the same as z-order, by OPTIMIZE ... ZORDER BY",
+        operation="z_order",
+        setup=_copied,
+        tables=_ROWS,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=(Ratio("z-order", "ours", "jvm", time=0.5),),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-convert",
+        about="Spark: the same as convert, by CONVERT TO DELTA",
+        operation="convert",
+        setup=_copied,
+        tables=_PLAIN,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=(Ratio("convert", "ours", "jvm", time=0.5),),
         warm_up=1,
     ),
     Case(

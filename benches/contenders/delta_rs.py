@@ -164,6 +164,13 @@ def statements(watch: Watch, table: str) -> dict[str, Any]:
     return changed.measure(watch, table, "", run, count)
 
 
+def optimize(watch: Watch, table: str) -> dict[str, Any]:
+    opened = DeltaTable(table)
+    with watch("optimize"):
+        opened.optimize.compact(target_size=ordered.JOINED)
+    return ordered.answer(table)
+
+
 def z_order(watch: Watch, table: str) -> dict[str, Any]:
     opened, size = DeltaTable(table), ordered.target_size(table)
     with watch("z-order"):

@@ -1,4 +1,4 @@
-"""What the contenders of `z-order` order rows by, and what must come of it."""
+"""What the contenders of `optimize` and `z-order` are to make of a table, and what must come of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ COLUMNS = ("i0", "i1", "i2", "i3")
 """Columns of random numbers."""
 
 FILES = 100
+
+JOINED = 128 << 20
+"""The size of joined files, in bytes."""
 
 
 def target_size(table: str) -> int:

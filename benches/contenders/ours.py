@@ -197,6 +197,13 @@ def statements(watch: Watch, table: str) -> dict[str, Any]:
     return {**left, **changed.measure(watch, table, ", rewrite", run, count)}
 
 
+def optimize(watch: Watch, table: str) -> dict[str, Any]:
+    opened = deltalog.DeltaTable(table)
+    with watch("optimize"):
+        opened.optimize.compact(target_size=ordered.JOINED)
+    return ordered.answer(table)
+
+
 def z_order(watch: Watch, table: str) -> dict[str, Any]:
     opened, size = deltalog.DeltaTable(table), ordered.target_size(table)
     with watch("z-order"):

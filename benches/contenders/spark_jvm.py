@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benches.contenders import spark_changed, spark_session
+from benches.contenders import ordered, spark_changed, spark_session
 from benches.watch import Watch
 
 
@@ -26,6 +26,21 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
     return spark_session.vacuum(watch, spark_session.session(), "delta", table, copy)
+
+
+def optimize(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.optimize(watch, spark_session.session(), "delta", table, ordered.JOINED)
+
+
+def z_order(watch: Watch, table: str) -> dict[str, Any]:
+    order = f"ZORDER BY ({', '.join(ordered.COLUMNS)})"
+    return spark_session.optimize(
+        watch, spark_session.session(), "delta", table, ordered.target_size(table), order
+    )
+
+
+def convert(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.convert(watch, spark_session.session(), "delta", table)
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import deltalog.spark
-from benches.contenders import spark_changed, spark_session
+from benches.contenders import ordered, spark_changed, spark_session
 from benches.watch import Watch
 from deltalog._internal import forget_snapshots
 from deltalog.spark.read import planner
@@ -37,6 +37,19 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
     return spark_session.vacuum(watch, _session(), "deltalog", table, copy)
+
+
+def optimize(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.optimize(watch, _session(), "deltalog", table, ordered.JOINED)
+
+
+def z_order(watch: Watch, table: str) -> dict[str, Any]:
+    order = f"ZORDER BY ({', '.join(ordered.COLUMNS)})"
+    return spark_session.optimize(watch, _session(), "deltalog", table, ordered.target_size(table), order)
+
+
+def convert(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.convert(watch, _session(), "deltalog", table)
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:

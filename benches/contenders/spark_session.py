@@ -96,6 +96,27 @@ def vacuum(watch: Watch, spark: SparkSession, format_name: str, table: str, copy
     return {"found": sum("/left-" in row.path for row in found), "left": left}
 
 
+def optimize(
+    watch: Watch, spark: SparkSession, format_: str, table: str, size: int, order: str = ""
+) -> dict[str, Any]:
+    """Joins files up to a size, or orders their rows. The setting is that of the JVM connector, and ours."""
+    with_jvm(watch, spark)
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", size)
+    with watch("z-order" if order else "optimize"):
+        spark.sql(f"OPTIMIZE {format_}.`{table}` {order}").collect()
+    rows = spark.read.format(format_).load(table)
+    [found] = rows.agg(F.count("*").alias("rows"), F.sum("i5").alias("sum")).collect()
+    return {"rows": found["rows"], "sum": found["sum"]}
+
+
+def convert(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
+    with_jvm(watch, spark)
+    with watch("convert"):
+        spark.sql(f"CONVERT TO DELTA parquet.`{table}` PARTITIONED BY (part INT)").collect()
+    made = spark.read.format(format_).load(table)
+    return {"files": len(made.inputFiles()), "rows": made.count()}
+
+
 def plan(
     watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]
 ) -> dict[str, Any]:
