@@ -86,7 +86,7 @@ impl SparkStatement {
     /// Removes the files of which all rows go, and returns the others.
     fn remove_unread(&self, apart: FilesApart) -> Vec<ListedFile> {
         if let Some(change) = self.change().as_mut() {
-            apart.whole.into_iter().for_each(|file| change.remove_file(file.add));
+            apart.whole.into_iter().for_each(|file| change.empty_file(file));
         }
         self.unread_rows.store(apart.whole_rows, Ordering::Relaxed);
         apart.others

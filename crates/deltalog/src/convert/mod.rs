@@ -45,7 +45,7 @@ pub use request::{ConvertRequest, ConvertSource};
 
 use self::footers::Footers;
 use self::partitions::Partitions;
-use crate::definition::{CreationMode, TableDefinition, TableHeader};
+use crate::definition::{CreationMode, TableDefinition, TableHeader, unfit_name};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
@@ -144,6 +144,15 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
     let (data, adds) = footers.read(&files, &values)?;
     let fields: Vec<StructField> = data.fields().iter().chain(columns.fields()).cloned().collect();
     let mut definition = TableDefinition { schema: StructType::try_new(fields)?, ..definition };
+    if let Some((name, bad)) = unfit_name(&definition.schema) {
+        return Err(Error::schema_mismatch(format!(
+            "the column name '{name}' contains {bad:?}, which needs column mapping, and a conversion cannot map columns"
+        ))
+        .with_hint(
+            "write the rows to a new table whose property 'delta.columnMapping.mode' is 'name', or rename the column \
+             in the files",
+        ));
+    }
     definition.partition_columns = columns.fields().iter().map(|field| field.name.clone()).collect();
     let table = definition.resolve(environment)?;
     let bytes = files.iter().map(|file| file.size).sum();

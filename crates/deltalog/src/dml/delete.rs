@@ -63,7 +63,7 @@ pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Res
                     writer.delete(&batch?)?;
                 }
             }
-            change.remove_file(candidate.listed.add);
+            change.empty_file(candidate.listed);
         }
         for (Candidate { listed, .. }, found) in partial {
             let none = RoaringTreemap::new();

@@ -80,7 +80,12 @@ impl ListedFile {
         self.counted_in_footer(base).map(|_| None)
     }
 
-    fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
+    /// Returns the action with the number of rows that the footer has.
+    ///
+    /// # Errors
+    /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
+    /// the store.
+    pub(super) fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
         let located = |error: Error| error.at_path(&self.add.path);
         let footer = read_footer(&base.storage().open_log_path(&self.file.path)?).map_err(located)?;
         let rows = u64::try_from(footer.file_metadata().num_rows())

@@ -28,6 +28,7 @@
 mod assignments;
 mod candidates;
 mod delete;
+mod emptied;
 mod finder;
 mod listed;
 mod marked_rows;

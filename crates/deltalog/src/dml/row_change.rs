@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringTreemap;
 
+use super::emptied;
 use super::listed::ListedFile;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
@@ -36,6 +37,7 @@ pub struct RowChange {
     read_files: Vec<Add>,
     row_deletes: BTreeMap<String, (Add, RoaringTreemap)>,
     removed: Vec<Add>,
+    emptied: Vec<ListedFile>,
     added: Vec<Add>,
     change_files: Vec<AddCdcFile>,
     progress: Vec<SetTransaction>,
@@ -79,6 +81,7 @@ impl RowChange {
             read_files: Vec::new(),
             row_deletes: BTreeMap::new(),
             removed: Vec::new(),
+            emptied: Vec::new(),
             added: Vec::new(),
             change_files: Vec::new(),
             progress: Vec::new(),
@@ -141,7 +144,13 @@ impl RowChange {
         Ok(())
     }
 
-    /// Removes a file of the base as a whole: all of its rows go, or the others are in a new file.
+    /// Removes a file of the base, all of whose rows go. If another writer has moved them to another file meanwhile,
+    /// they are deleted there, in a table with deletion vectors.
+    pub fn empty_file(&mut self, file: ListedFile) {
+        self.emptied.push(file);
+    }
+
+    /// Removes a file of the base as a whole, whose other rows are in a new file.
     pub fn remove_file(&mut self, add: Add) {
         self.removed.push(add);
     }
@@ -223,6 +232,7 @@ impl RowChange {
         let metrics = metrics(statement, &self.file_counts(), rows, taken_ms);
         if self.row_deletes.is_empty()
             && self.removed.is_empty()
+            && self.emptied.is_empty()
             && self.added.is_empty()
             && self.progress.is_empty()
             && self.header.is_none()
@@ -231,14 +241,30 @@ impl RowChange {
         }
         let mut operation = statement.describe(operation);
         operation.metrics = as_json(&metrics);
-        match self.transaction(operation)?.commit()? {
-            Outcome::Committed(committed) => Ok(RowChangeOutcome::Committed(committed, metrics)),
-            Outcome::AlreadyApplied(applied) => Ok(RowChangeOutcome::AlreadyApplied(applied)),
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+        let mut emptied = None;
+        loop {
+            match self.transaction(operation.clone(), emptied.as_deref())?.commit()? {
+                Outcome::Committed(committed) => return Ok(RowChangeOutcome::Committed(committed, metrics)),
+                Outcome::AlreadyApplied(applied) => return Ok(RowChangeOutcome::AlreadyApplied(applied)),
+                Outcome::Conflict { conflict, transaction } => {
+                    if emptied.is_none() && emptied::is_about(&conflict, &self.emptied) {
+                        emptied = emptied::rows_of(&self.base, &self.emptied)?;
+                        if emptied.is_some() {
+                            continue;
+                        }
+                    }
+                    return Err(transaction.failed(conflict));
+                }
+            }
         }
     }
 
-    fn transaction(&self, operation: Operation) -> Result<Transaction> {
+    /// Returns the transaction, which removes the files that are `emptied`, or deletes these rows of them.
+    fn transaction(
+        &self,
+        operation: Operation,
+        emptied: Option<&[(Add, RoaringTreemap)]>,
+    ) -> Result<Transaction> {
         let mut transaction = Transaction::new(&self.base, operation, &self.environment)?;
         if let Some(id) = &self.id {
             transaction.set_id(id);
@@ -254,7 +280,12 @@ impl RowChange {
         for (add, rows) in self.row_deletes.values() {
             transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
         }
-        for batch in batches_of_adds(&self.removed)? {
+        for (add, rows) in emptied.unwrap_or_default() {
+            transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
+        }
+        let emptied = self.emptied.iter().filter(|_| emptied.is_none()).map(|file| &file.add);
+        let removed: Vec<Add> = self.removed.iter().chain(emptied).cloned().collect();
+        for batch in batches_of_adds(&removed)? {
             transaction.remove_files(&batch)?;
         }
         transaction.add_files(&self.added)?;
@@ -273,14 +304,15 @@ impl RowChange {
 
     /// Counts the files. Another commit on the same files may change what becomes of them; it is not counted.
     fn file_counts(&self) -> FileCounts {
-        let bytes = |files: &[Add]| files.iter().filter_map(|add| u64::try_from(add.size).ok()).sum();
+        let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
+        let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));
         let mut counts = FileCounts {
             added: self.added.len() as u64,
-            added_bytes: bytes(&self.added),
-            removed: self.removed.len() as u64,
-            removed_bytes: bytes(&self.removed),
+            added_bytes: self.added.iter().map(size).sum(),
+            removed: removed().count() as u64,
+            removed_bytes: removed().map(size).sum(),
             change_files: self.change_files.len() as u64,
-            removed_vectors: self.removed.iter().filter(|add| add.deletion_vector.is_some()).count() as u64,
+            removed_vectors: removed().filter(|add| add.deletion_vector.is_some()).count() as u64,
             ..FileCounts::default()
         };
         for (add, rows) in self.row_deletes.values() {
