@@ -101,6 +101,7 @@ mod panics;
 mod parallel;
 mod pending_write;
 mod predicate;
+mod progress;
 mod protocol;
 mod repair;
 mod replacement;

@@ -9,6 +9,7 @@ use parquet::file::reader::ChunkReader;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
+use crate::progress::Progress;
 use crate::protocol::LogPath;
 use crate::storage::Storage;
 
@@ -35,7 +36,13 @@ pub(super) struct Copy {
 /// `FileNotFound` for a file that is not there, `CorruptData` for one of another size; errors of both stores.
 pub(super) fn copy_all(source: &Storage, target: &Storage, copies: &[Copy]) -> Result<()> {
     let threads = source.most_readers().min(target.most_readers()).max(parallel::exactly(FILES));
-    parallel::each(copies, threads, |copy| one(source, target, copy)).map(drop)
+    let progress = Progress::new("CLONE", target.url(), copies.len() as u64, "files");
+    let copied = parallel::each(copies, threads, |copy| {
+        one(source, target, copy)?;
+        progress.add(1);
+        Ok(())
+    });
+    copied.map(drop)
 }
 
 fn one(source: &Storage, target: &Storage, copy: &Copy) -> Result<()> {

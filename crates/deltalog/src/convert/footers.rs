@@ -21,6 +21,7 @@ use super::partitions::LogValues;
 use crate::error::{Error, Result};
 use crate::int96::fields_with_micros;
 use crate::parallel;
+use crate::progress::Progress;
 use crate::protocol::{Add, StructType, path};
 use crate::replay::batches_of_adds;
 use crate::stats::{CollectOptions, collect_stats};
@@ -69,9 +70,12 @@ impl Footers<'_> {
         let threads =
             self.storage.readers(files.len()).max(parallel::exactly(FOOTER_THREADS).min(files.len()));
         let (mut adds, mut merged) = (Vec::new(), Merged::default());
+        let progress = Progress::new("CONVERT", self.storage.url(), files.len() as u64, "footers");
         for chunk in files.chunks(CHUNK) {
             let read = parallel::each(chunk, threads, |file| {
-                self.file(file, values, &known).map_err(|error| error.at_path(&file.path))
+                let read = self.file(file, values, &known).map_err(|error| error.at_path(&file.path))?;
+                progress.add(1);
+                Ok::<_, Error>(read)
             })?;
             let mut actions = Vec::with_capacity(read.len());
             for (shared, add) in read {

@@ -46,6 +46,7 @@ use crate::dml::{ListedFile, visit_files};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
+use crate::progress::Progress;
 use crate::protocol::{Add, ensure_writable};
 use crate::replay::{add_at, batches_of_adds};
 use crate::snapshot::Snapshot;
@@ -101,6 +102,7 @@ pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> 
     let stored = Stored::of(snapshot).map_err(located)?;
     let inspector = Inspector::new(snapshot, &stored, level).map_err(located)?;
     let (mut files, mut faulty) = (0, Vec::new());
+    let progress = Progress::new("FSCK", snapshot.storage().url(), None, "files");
     visit_files(snapshot, None, |batch, listed| {
         let listed = listed.into_iter().enumerate();
         let listed: Vec<ListedFile> = listed
@@ -108,7 +110,11 @@ pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> 
             .collect::<Result<_>>()?;
         files += listed.len() as u64;
         let threads = snapshot.storage().readers(listed.len());
-        let findings = parallel::each(&listed, threads, |file| inspector.inspect(file))?;
+        let findings = parallel::each(&listed, threads, |file| {
+            let findings = inspector.inspect(file)?;
+            progress.add(1);
+            Ok::<_, Error>(findings)
+        })?;
         let found = listed.into_iter().zip(findings).filter(|(_, findings)| !findings.is_empty());
         faulty.extend(found.map(|(file, findings)| FaultyFile { file, findings }));
         Ok(())

@@ -12,6 +12,7 @@ use super::request;
 use super::retained::Retained;
 use super::visible::name_of;
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -60,10 +61,15 @@ impl Deletion<'_> {
             self.revived = Retained::of(&self.newest, self.cutoff_ms)?;
             self.known_version = self.newest.version();
         }
+        let planned = self.planned;
+        let progress = Progress::new("VACUUM", planned.storage().url(), files.len(), "files");
         for chunk in files.chunks() {
             for start in (0..chunk.len()).step_by(ROUND) {
                 self.look_again()?;
-                self.delete(chunk, start..chunk.len().min(start + ROUND))?;
+                let round = start..chunk.len().min(start + ROUND);
+                let count = round.len() as u64;
+                self.delete(chunk, round)?;
+                progress.add(count);
             }
         }
         Ok(())
