@@ -483,7 +483,8 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self) -> DataFrame:  # noqa: N802
         """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
 
-        The driver reads and writes the files, not the executors.
+        In a table with clustering columns, clusters the rows of new files. The driver reads and writes the files, not
+        the executors.
         """
         return self._table._optimized(self._predicate, None)
 
