@@ -1,10 +1,10 @@
-"""Clustered tables whose rows are clustered by deltalog and by the JVM connector in turns. Protocol: "Clustered Table"."""
+"""Clustered tables, clustered by deltalog and by the JVM connector in turns. Protocol: "Clustered Table"."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,20 +14,21 @@ import deltalog
 from tests.golden.canonical import rows
 from tests.interop.conftest import Jvm
 
-_OPTIMIZE = "spark.databricks.delta.optimize"
+_STRATEGY = "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize"
+_FINISHED, _MOST = f"{_STRATEGY}.threshold", f"{_STRATEGY}.targetCubeSize"
+_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 
 
 @pytest.fixture
-def cubes_of(jvm: Jvm) -> Iterator[int]:
-    """Lets the JVM connector make cubes and files of small sizes; cubes of this size in bytes are finished for it."""
-    size = 20_000
-    strategy = f"{_OPTIMIZE}.clustering.mergeStrategy.minCubeSize"
-    settings = {f"{strategy}.threshold": size, f"{strategy}.targetCubeSize": size * 3 // 2}
-    settings[f"{_OPTIMIZE}.maxFileSize"] = 8_000
-    for name, value in settings.items():
-        jvm.run(f"SET {name} = {value}")
-    yield size
-    for name in settings:
+def small_cubes(jvm: Jvm) -> Iterator[Callable[[int], None]]:
+    """Lets the JVM connector make cubes and files of small sizes; cubes of the given size are finished for it."""
+
+    def choose(size: int) -> None:
+        for name, value in ((_FINISHED, size), (_MOST, size * 4), (_FILE_SIZE, size // 2)):
+            jvm.run(f"SET {name} = {value}")
+
+    yield choose
+    for name in (_FINISHED, _MOST, _FILE_SIZE):
         jvm.run(f"RESET {name}")
 
 
@@ -66,7 +67,7 @@ def insert(jvm: Jvm, table: str, first: int, count: int) -> None:
 
 @pytest.mark.parametrize("mode", ["none", "name"])
 def test_each_goes_on_with_what_the_other_has_clustered(
-    jvm: Jvm, tmp_path: Path, mode: str, cubes_of: int
+    jvm: Jvm, tmp_path: Path, mode: str, small_cubes: Callable[[int], None]
 ) -> None:
     """Finished cubes stay as they are, whoever made them; rows and their ids stay."""
     table = f"delta.`{tmp_path}`"
@@ -78,9 +79,12 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     )
     tracked = f"SELECT id, s, _metadata.row_id, _metadata.row_commit_version FROM {table}"
     insert(jvm, table, 0, 6_000)
+    size = sum(pa.table(deltalog.DeltaTable(tmp_path).files())["size"].to_pylist()) // 2
+    small_cubes(size)
     jvm.run(f"OPTIMIZE {table}")
     theirs = cubes(tmp_path)
-    assert len(theirs) == 1 and "" not in theirs
+    assert len(theirs) == 1
+    assert "" not in theirs
 
     # We go on with a cube of theirs: it is finished, so it stays.
     insert(jvm, table, 6_000, 1_000)
@@ -88,11 +92,12 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     expected, ids = rows(jvm.query(f"SELECT * FROM {table}")), rows(jvm.query(tracked))
     newest = deltalog.DeltaTable(tmp_path)
     assert newest.clustering_columns() == ["a", "s.b c" if mode == "name" else "s.b"]
-    metrics = newest.optimize.cluster(cube_size=cubes_of * 3 // 2, target_size=8_000)
+    metrics = newest.optimize.cluster(cube_size=size * 3 // 2, target_size=size // 2)
     assert metrics["clusteringStats"]["inputNumZCubes"] == 1
     both = cubes(tmp_path)
-    assert len(both) == 2 and both.items() >= theirs.items()
-    assert newest.optimize.cluster(cube_size=cubes_of * 3 // 2)["numFilesAdded"] == 0
+    assert len(both) == 2
+    assert both.items() >= theirs.items()
+    assert newest.optimize.cluster(cube_size=size * 3 // 2)["numFilesAdded"] == 0
     assert rows(jvm.query(f"SELECT * FROM {table}")) == expected == ours(tmp_path)
     assert rows(jvm.query(tracked)) == ids
 
@@ -117,7 +122,8 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     insert(jvm, table, 8_000, 500)
     jvm.run(f"OPTIMIZE {table}")
     last = cubes(tmp_path)
-    assert len(last) == 2 and one in last
+    assert len(last) == 2
+    assert one in last
     expected = rows(jvm.query(f"SELECT * FROM {table}"))
     assert expected == ours(tmp_path)
     assert len(expected) == 8_500 - 70
