@@ -152,6 +152,19 @@ def test_deleted_rows_and_purges(tmp_path: Path) -> None:
     assert len(seen(table)) == 800
 
 
+def test_a_checkpoint_says_how_files_are_clustered(tmp_path: Path) -> None:
+    for policy in ("classic", "v2"):
+        table = clustered(tmp_path / policy, **{"delta.checkpointPolicy": policy})
+        append(table, some_rows(100, 0))
+        table.optimize.cluster()
+        table.create_checkpoint()
+        for commit in (tmp_path / policy / "_delta_log").glob("*.json"):
+            commit.unlink()
+        table = DeltaTable(str(tmp_path / policy))
+        metrics = table.optimize.cluster()
+        assert (metrics["clusteringStats"]["inputNumZCubes"], metrics["numFilesAdded"]) == (1, 0)
+
+
 def test_what_cannot_be_clustered(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "plain"), pa.table({"a": [1]}))
     plain = DeltaTable(str(tmp_path / "plain"))

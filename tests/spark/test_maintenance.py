@@ -51,7 +51,6 @@ def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) ->
     for statement in (
         "OPTIMIZE m WHERE",
         "OPTIMIZE m FULL WHERE p = 'x'",
-        "OPTIMIZE m WHERE p = 'x' FULL",
         "OPTIMIZE m ZORDER BY",
         "OPTIMIZE m ZORDER BY ()",
         "OPTIMIZE m ZORDER BY (a",

@@ -25,8 +25,8 @@
 //! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
-//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with few
-//!   of those that were clustered before ([`clustered`]). Files of other implementations are left alone
+//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
+//!   few of those that were clustered before ([`clustered`]). Files of other implementations are left alone
 //!   (`clusteringProvider`): to mix their rows would undo the work.
 //!
 //! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
@@ -132,16 +132,17 @@ pub struct Optimized {
 }
 
 /// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted; or orders the
-/// rows of all files of each partition by columns. In a clustered table, clusters the rows of new files, with
-/// `bytes_of_a_commit` for at least one cube.
+/// rows of all files of each partition by columns. In a clustered table, clusters the rows of new files; a commit has
+/// at least one cube then, however large it is.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
 /// columns that files cannot be told apart by: that do not exist, are partition columns, or have no statistics. A table
-/// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a table that cannot be written. `CommitConflict` if
-/// another writer has changed the protocol or the metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and
-/// errors of the store. `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be written to a
-/// temporary file. Commits that were made before stay.
+/// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a
+/// table that cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the
+/// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
+/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Commits that were made
+/// before stay.
 pub fn optimize(
     base: &Snapshot,
     mut request: OptimizeRequest,
