@@ -8,10 +8,11 @@
 //!
 //! - Without unclustered files there is nothing to do, so a second run does nothing.
 //! - Cubes take part from the smallest on, as long as they are together at most twice as large as the unclustered
-//!   files: at most three times the added bytes are written. Up to the size of [`FEW_FILES`] files they take part in
-//!   any case, else small appends would become as many small files.
+//!   files: at most three times the added bytes are written. Up to the size of [`FEW_FILES`] files, and at most
+//!   [`LITTLE`], they take part in any case, else small appends would become as many small files.
 //! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
 //!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
+//! - A column is known by its name: one that was renamed is another one, as for the JVM implementation.
 //! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files but
 //!   those of finished cubes by the present columns, and does nothing if there is only one other cube. So does the JVM
 //!   implementation.
@@ -36,6 +37,9 @@ use crate::transaction::Operation;
 
 /// The number of files of the target size that clustered files may fill together to take part in any case.
 const FEW_FILES: u64 = 8;
+
+/// The most bytes of clustered files that take part in any case.
+const LITTLE: u64 = 1 << 30;
 
 /// The default for the largest size of a cube: that of the JVM implementation.
 pub(super) const CUBE_SIZE: u64 = 150 << 30;
@@ -178,7 +182,8 @@ impl Clustering {
             (false, _) => 0,
             (true, true) => cubes.len(),
             (true, false) => {
-                let most = new.saturating_mul(2).max(self.target.saturating_mul(FEW_FILES));
+                let little = self.target.saturating_mul(FEW_FILES).min(LITTLE);
+                let most = new.saturating_mul(2).max(little);
                 let mut sum = 0_u64;
                 let fits = |bytes: &&u64| {
                     sum = sum.saturating_add(**bytes);
@@ -222,6 +227,10 @@ mod tests {
         for (new, cubes, expected) in cases {
             assert_eq!(clustering(false).taking_part(new > 0, new, cubes), expected, "{new} {cubes:?}");
         }
+        // With large files, adding 1 GB to a table of 40 GB still writes at most 3 GB.
+        let large = Clustering { target: 4 << 30, cube_size: CUBE_SIZE, ..clustering(false) };
+        assert_eq!(large.taking_part(true, 1 << 30, &[3 << 30, 40 << 30]), 0);
+        assert_eq!(large.taking_part(true, 1 << 30, &[2 << 30, 40 << 30]), 1);
         assert_eq!(clustering(true).taking_part(true, 1, &[4_000, 5_000]), 2);
         assert_eq!(clustering(true).taking_part(false, 0, &[1, 1]), 2);
         assert_eq!(clustering(true).taking_part(false, 0, &[1]), 0);
