@@ -29,6 +29,8 @@ def test_new_files_are_clustered(spark: SparkSession, path: str) -> None:
         plan = spark.sql("EXPLAIN OPTIMIZE c FULL").collect()[0].plan
         assert "optimize(c, null, false, null, null, true)" in plan
         assert spark.sql("optimize c full;").collect()[0].metrics.numFilesRemoved == 1
+        verb = tables.DeltaTable.forName(spark, "c").optimize()
+        assert verb.executeCompaction(full=True).collect()[0].metrics.clusteringStats.inputNumZCubes == 1
         assert spark.sql("CALL deltalog.optimize('c', full => true)").collect()[0].metrics.numFilesAdded == 0
         [newest] = spark.sql("DESCRIBE HISTORY c LIMIT 1").collect()
         assert newest.operationParameters["clusterBy"] == '["id"]'
