@@ -14,7 +14,7 @@
 //!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
 //! - A column is known by its name: one that was renamed is another one, as for the JVM implementation.
 //! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files but
-//!   those of finished cubes by the present columns, and does nothing if there is only one other cube. So does the JVM
+//!   those of finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM
 //!   implementation.
 //! - Files of other providers are never touched: "a clustering implementation must only recluster files that have the
 //!   field `clusteringProvider` set to the name of the same clustering implementation".
