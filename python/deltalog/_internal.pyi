@@ -445,8 +445,11 @@ def optimize(
     dry_run: bool,
     commit: CommitArguments,
     z_order: tuple[Sequence[str], str] | None = None,
+    cluster: tuple[bool, int | None] | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
+
+    New rows of a clustered table are clustered; `cluster` says whether all are, and the most bytes of a cube.
 
     Returns the metrics, and the version of the last commit, if any.
     """

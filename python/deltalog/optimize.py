@@ -23,7 +23,7 @@ class TableOptimizer:
     Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
     their ids. Appends, and statements that delete rows by deletion vectors, may go on meanwhile: rows that they delete
     are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
-    after `z_order` they conflict. What others have removed as files is left out, and the rest is done
+    after `z_order` and `cluster` they conflict. What others have removed as files is left out, and the rest is done
     (`numBinsGivenUp`).
     """
 
@@ -49,6 +49,8 @@ class TableOptimizer:
         dry_run: bool = False,
     ) -> dict[str, Any]:
         """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
+
+        In a table with clustering columns, does what `cluster` does.
 
         Files are joined in the order in which they were added. Files of three quarters of the target size stay, unless
         5 % of their rows or more are deleted by deletion vectors. A second run has something to do only if the new
@@ -76,6 +78,64 @@ class TableOptimizer:
         """
         return self._run(
             partition_filters, target_size, min_commit_interval, commit_properties, dry_run=dry_run
+        )
+
+    def cluster(
+        self,
+        *,
+        full: bool = False,
+        target_size: int | None = None,
+        cube_size: int | None = None,
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
+
+        The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are ordered
+        with them, as long as they are together at most twice as large as the new files, or fill at most eight files.
+        So a run writes at most three times what was added, or little; a second run does nothing. The more cubes there
+        are, the fewer files a filter skips: `full` makes one of them. Tables that the JVM connector clusters ("liquid
+        clustering") are gone on with, and it goes on with these. Files with 5 % deleted rows or more are written again
+        without them.
+
+        After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
+        Without clustering columns, `compact` makes larger files of all.
+
+        Rows that do not fit into about 256 MiB of memory are written to a temporary file meanwhile, in the directory
+        that the environment variable TMPDIR names.
+
+        Args:
+            full: whether all files are clustered by the present columns, but those of cubes that have two thirds of
+                `cube_size` already, or a single cube: `OPTIMIZE ... FULL`.
+            target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
+            cube_size: the most bytes that are ordered together, and so the space that a temporary file may need several
+                times. 150 GiB if None, as in the JVM connector; that one orders smaller cubes again, all in each run.
+            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+
+        Returns:
+            The metrics, as for `compact`, with `clusteringStats`, which say what was planned: the files in cubes
+            (`inputZCubeFiles`) and the others (`inputOtherFiles`), the number of cubes (`inputNumZCubes`), the files
+            that are clustered (`mergedFiles`), and the number of cubes that they become (`numOutputZCubes`).
+
+        Raises:
+            InvalidArgumentError: the table has no clustering columns, or an argument cannot be right.
+            CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
+        """
+        snapshot = self._table._snapshot
+        if not snapshot.clustering_columns():
+            raise InvalidArgumentError(
+                f"the table {snapshot.uri} has no clustering columns: choose some by alter.cluster_by, or use compact"
+            )
+        return self._run(
+            None,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            dry_run=dry_run,
+            cluster=(full, size_argument(cube_size)),
         )
 
     def purge(
@@ -164,6 +224,7 @@ class TableOptimizer:
         dry_run: bool,
         purges: bool = False,
         z_order: tuple[list[str], str] | None = None,
+        cluster: tuple[bool, int | None] | None = None,
     ) -> dict[str, Any]:
         metrics, version = _internal.optimize(
             self._table._snapshot,
@@ -174,6 +235,7 @@ class TableOptimizer:
             dry_run,
             commit_arguments(commit_properties),
             z_order,
+            cluster,
         )
         if version is not None:
             open_committed(self._table, version)

@@ -387,7 +387,7 @@ class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableRepair,
 
     @property
     def optimize(self) -> TableOptimizer:
-        """The ways to lay out the files of the table anew: `optimize.compact()`, `optimize.z_order()`."""
+        """The ways to lay out the files of the table anew: `optimize.compact()`, `z_order()`, `cluster()`."""
         return TableOptimizer(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -50,7 +50,7 @@ def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) ->
         spark.sql("OPTIMIZE m WHERE a = 1").collect()
     for statement in (
         "OPTIMIZE m WHERE",
-        "OPTIMIZE m FULL",
+        "OPTIMIZE m FULL WHERE p = 'x'",
         "OPTIMIZE m ZORDER BY",
         "OPTIMIZE m ZORDER BY ()",
         "OPTIMIZE m ZORDER BY (a",
@@ -68,6 +68,8 @@ def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) ->
         ("CALL deltalog.optimize('m', z_order => array(NULL))", "has no name"),
         ("CALL deltalog.optimize('m', z_order => array('a'), curve => 'moore')", "no curve 'moore'"),
         ("CALL deltalog.optimize('m', curve => 'hilbert')", "name them in z_order"),
+        ("OPTIMIZE m FULL", "no clustering columns"),
+        ("CALL deltalog.optimize('m', z_order => array('a'), full => true)", "do not cluster rows"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             spark.sql(statement).collect()
@@ -100,7 +102,8 @@ def test_rows_are_ordered_by_columns(spark: SparkSession, path: str, table: str)
     assert newest.operationParameters["zOrderBy"] == '["a"]'
     assert spark.sql("CALL deltalog.optimize('m')").collect()[0].metrics.zOrderStats is None
     assert (
-        "optimize(m, null, false, [a], null)" in spark.sql("EXPLAIN OPTIMIZE m ZORDER BY a").collect()[0].plan
+        "optimize(m, null, false, [a], null, false)"
+        in spark.sql("EXPLAIN OPTIMIZE m ZORDER BY a").collect()[0].plan
     )
 
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use deltalog::engine::transaction::Operation;
 use deltalog::{
-    ColumnPath, Curve, Error, FileSizes, OptimizeMetrics, OptimizeRequest, optimize as core_optimize,
+    ClusteringStats, ColumnPath, Curve, Error, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest,
+    optimize as core_optimize,
 };
 use pyo3::prelude::*;
 
@@ -51,6 +52,47 @@ pub(crate) struct VectorStats {
 pub(crate) struct FileStats {
     num: u64,
     size: u64,
+}
+
+/// Files and their size, as they are named in what was clustered.
+#[derive(IntoPyObject)]
+pub(crate) struct ClusteredFiles {
+    #[pyo3(item("numFiles"))]
+    files: u64,
+    size: u64,
+}
+
+impl From<FileCount> for ClusteredFiles {
+    fn from(count: FileCount) -> Self {
+        Self { files: count.files, size: count.bytes }
+    }
+}
+
+/// What was clustered.
+#[derive(IntoPyObject)]
+pub(crate) struct Clustered {
+    #[pyo3(item("inputZCubeFiles"))]
+    cube_files: ClusteredFiles,
+    #[pyo3(item("inputOtherFiles"))]
+    other_files: ClusteredFiles,
+    #[pyo3(item("inputNumZCubes"))]
+    cubes: u64,
+    #[pyo3(item("mergedFiles"))]
+    merged_files: ClusteredFiles,
+    #[pyo3(item("numOutputZCubes"))]
+    output_cubes: u64,
+}
+
+impl From<&ClusteringStats> for Clustered {
+    fn from(stats: &ClusteringStats) -> Self {
+        Self {
+            cube_files: stats.input_cube_files.into(),
+            other_files: stats.input_other_files.into(),
+            cubes: stats.input_cubes,
+            merged_files: stats.merged_files.into(),
+            output_cubes: stats.output_cubes,
+        }
+    }
 }
 
 /// What was ordered along a curve. Parts of a curve ("cubes") are not kept apart, by the JVM implementation neither.
@@ -102,6 +144,8 @@ pub(crate) struct Metrics {
     partitions: u64,
     #[pyo3(item("zOrderStats"))]
     z_order: Option<ZOrderStats>,
+    #[pyo3(item("clusteringStats"))]
+    clustering: Option<Clustered>,
     #[pyo3(item("numBins"))]
     bins: u64,
     #[pyo3(item("numBatches"))]
@@ -133,11 +177,12 @@ impl From<&OptimizeMetrics> for Metrics {
             removed: Sizes::from(&metrics.removed),
             partitions: metrics.partitions,
             z_order: metrics.is_z_order.then(|| ZOrderStats::of(metrics)),
+            clustering: metrics.clustering.as_ref().map(Clustered::from),
             bins: metrics.bins,
             batches: metrics.batches,
             considered_files: metrics.considered_files,
             skipped_files: metrics.skipped_files(),
-            keeps_order: !metrics.is_z_order,
+            keeps_order: !metrics.is_z_order && metrics.clustering.is_none(),
             vectors: VectorStats { vectors: metrics.removed_vectors, rows: metrics.removed_vector_rows },
             carried_rows: metrics.carried_rows,
             given_up: metrics.given_up,
@@ -150,10 +195,15 @@ impl From<&OptimizeMetrics> for Metrics {
 /// How rows are ordered: the columns, and the name of the curve.
 type ZOrder = (Vec<String>, String);
 
-/// Makes fewer, larger files of small ones, `purges` files, or orders the rows of all files. Returns the metrics, and
-/// the version of the last commit, if there is one.
+/// How a clustered table is clustered: whether as a whole, and the size of cubes.
+type Cluster = (bool, Option<u64>);
+
+/// Makes fewer, larger files of small ones, `purges` files, clusters rows, or orders those of all files. Returns the
+/// metrics, and the version of the last commit, if there is one.
 #[pyfunction]
-#[pyo3(signature = (snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None))]
+#[pyo3(signature = (
+    snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None
+))]
 #[expect(clippy::too_many_arguments, reason = "arguments of Python")]
 pub(crate) fn optimize(
     py: Python<'_>,
@@ -165,6 +215,7 @@ pub(crate) fn optimize(
     dry_run: bool,
     commit: CommitArguments,
     z_order: Option<ZOrder>,
+    cluster: Option<Cluster>,
 ) -> PyResult<(Metrics, Option<u64>)> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
@@ -174,6 +225,7 @@ pub(crate) fn optimize(
         request.commit_interval = commit_interval;
         request.purges = purges;
         request.dry_run = dry_run;
+        (request.full, request.cube_size) = cluster.unwrap_or_default();
         if let Some((columns, curve)) = &z_order {
             request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
             request.curve = curve_named(curve)?;

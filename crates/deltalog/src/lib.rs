@@ -141,7 +141,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
 pub use manifest::{GeneratedManifests, generate_manifests};
-pub use optimize::{Curve, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize};
+pub use optimize::{
+    ClusteringStats, Curve, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize,
+};
 pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,

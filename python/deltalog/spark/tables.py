@@ -444,9 +444,11 @@ class DeltaTable:
         return self._spark.createDataFrame([tuple(file) for file in found], REPAIRED)
 
     @raises_pyspark_errors
-    def _optimized(self, predicate: str | None, z_order: list[str] | None) -> DataFrame:
-        user_metadata = self._spark.conf.get(USER_METADATA, None)
-        values = self._ask("optimize", predicate=predicate, z_order=z_order, user_metadata=user_metadata)
+    def _optimized(
+        self, predicate: str | None, z_order: list[str] | None, *, full: bool = False
+    ) -> DataFrame:
+        arguments = {"predicate": predicate, "z_order": z_order, "full": full}
+        values = self._ask("optimize", **arguments, user_metadata=self._spark.conf.get(USER_METADATA, None))
         return self._spark.createDataFrame([tuple(values)], OPTIMIZED)
 
     def _change(self, command: str, **arguments: Any) -> None:
@@ -485,12 +487,13 @@ class DeltaOptimizeBuilder:
         self._predicate = partitionFilter if before is None else f"({before}) AND ({partitionFilter})"
         return self
 
-    def executeCompaction(self) -> DataFrame:  # noqa: N802
+    def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
         """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
 
-        The driver reads and writes the files, not the executors.
+        In a table with clustering columns, clusters the rows of new files, or of all with `full`. The driver reads and
+        writes the files, not the executors.
         """
-        return self._table._optimized(self._predicate, None)
+        return self._table._optimized(self._predicate, None, full=full)
 
     @raises_pyspark_errors
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:  # noqa: N802

@@ -55,6 +55,32 @@ impl FileSizes {
     }
 }
 
+/// Files and their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FileCount {
+    /// The number of files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// What an OPTIMIZE of a clustered table found and planned. A cube is a set of files that were clustered together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ClusteringStats {
+    /// The files in cubes by the table's clustering columns.
+    pub input_cube_files: FileCount,
+    /// The other files: not clustered, by other columns, or by other implementations.
+    pub input_other_files: FileCount,
+    /// The number of cubes by the table's clustering columns.
+    pub input_cubes: u64,
+    /// The files that are clustered again.
+    pub merged_files: FileCount,
+    /// The number of cubes that they become.
+    pub output_cubes: u64,
+}
+
 /// What an OPTIMIZE has done, or would do.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
@@ -65,6 +91,8 @@ pub struct OptimizeMetrics {
     pub removed: FileSizes,
     /// Whether rows were ordered along a curve.
     pub is_z_order: bool,
+    /// What was clustered, in a clustered table.
+    pub clustering: Option<ClusteringStats>,
     /// The number of files in the partitions in question.
     pub considered_files: u64,
     /// The number of partitions with new files.
@@ -119,8 +147,8 @@ impl OptimizeMetrics {
 
     /// Counts a bin that is only planned, and is to become so many files.
     pub(super) fn plan(&mut self, bin: &Bin, files: u64) {
-        bin.0.iter().for_each(|file| self.note_removed(&file.add));
-        if let Some(first) = bin.0.first() {
+        bin.files.iter().for_each(|file| self.note_removed(&file.add));
+        if let Some(first) = bin.files.first() {
             self.note_partition(&first.add);
             (0..files).for_each(|_| self.added.push(bin.bytes() / files));
         }

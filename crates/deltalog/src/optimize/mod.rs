@@ -25,14 +25,18 @@
 //! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
-//! - Files that others have clustered (`clusteringProvider`) are left alone: to mix their rows would undo the work.
+//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
+//!   few of those that were clustered before ([`clustered`]). Files of other implementations are left alone
+//!   (`clusteringProvider`): to mix their rows would undo the work.
 //!
 //! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
 //! those whose footers have columns that were dropped. So a second run reads footers and has nothing to do.
 //! Clustered files become files of their own.
 
 mod bins;
+mod clustered;
 mod commit;
+mod cubes;
 mod curve;
 mod dropped_columns;
 mod metrics;
@@ -53,7 +57,7 @@ use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
 pub use curve::Curve;
-pub use metrics::{FileSizes, OptimizeMetrics};
+pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.
 const MOST_DELETED: f64 = 0.05;
@@ -75,6 +79,13 @@ pub struct OptimizeRequest {
     /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than three quarters
     /// of it are chosen. `None` for that of the table (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
+    /// Whether all files of a clustered table are clustered by its present columns, and not only new ones:
+    /// `OPTIMIZE … FULL`. Those of cubes that are large enough already stay.
+    pub full: bool,
+    /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
+    /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
+    /// are written to a temporary file.
+    pub cube_size: Option<u64>,
     /// The share of deleted rows from which on a file is written again, whatever its size.
     pub most_deleted: f64,
     /// Whether files are chosen because of what they have beside the rows of the table, whatever their size: deleted
@@ -98,6 +109,8 @@ impl Default for OptimizeRequest {
             z_order: Vec::new(),
             curve: Curve::default(),
             target_size: None,
+            full: false,
+            cube_size: None,
             most_deleted: MOST_DELETED,
             purges: false,
             bytes_of_a_commit: BYTES_OF_A_COMMIT,
@@ -119,24 +132,35 @@ pub struct Optimized {
 }
 
 /// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted; or orders the
-/// rows of all files of each partition by columns.
+/// rows of all files of each partition by columns. In a clustered table, clusters the rows of new files; a commit has
+/// at least one cube then, however large it is.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
 /// columns that files cannot be told apart by: that do not exist, are partition columns, or have no statistics. A table
-/// that is clustered cannot be ordered by others. `Unsupported` for a table that cannot be written. `CommitConflict` if
-/// another writer has changed the protocol or the metadata; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and
-/// errors of the store. `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be written to a
-/// temporary file. Commits that were made before stay.
-pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
+/// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a
+/// table that cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the
+/// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
+/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Commits that were made
+/// before stay.
+pub fn optimize(
+    base: &Snapshot,
+    mut request: OptimizeRequest,
+    environment: &Environment,
+) -> Result<Optimized> {
     let located = |error: Error| base.located(error);
     crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;
     let spec = TableWriteSpec::of(base).map_err(located)?;
     let target = request.target_size.unwrap_or(spec.target_file_size());
-    if target == 0 || request.bytes_of_a_commit == 0 || !(0.0..=1.0).contains(&request.most_deleted) {
+    let cube_size = request.cube_size.unwrap_or(clustered::CUBE_SIZE);
+    if target == 0
+        || cube_size == 0
+        || request.bytes_of_a_commit == 0
+        || !(0.0..=1.0).contains(&request.most_deleted)
+    {
         return Err(located(
             Error::invalid_argument(
-                "a size of files or commits is 0, or the share of deleted rows is not from 0 to 1",
+                "a size of files, cubes or commits is 0, or the share of deleted rows is not from 0 to 1",
             )
             .with_hint("leave the size out for that of the table"),
         ));
@@ -150,24 +174,35 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
     let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
     let predicate = predicate.transpose().map_err(located)?;
     let started_ms = environment.now_ms();
-    let ordering = match request.z_order.as_slice() {
+    let z_order = match request.z_order.as_slice() {
         [] => None,
         columns => Some(ordered::Ordering::of(base, columns, request.curve, target).map_err(located)?),
     };
-    let choice = match (&ordering, request.purges) {
-        (Some(_), _) => plan::Choice::All,
-        (None, true) => plan::Choice::Purged,
-        (None, false) => plan::Choice::SmallOrDeleted(request.most_deleted),
+    let clustering = clustering(base, &request, target, cube_size).map_err(located)?;
+    let (plan, stats) = match (&clustering, &z_order) {
+        (Some(clustering), _) => {
+            clustering.describe(&mut request.operation);
+            clustering.plan(base).map(|(plan, stats)| (plan, Some(stats)))?
+        }
+        (None, z_order) => {
+            let choice = match (z_order, request.purges) {
+                (Some(_), _) => plan::Choice::All,
+                (None, true) => plan::Choice::Purged,
+                (None, false) => plan::Choice::SmallOrDeleted(request.most_deleted),
+            };
+            (plan::Plan::of(base, predicate.as_ref(), target, &choice)?, None)
+        }
     };
-    let plan = plan::Plan::of(base, predicate.as_ref(), target, &choice)?;
     let mut metrics = OptimizeMetrics::begun(started_ms, plan.considered_files, plan.bins.len());
-    metrics.is_z_order = ordering.is_some();
+    metrics.is_z_order = z_order.is_some();
+    metrics.clustering = stats;
+    let ordering = z_order.or(clustering.map(|of| ordered::Ordering::of_cubes(of.columns, target)));
     let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
     metrics.batches = batches.len() as u64;
     if request.dry_run {
-        let files = |bin: &plan::Bin| match ordering {
-            Some(_) => bin.files_of(target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1)),
-            None => 1,
+        let files = |bin: &plan::Bin| match bin.order {
+            plan::BinOrder::Curve => bin.files_of(target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1)),
+            plan::BinOrder::Kept => 1,
         };
         batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
         return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
@@ -186,4 +221,31 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
         }
     }
     Ok(Optimized { commits, metrics: metrics.ended(environment.now_ms()) })
+}
+
+/// Returns how the files of `base` are clustered; `None` if the request is about something else.
+fn clustering(
+    base: &Snapshot,
+    request: &OptimizeRequest,
+    target: u64,
+    cube_size: u64,
+) -> Result<Option<clustered::Clustering>> {
+    let columns = clustered::columns_of(base)?;
+    let is_other = request.purges || !request.z_order.is_empty();
+    if request.full && (columns.is_empty() || is_other) {
+        return Err(Error::invalid_argument(match is_other {
+            true => "a purge, and an order by columns, do not cluster rows",
+            false => "the table has no clustering columns, by which all files could be clustered",
+        })
+        .with_hint("run OPTIMIZE without FULL, or choose columns by ALTER TABLE … CLUSTER BY first"));
+    }
+    if columns.is_empty() || is_other {
+        return Ok(None);
+    }
+    if request.predicate.is_some() {
+        let message = "the table is clustered, so it has no partitions that a predicate could choose";
+        return Err(Error::invalid_argument(message).with_hint("leave the predicate out"));
+    }
+    let OptimizeRequest { full: is_full, most_deleted, .. } = *request;
+    Ok(Some(clustered::Clustering { columns, is_full, target, cube_size, most_deleted }))
 }

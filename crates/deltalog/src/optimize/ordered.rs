@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
 
+use super::cubes::Cube;
 use super::curve::{Curve, MOST_DIMENSIONS};
 use super::moved::{Numbers, RowOrder};
 use super::plan::Bin;
@@ -37,6 +38,8 @@ pub(super) struct Ordering {
     curve: Curve,
     /// The size of new files, in bytes.
     target: u64,
+    /// Whether the files of each bin become a cube of a clustered table.
+    makes_cubes: bool,
 }
 
 impl Ordering {
@@ -72,7 +75,13 @@ impl Ordering {
             );
         }
         let paths = columns_with_bounds(columns, schema, &base.metadata().configuration, "ordered")?;
-        Ok(Self { columns: paths.into_iter().map(ColumnPath::new).collect(), curve, target })
+        let columns = paths.into_iter().map(ColumnPath::new).collect();
+        Ok(Self { columns, curve, target, makes_cubes: false })
+    }
+
+    /// Returns how the rows of a table are ordered that is clustered by `columns`.
+    pub(super) fn of_cubes(columns: Vec<ColumnPath>, target: u64) -> Self {
+        Self { columns, curve: Curve::Hilbert, target, makes_cubes: true }
     }
 }
 
@@ -91,7 +100,7 @@ impl BinRewriter<'_> {
     pub(super) fn order(&self, bin: &Bin, ordering: &Ordering, memory: usize) -> Result<Rewritten> {
         let places = self.sample(bin, ordering)?.places(ordering.curve);
         let mut sorter = Sorter::new(memory / 2, std::env::temp_dir());
-        let sources = self.read(&bin.0, |batch| {
+        let sources = self.read(&bin.files, |batch| {
             let keys = places.of(&batch)?;
             sorter.add(batch, keys)
         })?;
@@ -103,16 +112,21 @@ impl BinRewriter<'_> {
             delete_unused(self.base.storage(), new.into_iter().map(|new| new.add.path).collect());
             return Err(error);
         }
+        if ordering.makes_cubes {
+            let id = self.environment.uuid().to_string();
+            let cube = Cube { id, columns: ordering.columns.clone() };
+            new.iter_mut().for_each(|new| cube.mark(&mut new.add));
+        }
         Ok(Rewritten { sources, new, order: RowOrder::Changed(numbers) })
     }
 
-    fn sample(&self, Bin(files): &Bin, ordering: &Ordering) -> Result<Sample> {
+    fn sample(&self, bin: &Bin, ordering: &Ordering) -> Result<Sample> {
         let names: BTreeSet<&str> =
             ordering.columns.iter().filter_map(|path| path.parts().first()).map(String::as_str).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let scan = RowScan::of(self.base)?.with_projection(&names)?;
         let mut sample = Sample::new(&scan.schema(), &ordering.columns)?;
-        let files: Vec<_> = files.iter().map(|file| Ok(file.file.clone())).collect();
+        let files: Vec<_> = bin.files.iter().map(|file| Ok(file.file.clone())).collect();
         for batch in scan.read(files.into_iter()) {
             sample.add(&batch?)?;
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::bins::packed;
+use super::clustered::columns_of;
+use super::cubes::PROVIDER;
 use super::dropped_columns::DroppedColumns;
 use crate::dml::{ListedFile, condition_of, reads_partitions_only, truth_in_partition, visit_files};
 use crate::error::{Error, Result};
@@ -31,23 +33,35 @@ pub(super) enum Choice {
     All,
 }
 
-/// Files of one partition, in the order in which they were added.
-pub(super) struct Bin(pub(super) Vec<ListedFile>);
+/// Files of one partition.
+pub(super) struct Bin {
+    pub(super) files: Vec<ListedFile>,
+    pub(super) order: BinOrder,
+}
+
+/// In which order the rows of a bin are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BinOrder {
+    /// File after file, each in its order, to one file.
+    Kept,
+    /// Along a curve, to as many files as they need.
+    Curve,
+}
 
 impl Bin {
     /// Returns the size of the files in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.0.iter().map(|file| size(&file.add)).sum()
+        self.files.iter().map(|file| size(&file.add)).sum()
     }
 
     /// Returns the number of rows, deleted ones included, if the statistics have it.
     pub(super) fn rows(&self) -> Option<u64> {
-        self.0.iter().map(|file| file.add.stats.as_deref().and_then(num_records)).sum()
+        self.files.iter().map(|file| file.add.stats.as_deref().and_then(num_records)).sum()
     }
 
     /// Returns how many files of about `target` bytes hold the rows.
     pub(super) fn files_of(&self, target: u64) -> u64 {
-        self.0.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))
+        self.files.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))
     }
 }
 
@@ -77,12 +91,15 @@ impl Plan {
         let dropped = DroppedColumns::of(base);
         let mut considered_files = 0;
         let mut by_partition: BTreeMap<PartitionValues, Vec<ListedFile>> = BTreeMap::new();
+        let is_clustered = !columns_of(base).map_err(located)?.is_empty();
         let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
             let mut unknown = Vec::new();
             // To mix the rows of files that others have clustered would undo their work.
             let mut choose = |listed: ListedFile| match &listed.add.clustering_provider {
-                Some(_) if matches!(choice, Choice::Purged) => bins.push(Bin(vec![listed])),
+                Some(_) if matches!(choice, Choice::Purged) => {
+                    bins.push(Bin { files: vec![listed], order: BinOrder::Kept });
+                }
                 _ => by_partition.entry(listed.add.partition_values.clone()).or_default().push(listed),
             };
             for (row, file) in files.into_iter().enumerate() {
@@ -98,7 +115,7 @@ impl Plan {
                     Choice::All => true,
                     Choice::SmallOrDeleted(share) => {
                         let is_small = size(add) < target - target / 4;
-                        (is_small || has_many_deleted(add, *share)) && add.clustering_provider.is_none()
+                        (is_small || has_many_deleted(add, *share)) && can_join(add, is_clustered)
                     }
                     Choice::Purged if add.deletion_vector.is_none() => {
                         unknown.push(listed);
@@ -121,7 +138,7 @@ impl Plan {
         for (_, mut files) in by_partition {
             files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
             if matches!(choice, Choice::All) {
-                bins.push(Bin(files));
+                bins.push(Bin { files, order: BinOrder::Curve });
                 continue;
             }
             let packed = packed(files, target, |file| live_bytes(&file.add));
@@ -132,14 +149,24 @@ impl Plan {
                     Choice::Purged | Choice::All => true,
                 }
             };
-            bins.extend(packed.into_iter().filter(is_useful).map(Bin));
+            let useful = packed.into_iter().filter(is_useful);
+            bins.extend(useful.map(|files| Bin { files, order: BinOrder::Kept }));
         }
         Ok(Self { bins, considered_files })
     }
 }
 
+/// Returns whether the rows of a file may be mixed with those of others: no implementation keeps them in order, or the
+/// table is not clustered any more.
+fn can_join(add: &Add, is_clustered: bool) -> bool {
+    match &add.clustering_provider {
+        None => true,
+        Some(provider) => !is_clustered && provider == PROVIDER,
+    }
+}
+
 /// Returns by what files of a partition are ordered.
-fn order(add: &Add) -> (i64, &str) {
+pub(super) fn order(add: &Add) -> (i64, &str) {
     (add.modification_time, &add.path)
 }
 
@@ -162,12 +189,12 @@ fn deleted_share(add: &Add) -> f64 {
     }
 }
 
-fn has_many_deleted(add: &Add, most_deleted: f64) -> bool {
+pub(super) fn has_many_deleted(add: &Add, most_deleted: f64) -> bool {
     add.deletion_vector.is_some() && deleted_share(add) >= most_deleted
 }
 
 /// Returns about how many bytes the rows of a file take that are not deleted, at least one.
-fn live_bytes(add: &Add) -> u64 {
+pub(super) fn live_bytes(add: &Add) -> u64 {
     let deleted = deleted_share(add);
     let live = if deleted < 1.0 { size(add) as f64 * (1.0 - deleted) } else { size(add) as f64 };
     (live as u64).max(1)

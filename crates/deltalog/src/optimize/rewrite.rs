@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 
+use super::cubes::keep;
 use super::moved::{Moved, NumberFile, RowOrder};
 use super::ordered::Ordering;
-use super::plan::{Bin, size};
+use super::plan::{Bin, BinOrder, size};
 use crate::dml::ListedFile;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -74,7 +75,7 @@ pub(super) struct BinRewriter<'a> {
     ordering: Option<Ordering>,
     /// The temporary file for the new order of rows.
     pub(super) numbers: NumberFile,
-    environment: &'a Environment,
+    pub(super) environment: &'a Environment,
 }
 
 impl<'a> BinRewriter<'a> {
@@ -103,8 +104,10 @@ impl<'a> BinRewriter<'a> {
         let done = Mutex::new(Vec::new());
         let outcome = parallel::each(bins, threads, |bin| {
             let written = match &self.ordering {
-                Some(ordering) => self.order(bin, ordering, MEMORY / threads)?,
-                None => self.join(bin, MEMORY / threads)?,
+                Some(ordering) if bin.order == BinOrder::Curve => {
+                    self.order(bin, ordering, MEMORY / threads)?
+                }
+                _ => self.join(&bin.files, MEMORY / threads)?,
             };
             let paths = written.new.iter().map(|new| new.add.path.clone());
             done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
@@ -118,14 +121,14 @@ impl<'a> BinRewriter<'a> {
     }
 
     /// Writes the rows of a bin to one file, in the order in which they are.
-    fn join(&self, Bin(files): &Bin, memory_budget: usize) -> Result<Rewritten> {
+    fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
         let mut writer = self.writer(memory_budget)?;
         let sources = self.read(files, |batch| writer.write(&batch))?;
         let rows = sources.iter().map(|source| source.moved.rows).sum();
         let mut new: Vec<NewFile> = self.finished(writer, rows)?.into_iter().collect();
         // Its rows are as close together as before.
-        if let ([file], [new]) = (files.as_slice(), new.as_mut_slice()) {
-            new.add.clustering_provider.clone_from(&file.add.clustering_provider);
+        if let ([file], [new]) = (files, new.as_mut_slice()) {
+            keep(&file.add, &mut new.add);
         }
         Ok(Rewritten { sources, new, order: RowOrder::Kept })
     }

@@ -19,6 +19,7 @@ mod checkpoints;
 mod checksums;
 mod clean_up;
 mod cloned;
+mod clustered;
 mod commit_costs;
 mod commit_rule;
 mod common;

@@ -114,12 +114,17 @@ def _vacuum(
 
 
 def _optimize(
-    snapshot: Snapshot, predicate: str | None, z_order: list[str] | None, user_metadata: str | None
+    snapshot: Snapshot,
+    predicate: str | None,
+    z_order: list[str] | None,
+    user_metadata: str | None,
+    *,
+    full: bool = False,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, or orders all rows by columns."""
+    """Makes fewer, larger files of small ones, clusters rows, or orders all rows by columns."""
     from deltalog.spark.sql import maintenance
 
-    return maintenance.optimized(snapshot, predicate, user_metadata, z_order=z_order)
+    return maintenance.optimized(snapshot, predicate, user_metadata, z_order=z_order, full=full)
 
 
 def _restore(

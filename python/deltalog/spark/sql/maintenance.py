@@ -48,6 +48,16 @@ _Z_ORDER = StructType(
         *_longs("numOutputCubes", "mergedNumCubes").fields,
     ]
 )
+_CLUSTERED_FILES = _longs("numFiles", "size")
+_CLUSTERING = StructType(
+    [
+        StructField("inputZCubeFiles", _CLUSTERED_FILES),
+        StructField("inputOtherFiles", _CLUSTERED_FILES),
+        *_longs("inputNumZCubes").fields,
+        StructField("mergedFiles", _CLUSTERED_FILES),
+        *_longs("numOutputZCubes").fields,
+    ]
+)
 # The columns of the JVM connector, without those of other ways to lay out files. Two more are at the end.
 _METRICS = StructType(
     [
@@ -56,6 +66,7 @@ _METRICS = StructType(
         StructField("filesRemoved", _SIZES),
         *_longs("partitionsOptimized").fields,
         StructField("zOrderStats", _Z_ORDER),
+        StructField("clusteringStats", _CLUSTERING),
         *_longs("numBins", "numBatches", "totalConsideredFiles", "totalFilesSkipped").fields,
         StructField("preserveInsertionOrder", BooleanType()),
         *_longs("startTimeMs", "endTimeMs").fields,
@@ -116,10 +127,11 @@ def optimized(
     purges: bool = False,
     z_order: Sequence[str] | None = None,
     curve: str | None = None,
+    full: bool = False,
     dry_run: bool = False,
 ) -> list[Any]:
     """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
-    orders all rows by columns.
+    orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
 
     Returns a row of `OPTIMIZED`.
     """
@@ -131,7 +143,9 @@ def optimized(
         raise InvalidArgumentError("z_order has no columns: name one or more, or leave it out")
     order = None if z_order is None else (z_order, curve or "hilbert")
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments, order)
+    metrics, _ = optimize(
+        snapshot, predicate, None, None, purges, dry_run, arguments, order, (full, None) if full else None
+    )
     return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
 
 

@@ -200,10 +200,21 @@ def _vacuum(
 
 
 def _optimize(
-    target: Target, predicate: str | None, dry_run: bool, z_order: list[str] | None, curve: str | None
+    target: Target,
+    predicate: str | None,
+    dry_run: bool,
+    z_order: list[str] | None,
+    curve: str | None,
+    full: bool,
 ) -> Rows:
     row = maintenance.optimized(
-        target.snapshot, predicate, target.user_metadata, z_order=z_order, curve=curve, dry_run=dry_run
+        target.snapshot,
+        predicate,
+        target.user_metadata,
+        z_order=z_order,
+        curve=curve,
+        full=full,
+        dry_run=dry_run,
     )
     return [tuple(row)]
 
@@ -374,8 +385,8 @@ PROCEDURES = {
         ),
         Procedure(
             "optimize",
-            "Makes fewer, larger files of small ones, or orders all rows by columns. Returns the table's path and the "
-            "metrics.",
+            "Makes fewer, larger files of small ones, clusters new files of a clustered table, or orders all rows by "
+            "columns. Returns the table's path and the metrics.",
             [
                 Parameter(
                     "predicate",
@@ -386,6 +397,9 @@ PROCEDURES = {
                 Parameter("dry_run", "BOOLEAN", "write nothing, and return what would be done", "false"),
                 Parameter("z_order", "ARRAY<STRING>", "the columns by which rows are ordered", "NULL"),
                 Parameter("curve", "STRING", "how they are ordered: hilbert (the default) or zorder", "NULL"),
+                Parameter(
+                    "full", "BOOLEAN", "cluster all files of a clustered table, not only new ones", "false"
+                ),
             ],
             maintenance.OPTIMIZED,
             _optimize,

@@ -71,7 +71,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         }
         // `TableWriteSpec` says what columns files have.
         TableFeature::MaterializePartitionColumns => Support::Full,
-        // Rows are added unclustered, with statistics of the clustering columns; see `TableWriteSpec::of`.
+        // Rows are added unclustered, with statistics of the clustering columns (`TableWriteSpec::of`), and clustered
+        // by `optimize::clustered`.
         TableFeature::Clustering => Support::Full,
         _ => Support::Missing,
     }

@@ -165,6 +165,34 @@ fn an_order_of_rows_is_atomic() {
     }
 }
 
+/// The rows of a clustered file and of a new one, without one that is deleted, become two files of one cube.
+#[test]
+fn clustering_is_atomic() {
+    let cluster = |storage: &Storage, environment: &Environment| {
+        let mut request = OptimizeRequest::default();
+        request.target_size = Some(1_000);
+        optimize(&Snapshot::open(storage, None)?, request, environment)
+    };
+    let prepare = || {
+        let (store, storage) = with_rows(|definition| {
+            set(definition, "delta.enableDeletionVectors");
+            definition.clustering_columns = Some(vec![ColumnPath::new(["id"])]);
+        });
+        cluster(&storage, &other_ids()).unwrap();
+        let request = WriteRequest::new(schema(), SaveMode::Append);
+        write(begin(&storage, request, &other_ids()).unwrap(), &batch(&[("id", &[7, 8])])).unwrap();
+        delete(&Snapshot::open(&storage, None).unwrap(), Some("id = 2"), Request::new(&other_ids())).unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    let run = |storage: &Storage| {
+        let done = cluster(storage, &hasty())?;
+        assert_eq!((done.commits.len(), done.metrics.clustering.unwrap().output_cubes), (1, 1));
+        Ok(())
+    };
+    fail_at_each_request(prepare, run, true);
+}
+
 /// A file comes back with the vector that it had, and another one goes.
 #[test]
 fn a_restore_is_atomic() {

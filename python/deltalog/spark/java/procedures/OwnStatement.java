@@ -155,7 +155,7 @@ public class OwnStatement {
     return isNew ? statement : null;
   }
 
-  /** Returns OPTIMIZE with or without a predicate and columns. FULL is none: Spark's error names it. */
+  /** Returns OPTIMIZE with or without a predicate and columns, or with FULL alone. */
   private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
     String table = table(tokens, spark);
     if (table == null) {
@@ -163,6 +163,10 @@ public class OwnStatement {
     }
     OwnStatement statement = new OwnStatement(explain, "optimize", true);
     statement.arguments.put("table", table);
+    if (tokens.skip("FULL")) {
+      statement.arguments.put("full", Boolean.TRUE);
+      return tokens.isEnd() ? statement : null;
+    }
     if (!statement.skipWhere(tokens, "ZORDER", spark)) {
       return null;
     }
