@@ -25,6 +25,8 @@
 //! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
+//! - An engine may write the files of a batch instead, and report how many rows of each old file it has copied
+//!   ([`external`]).
 //! - Files that others have clustered (`clusteringProvider`) are left alone: to mix their rows would undo the work.
 //!
 //! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
@@ -35,6 +37,7 @@ mod bins;
 mod commit;
 mod curve;
 mod dropped_columns;
+mod external;
 mod metrics;
 mod moved;
 mod ordered;
@@ -53,6 +56,7 @@ use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
 pub use curve::Curve;
+pub use external::{BinOutput, OptimizePlan};
 pub use metrics::{FileSizes, OptimizeMetrics};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.
@@ -129,6 +133,18 @@ pub struct Optimized {
 /// errors of the store. `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot be written to a
 /// temporary file. Commits that were made before stay.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
+    plan_optimize(base, request, environment)?.execute()
+}
+
+/// Plans what [`optimize`] does, for an engine that may write the files.
+///
+/// # Errors
+/// Those of [`optimize`] that are about the request and the table.
+pub fn plan_optimize(
+    base: &Snapshot,
+    request: OptimizeRequest,
+    environment: &Environment,
+) -> Result<OptimizePlan> {
     let located = |error: Error| base.located(error);
     crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;
     let spec = TableWriteSpec::of(base).map_err(located)?;
@@ -164,6 +180,33 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
     metrics.is_z_order = ordering.is_some();
     let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
     metrics.batches = batches.len() as u64;
+    let (base, environment) = (base.clone(), environment.clone());
+    Ok(OptimizePlan {
+        base,
+        request,
+        environment,
+        spec,
+        target,
+        ordering,
+        batches,
+        metrics,
+        commits: Vec::new(),
+    })
+}
+
+/// Writes and commits the files in this process.
+fn execute(plan: OptimizePlan) -> Result<Optimized> {
+    let OptimizePlan {
+        base,
+        request,
+        environment,
+        spec,
+        target,
+        ordering,
+        batches,
+        mut metrics,
+        mut commits,
+    } = plan;
     if request.dry_run {
         let files = |bin: &plan::Bin| match ordering {
             Some(_) => bin.files_of(target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1)),
@@ -172,9 +215,8 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
         batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
         return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
     }
-    let rewriter = rewrite::BinRewriter::new(base, spec, ordering, environment)?;
-    let mut commits: Vec<Committed> = Vec::new();
-    let mut committer = commit::Committer::new(base, &request, target, environment);
+    let rewriter = rewrite::BinRewriter::new(&base, spec, ordering, &environment)?;
+    let mut committer = commit::Committer::new(&base, &request, target, &environment);
     for batch in batches {
         let begun = std::time::Instant::now();
         let written = rewriter.rewrite(&batch)?;
