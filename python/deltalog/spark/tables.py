@@ -20,7 +20,8 @@ from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import path_in
 from deltalog.spark.sql.convert import path_of, sql_of
-from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row
+from deltalog.spark.sql.executors import Executors
+from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row, optimized
 from deltalog.spark.sql.names import is_connect, location_in, path_of_name
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
@@ -443,7 +444,12 @@ class DeltaTable:
     @raises_pyspark_errors
     def _optimized(self, predicate: str | None, z_order: list[str] | None) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
-        values = self._ask("optimize", predicate=predicate, z_order=z_order, user_metadata=user_metadata)
+        if is_connect(self._spark):
+            # The server executes a command in a process that has no session.
+            values = self._ask("optimize", predicate=predicate, z_order=z_order, user_metadata=user_metadata)
+        else:
+            executors = Executors.of(self._spark)
+            values = optimized(self._newest(), predicate, user_metadata, z_order=z_order, executors=executors)
         return self._spark.createDataFrame([tuple(values)], OPTIMIZED)
 
     def _change(self, command: str, **arguments: Any) -> None:
@@ -456,12 +462,15 @@ class DeltaTable:
         A Connect client may have no access to the table's files, so there the server executes the command.
         """
         if not is_connect(self._spark):
-            location = location_in(self._spark, self._path, self._store)
-            newest = Snapshot.open(location.uri, storage_options=location.storage_options)
-            return commands.answer(newest, command, arguments)
+            return commands.answer(self._newest(), command, arguments)
         options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
         [row] = self._reader().options(**options).load(self._path).collect()
         return commands.value_of(row[commands.ANSWER])
+
+    def _newest(self) -> Snapshot:
+        """Opens the newest version in a classic session."""
+        location = location_in(self._spark, self._path, self._store)
+        return Snapshot.open(location.uri, storage_options=location.storage_options)
 
     def _time_zone(self) -> str:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
@@ -483,7 +492,8 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self) -> DataFrame:  # noqa: N802
         """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
 
-        The driver reads and writes the files, not the executors.
+        The executors read and write the files if these have 256 MiB or more, else the driver does. Under Spark Connect,
+        a process of the server does.
         """
         return self._table._optimized(self._predicate, None)
 

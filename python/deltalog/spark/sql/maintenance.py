@@ -1,6 +1,7 @@
 """OPTIMIZE, REORG, RESTORE and FSCK on Spark.
 
-The driver reads and writes the files with the core's own client of the store.
+The driver reads and writes the files with the core's own client of the store. Large tables are compacted and purged by
+the executors (`executors`).
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from pyspark.sql.types import (
 from deltalog._internal import Snapshot, check_files, optimize, repair, restore
 from deltalog.commit import commit_arguments
 from deltalog.errors import InvalidArgumentError
+from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.vacuum import shown
 
 
@@ -117,9 +119,12 @@ def optimized(
     z_order: Sequence[str] | None = None,
     curve: str | None = None,
     dry_run: bool = False,
+    executors: Executors | None = None,
 ) -> list[Any]:
     """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
     orders all rows by columns.
+
+    Files whose rows keep their order are written by the executors, if there are some and it pays.
 
     Returns a row of `OPTIMIZED`.
     """
@@ -131,7 +136,10 @@ def optimized(
         raise InvalidArgumentError("z_order has no columns: name one or more, or leave it out")
     order = None if z_order is None else (z_order, curve or "hilbert")
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments, order)
+    if executors is not None and order is None and not dry_run:
+        metrics = executors.optimize(snapshot, predicate, arguments, purges=purges)
+    else:
+        metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments, order)
     return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
 
 

@@ -35,6 +35,10 @@ public class TableFileWriters extends OutputWriterFactory {
     if (given.length() == columns.length()) {
       return file;
     }
+    if (protocol instanceof BinCommitProtocol) {
+      CopiedRows copied = ((BinCommitProtocol) protocol).copied();
+      return new BinWriter(file, copied, new LeadingColumns(columns, columns.length(), given.length()), columns.length());
+    }
     ChangeWriter changes = null;
     if (records) {
       changes = new ChangeWriter(parquet, protocol, path, columns, tracking, given.length(), context);
