@@ -822,10 +822,9 @@ class SparkOptimize:
     def bytes(self) -> int:
         """The size of all files that are written again, in bytes."""
     def files(self, batch: int) -> SparkPlan:
-        """Returns the old files of a batch. They are numbered bin after bin, in the order of their rows in new files."""
+        """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
     def outputs(self, batch: int) -> list[tuple[int, str, list[str | None]]]:
-        """Returns for each bin of a batch the number of its old files, and of its new one the directory and the partition
-        values.
+        """Returns for each bin the number of its old files, and of its new one the directory and the partition values.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
@@ -836,8 +835,8 @@ class SparkOptimize:
 
         Returns the version; None if all bins had to be given up, because others have removed their rows meanwhile.
 
-        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. The new files are
-        deleted then.
+        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. The new files
+        are deleted then.
         """
     def finish(self) -> tuple[dict[str, Any], int | None]:
         """Returns the metrics, and the version of the last commit, if any."""
