@@ -16,6 +16,7 @@ from deltalog._internal import SparkOptimize, delete_rows, optimize
 from deltalog.commit import commit_arguments
 from deltalog.spark import tables
 from deltalog.spark.sql import executors
+from deltalog.spark.write import job
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 TRACKING = "'delta.enableRowTracking' = 'true'"
@@ -194,12 +195,12 @@ def test_widened_columns_and_files_of_other_schemas(spark: SparkSession, path: s
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     """Does something between the job of an OPTIMIZE and its commit."""
-    run_job = executors.run_job
+    run_job = job.run_job
 
     def run(*arguments: Any) -> Any:
-        job = run_job(*arguments)
+        done = run_job(*arguments)
         work()
-        return job
+        return done
 
     monkeypatch.setattr(executors, "run_job", run)
 

@@ -1,4 +1,4 @@
-//! An OPTIMIZE whose files an engine writes with tasks of its own, such as Spark on its executors.
+//! An OPTIMIZE whose files are written by the tasks of an engine, such as Spark on its executors.
 //!
 //! ```text
 //!   OptimizePlan ── files(batch) ──► the engine reads the files of a bin one after another, and writes their rows

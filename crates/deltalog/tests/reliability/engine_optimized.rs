@@ -1,5 +1,5 @@
-//! An OPTIMIZE whose files an engine writes: what its tasks report is compared with the plan, and committed as what this
-//! process writes is. Protocol: "Add File and Remove File", "Deletion Vectors".
+//! An OPTIMIZE whose files an engine writes: what its tasks report is compared with the plan, and committed as what
+//! this process writes is. Protocol: "Add File and Remove File", "Deletion Vectors".
 
 use arrow::array::AsArray;
 use arrow::compute::cast;

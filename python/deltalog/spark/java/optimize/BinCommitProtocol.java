@@ -3,7 +3,7 @@ package io.deltalog.spark;
 import java.io.IOException;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
-/** The commit protocol of a job in which each task writes a bin: to one file, and tells how many rows each old one has. */
+/** The commit protocol of a job in which each task writes a bin to one file, and reports the rows of each old one. */
 public class BinCommitProtocol extends TableCommitProtocol {
   private final Bins bins;
   private transient CopiedRows copied;

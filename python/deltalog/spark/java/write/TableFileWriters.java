@@ -36,8 +36,9 @@ public class TableFileWriters extends OutputWriterFactory {
       return file;
     }
     if (protocol instanceof BinCommitProtocol) {
-      CopiedRows copied = ((BinCommitProtocol) protocol).copied();
-      return new BinWriter(file, copied, new LeadingColumns(columns, columns.length(), given.length()), columns.length());
+      int width = columns.length();
+      LeadingColumns leading = new LeadingColumns(columns, width, given.length());
+      return new BinWriter(file, ((BinCommitProtocol) protocol).copied(), leading, width);
     }
     ChangeWriter changes = null;
     if (records) {
