@@ -843,6 +843,7 @@ class SparkOptimize:
     def execute(self) -> tuple[dict[str, Any], int | None]:
         """Writes and commits all files in this process; returns the same."""
 
+@final
 class SparkStatement:
     """A DELETE, UPDATE or MERGE whose rows Spark finds and writes."""
 
