@@ -34,6 +34,7 @@ __all__ = [
     "SchemaMismatchError",
     "Snapshot",
     "SparkChanges",
+    "SparkOptimize",
     "SparkPlan",
     "SparkStatement",
     "SparkWrite",
@@ -446,6 +447,7 @@ def optimize(
     commit: CommitArguments,
     z_order: tuple[Sequence[str], str] | None = None,
     cluster: tuple[bool, int | None] | None = None,
+    check_rows: bool = False,
 ) -> tuple[dict[str, Any], int | None]:
     """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
 
@@ -804,6 +806,46 @@ class SparkPlan:
     def to_bytes(self) -> bytes: ...
     def write(self, path: str) -> None:
         """Writes it into a file."""
+
+@final
+class SparkOptimize:
+    """An OPTIMIZE or REORG whose files Spark writes, batch by batch; or this process, if that is faster."""
+
+    @staticmethod
+    def begin(
+        snapshot: Snapshot, predicate: str | None, purges: bool, commit: CommitArguments
+    ) -> SparkOptimize:
+        """Plans which files are written again; see `optimize`."""
+    @property
+    def batches(self) -> int:
+        """The number of batches, which are one commit each."""
+    @property
+    def bins(self) -> int:
+        """The number of bins of all batches. The files of a bin become one file."""
+    @property
+    def bytes(self) -> int:
+        """The size of all files that are written again, in bytes."""
+    def files(self, batch: int) -> SparkPlan:
+        """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
+    def outputs(self, batch: int) -> list[tuple[int, str, list[str | None]]]:
+        """Returns for each bin the number of its old files, and of its new one the directory and the partition values.
+
+        The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
+        """
+    def write(self) -> SparkWrite:
+        """Begins the write of the files of a batch."""
+    def commit(self, batch: int, write: SparkWrite) -> int | None:
+        """Commits a batch that the tasks of `write` have written, and ends `write`.
+
+        Returns the version; None if all bins had to be given up, because others have removed their rows meanwhile.
+
+        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. The new files
+        are deleted then.
+        """
+    def finish(self) -> tuple[dict[str, Any], int | None]:
+        """Returns the metrics, and the version of the last commit, if any."""
+    def execute(self) -> tuple[dict[str, Any], int | None]:
+        """Writes and commits all files in this process; returns the same."""
 
 @final
 class SparkStatement:

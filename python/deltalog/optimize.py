@@ -46,6 +46,7 @@ class TableOptimizer:
         *,
         min_commit_interval: int | timedelta | None = None,
         commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
         dry_run: bool = False,
     ) -> dict[str, Any]:
         """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
@@ -64,6 +65,8 @@ class TableOptimizer:
                 128 MiB).
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash, before
+                they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:
@@ -77,7 +80,12 @@ class TableOptimizer:
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
         return self._run(
-            partition_filters, target_size, min_commit_interval, commit_properties, dry_run=dry_run
+            partition_filters,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            check_rows=check_rows,
+            dry_run=dry_run,
         )
 
     def cluster(
@@ -88,6 +96,7 @@ class TableOptimizer:
         cube_size: int | None = None,
         min_commit_interval: int | timedelta | None = None,
         commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
         dry_run: bool = False,
     ) -> dict[str, Any]:
         """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
@@ -113,6 +122,8 @@ class TableOptimizer:
                 times. 150 GiB if None, as in the JVM connector; that one orders smaller cubes again, all in each run.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash, before
+                they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:
@@ -134,6 +145,7 @@ class TableOptimizer:
             target_size,
             min_commit_interval,
             commit_properties,
+            check_rows=check_rows,
             dry_run=dry_run,
             cluster=(full, size_argument(cube_size)),
         )
@@ -145,6 +157,7 @@ class TableOptimizer:
         *,
         min_commit_interval: int | timedelta | None = None,
         commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
         dry_run: bool = False,
     ) -> dict[str, Any]:
         """Writes files again that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
@@ -160,6 +173,7 @@ class TableOptimizer:
             target_size,
             min_commit_interval,
             commit_properties,
+            check_rows=check_rows,
             dry_run=dry_run,
             purges=True,
         )
@@ -173,6 +187,7 @@ class TableOptimizer:
         curve: Literal["hilbert", "zorder"] = "hilbert",
         min_commit_interval: int | timedelta | None = None,
         commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
         dry_run: bool = False,
     ) -> dict[str, Any]:
         """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
@@ -190,6 +205,8 @@ class TableOptimizer:
             curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash, before
+                they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:
@@ -210,6 +227,7 @@ class TableOptimizer:
             target_size,
             min_commit_interval,
             commit_properties,
+            check_rows=check_rows,
             dry_run=dry_run,
             z_order=(names, curve),
         )
@@ -221,6 +239,7 @@ class TableOptimizer:
         min_commit_interval: int | timedelta | None,
         commit_properties: CommitProperties | None,
         *,
+        check_rows: bool,
         dry_run: bool,
         purges: bool = False,
         z_order: tuple[list[str], str] | None = None,
@@ -236,6 +255,7 @@ class TableOptimizer:
             commit_arguments(commit_properties),
             z_order,
             cluster,
+            check_rows,
         )
         if version is not None:
             open_committed(self._table, version)

@@ -24,6 +24,7 @@ EVERY_SPARK = {
     "test_catalog_reads",
     "test_catalog_writes",
     "test_deleted_rows",
+    "test_executors",
     "test_job_output",
     "test_log_answers",
     "test_procedures",

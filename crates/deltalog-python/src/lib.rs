@@ -64,6 +64,7 @@ mod restore;
 mod small_append;
 mod snapshot;
 mod spark_changes;
+mod spark_optimize;
 mod spark_plan;
 mod spark_statement;
 mod spark_write;
@@ -94,6 +95,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::Fragment>()?;
     module.add_class::<distributed::WriteTask>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
+    module.add_class::<spark_optimize::SparkOptimize>()?;
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_statement::SparkStatement>()?;
     module.add_class::<spark_write::SparkWrite>()?;

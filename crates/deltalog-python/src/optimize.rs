@@ -202,7 +202,8 @@ type Cluster = (bool, Option<u64>);
 /// metrics, and the version of the last commit, if there is one.
 #[pyfunction]
 #[pyo3(signature = (
-    snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None
+    snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None,
+    check_rows = false
 ))]
 #[expect(clippy::too_many_arguments, reason = "arguments of Python")]
 pub(crate) fn optimize(
@@ -216,6 +217,7 @@ pub(crate) fn optimize(
     commit: CommitArguments,
     z_order: Option<ZOrder>,
     cluster: Option<Cluster>,
+    check_rows: bool,
 ) -> PyResult<(Metrics, Option<u64>)> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
@@ -224,7 +226,7 @@ pub(crate) fn optimize(
         request.target_size = target_size;
         request.commit_interval = commit_interval;
         request.purges = purges;
-        request.dry_run = dry_run;
+        (request.dry_run, request.check_rows) = (dry_run, check_rows);
         (request.full, request.cube_size) = cluster.unwrap_or_default();
         if let Some((columns, curve)) = &z_order {
             request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();

@@ -250,6 +250,11 @@ impl SparkWrite {
         })
     }
 
+    /// Says that no job of this write gives values to identity columns.
+    pub(crate) fn copies_identity_values(&self) {
+        *self.counting() = 0..0;
+    }
+
     fn counting(&self) -> MutexGuard<'_, Range<usize>> {
         self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,7 +20,8 @@ from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import path_in
 from deltalog.spark.sql.convert import path_of, sql_of
-from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row
+from deltalog.spark.sql.executors import Executors
+from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row, optimized
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
@@ -447,8 +448,16 @@ class DeltaTable:
     def _optimized(
         self, predicate: str | None, z_order: list[str] | None, *, full: bool = False
     ) -> DataFrame:
-        arguments = {"predicate": predicate, "z_order": z_order, "full": full}
-        values = self._ask("optimize", **arguments, user_metadata=self._spark.conf.get(USER_METADATA, None))
+        user_metadata = self._spark.conf.get(USER_METADATA, None)
+        if is_connect(self._spark):
+            # The server executes a command in a process that has no session.
+            arguments = {"predicate": predicate, "z_order": z_order, "full": full}
+            values = self._ask("optimize", **arguments, user_metadata=user_metadata)
+        else:
+            executors = Executors.of(self._spark)
+            values = optimized(
+                self._newest(), predicate, user_metadata, z_order=z_order, full=full, executors=executors
+            )
         return self._spark.createDataFrame([tuple(values)], OPTIMIZED)
 
     def _change(self, command: str, **arguments: Any) -> None:
@@ -461,14 +470,15 @@ class DeltaTable:
         A Connect client may have no access to the table's files, so there the server executes the command.
         """
         if not is_connect(self._spark):
-            location, roots = location_in(self._spark, self._path, self._store)
-            newest = Snapshot.open(
-                location.uri, storage_options=location.storage_options, allowed_roots=roots
-            )
-            return commands.answer(newest, command, arguments)
+            return commands.answer(self._newest(), command, arguments)
         options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
         [row] = self._reader().options(**options).load(self._path).collect()
         return commands.value_of(row[commands.ANSWER])
+
+    def _newest(self) -> Snapshot:
+        """Opens the newest version in a classic session."""
+        location, roots = location_in(self._spark, self._path, self._store)
+        return Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
 
     def _time_zone(self) -> str:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
@@ -490,8 +500,9 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
         """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
 
-        In a table with clustering columns, clusters the rows of new files, or of all with `full`. The driver reads and
-        writes the files, not the executors.
+        In a table with clustering columns, clusters the rows of new files, or of all with `full`; the driver reads and
+        writes the files. Otherwise the executors do if these have 256 MiB or more. Under Spark Connect, a process of
+        the server does.
         """
         return self._table._optimized(self._predicate, None, full=full)
 

@@ -28,23 +28,28 @@
 //! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
 //!   few of those that were clustered before ([`clustered`]). Files of other implementations are left alone
 //!   (`clusteringProvider`): to mix their rows would undo the work.
+//! - An engine may write the files of a batch instead, and report how many rows of each old file it has copied
+//!   ([`external`]).
 //!
 //! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
 //! those whose footers have columns that were dropped. So a second run reads footers and has nothing to do.
 //! Clustered files become files of their own.
 
 mod bins;
+mod checked;
 mod clustered;
 mod commit;
 mod cubes;
 mod curve;
 mod dropped_columns;
+mod external;
 mod metrics;
 mod moved;
 mod ordered;
 mod plan;
 mod ranks;
 mod rewrite;
+mod row_sum;
 mod sorted;
 
 use std::time::Duration;
@@ -52,11 +57,13 @@ use std::time::Duration;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, ParseMode, parse};
+use crate::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
 pub use curve::Curve;
+pub use external::{BinOutput, OptimizePlan};
 pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.
@@ -96,6 +103,9 @@ pub struct OptimizeRequest {
     pub bytes_of_a_commit: u64,
     /// Commits are at least so far apart, in a row of several.
     pub commit_interval: Option<Duration>,
+    /// Whether the new files are read again, and their rows are compared with those of the old ones, before they are
+    /// committed.
+    pub check_rows: bool,
     /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
     pub dry_run: bool,
     /// Further fields of the commits, such as those of users.
@@ -115,6 +125,7 @@ impl Default for OptimizeRequest {
             purges: false,
             bytes_of_a_commit: BYTES_OF_A_COMMIT,
             commit_interval: None,
+            check_rows: false,
             dry_run: false,
             operation: Operation::default(),
         }
@@ -143,11 +154,19 @@ pub struct Optimized {
 /// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
 /// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Commits that were made
 /// before stay.
-pub fn optimize(
+pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
+    plan_optimize(base, request, environment)?.execute()
+}
+
+/// Plans what [`optimize`] does, for an engine that may write the files.
+///
+/// # Errors
+/// Those of [`optimize`] that are about the request and the table.
+pub fn plan_optimize(
     base: &Snapshot,
     mut request: OptimizeRequest,
     environment: &Environment,
-) -> Result<Optimized> {
+) -> Result<OptimizePlan> {
     let located = |error: Error| base.located(error);
     crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;
     let spec = TableWriteSpec::of(base).map_err(located)?;
@@ -199,6 +218,33 @@ pub fn optimize(
     let ordering = z_order.or(clustering.map(|of| ordered::Ordering::of_cubes(of.columns, target)));
     let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
     metrics.batches = batches.len() as u64;
+    let (base, environment) = (base.clone(), environment.clone());
+    Ok(OptimizePlan {
+        base,
+        request,
+        environment,
+        spec,
+        target,
+        ordering,
+        batches,
+        metrics,
+        commits: Vec::new(),
+    })
+}
+
+/// Writes and commits the files in this process.
+fn execute(plan: OptimizePlan) -> Result<Optimized> {
+    let OptimizePlan {
+        base,
+        request,
+        environment,
+        spec,
+        target,
+        ordering,
+        batches,
+        mut metrics,
+        mut commits,
+    } = plan;
     if request.dry_run {
         let files = |bin: &plan::Bin| match bin.order {
             plan::BinOrder::Curve => bin.files_of(target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1)),
@@ -207,12 +253,13 @@ pub fn optimize(
         batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
         return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
     }
-    let rewriter = rewrite::BinRewriter::new(base, spec, ordering, environment)?;
-    let mut commits: Vec<Committed> = Vec::new();
-    let mut committer = commit::Committer::new(base, &request, target, environment);
+    let rewriter = rewrite::BinRewriter::new(&base, spec, ordering, request.check_rows, &environment)?;
+    let bytes = batches.iter().flatten().map(plan::Bin::bytes).sum::<u64>();
+    let progress = Progress::new("OPTIMIZE", base.storage().url(), bytes, "bytes");
+    let mut committer = commit::Committer::new(&base, &request, target, &environment);
     for batch in batches {
         let begun = std::time::Instant::now();
-        let written = rewriter.rewrite(&batch)?;
+        let written = rewriter.rewrite(&batch, &progress)?;
         if let Some(rest) = request.commit_interval.filter(|_| !commits.is_empty()) {
             environment.sleep(rest.saturating_sub(begun.elapsed()));
         }

@@ -100,7 +100,9 @@ impl BinRewriter<'_> {
     pub(super) fn order(&self, bin: &Bin, ordering: &Ordering, memory: usize) -> Result<Rewritten> {
         let places = self.sample(bin, ordering)?.places(ordering.curve);
         let mut sorter = Sorter::new(memory / 2, std::env::temp_dir());
+        let mut read = self.read_rows();
         let sources = self.read(&bin.files, |batch| {
+            read.add(&batch)?;
             let keys = places.of(&batch)?;
             sorter.add(batch, keys)
         })?;
@@ -117,7 +119,7 @@ impl BinRewriter<'_> {
             let cube = Cube { id, columns: ordering.columns.clone() };
             new.iter_mut().for_each(|new| cube.mark(&mut new.add));
         }
-        Ok(Rewritten { sources, new, order: RowOrder::Changed(numbers) })
+        self.checked(&bin.files, &read, Rewritten { sources, new, order: RowOrder::Changed(numbers) })
     }
 
     fn sample(&self, bin: &Bin, ordering: &Ordering) -> Result<Sample> {

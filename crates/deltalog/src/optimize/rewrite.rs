@@ -15,6 +15,7 @@ use crate::dml::ListedFile;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::progress::Progress;
 use crate::protocol::Add;
 use crate::row_copy::RowCopy;
 use crate::row_moves::RowMove;
@@ -70,9 +71,11 @@ pub(super) struct Source {
 /// What writes bins.
 pub(super) struct BinRewriter<'a> {
     pub(super) base: &'a Snapshot,
-    copy: RowCopy,
+    pub(super) copy: RowCopy,
     /// How rows are ordered; if they are not, the rows of a bin are one file.
     ordering: Option<Ordering>,
+    /// Whether the rows of new files are compared with those of the old ones.
+    pub(super) checks_rows: bool,
     /// The temporary file for the new order of rows.
     pub(super) numbers: NumberFile,
     pub(super) environment: &'a Environment,
@@ -85,19 +88,20 @@ impl<'a> BinRewriter<'a> {
         base: &'a Snapshot,
         spec: TableWriteSpec,
         ordering: Option<Ordering>,
+        checks_rows: bool,
         environment: &'a Environment,
     ) -> Result<Self> {
         // How many rows a file has is decided here, however large they become.
         let copy = RowCopy::of(base, spec.with_target_file_size(u64::MAX))?;
         let numbers = Arc::new(Mutex::new(Overflow::new(std::env::temp_dir())));
-        Ok(Self { base, copy, ordering, numbers, environment })
+        Ok(Self { base, copy, ordering, checks_rows, numbers, environment })
     }
 
-    /// Writes the bins of a batch.
+    /// Writes the bins of a batch, and tells `progress` how large they are.
     ///
     /// # Errors
     /// `CorruptData`, and errors of the store. No new file is left then.
-    pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
+    pub(super) fn rewrite(&self, bins: &[Bin], progress: &Progress) -> Result<Vec<Rewritten>> {
         // A writer encodes on all cores; the threads are for the pauses between files.
         let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
         let threads = parallel::cores().min(bins.len()).min(most).max(1);
@@ -111,6 +115,7 @@ impl<'a> BinRewriter<'a> {
             };
             let paths = written.new.iter().map(|new| new.add.path.clone());
             done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+            progress.add(bin.bytes());
             Ok(written)
         });
         if outcome.is_err() {
@@ -122,15 +127,18 @@ impl<'a> BinRewriter<'a> {
 
     /// Writes the rows of a bin to one file, in the order in which they are.
     fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
-        let mut writer = self.writer(memory_budget)?;
-        let sources = self.read(files, |batch| writer.write(&batch))?;
+        let (mut writer, mut read) = (self.writer(memory_budget)?, self.read_rows());
+        let sources = self.read(files, |batch| {
+            read.add(&batch)?;
+            writer.write(&batch)
+        })?;
         let rows = sources.iter().map(|source| source.moved.rows).sum();
         let mut new: Vec<NewFile> = self.finished(writer, rows)?.into_iter().collect();
         // Its rows are as close together as before.
         if let ([file], [new]) = (files, new.as_mut_slice()) {
             keep(&file.add, &mut new.add);
         }
-        Ok(Rewritten { sources, new, order: RowOrder::Kept })
+        self.checked(files, &read, Rewritten { sources, new, order: RowOrder::Kept })
     }
 
     /// Returns a writer of one new file.

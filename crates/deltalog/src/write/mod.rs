@@ -67,7 +67,7 @@ pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
 };
 pub(crate) use overflow::{Overflow, Place};
-pub use reported::{Reported, has_change_files, removed_rows};
+pub use reported::{Reported, ReportedBin, has_change_files, removed_rows};
 pub(crate) use reported::{ensure_required, reported, reported_paths};
 pub use spec::TableWriteSpec;
 pub(crate) use statement_report::{RowsByFile, statement_report};

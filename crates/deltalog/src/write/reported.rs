@@ -15,6 +15,7 @@ use super::counted;
 use super::iceberg;
 use super::spec::TableWriteSpec;
 use super::split::null_in_partition_column;
+pub use super::task_report::ReportedBin;
 use super::task_report::{FileReport, RemovedRows, StatementCounts, TaskReports, read};
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -34,6 +35,8 @@ pub struct Reported {
     pub matched_twice: Option<u32>,
     /// How many rows the statement has changed.
     pub counts: StatementCounts,
+    /// The bins of an OPTIMIZE that were written.
+    pub bins: Vec<ReportedBin>,
 }
 
 impl Reported {
@@ -52,7 +55,7 @@ impl Reported {
 /// tell the values of a column that the engine has counted. `SchemaMismatch` for NULL in a partition column that is NOT
 /// NULL.
 pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWriteSpec) -> Result<Reported> {
-    let TaskReports { files, changes, removed: rows, staying, counts } = read(reports)?;
+    let TaskReports { files, changes, removed: rows, staying, counts, bins } = read(reports)?;
     let files_until = |end| match reports.get(..end) {
         Some(earlier) => read(earlier).map(|earlier| earlier.files.len()),
         None => Ok(files.len()),
@@ -77,7 +80,7 @@ pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWrite
         }
         Ok(add)
     };
-    let mut reported = Reported { counts, ..Reported::default() };
+    let mut reported = Reported { counts, bins, ..Reported::default() };
     let numbered: Vec<_> = files.iter().enumerate().collect();
     reported.files = parallel::each(&numbered, parallel::cores(), added)?;
     reported.changes = changes.iter().map(|file| change_file(file, spec)).collect::<Result<_>>()?;

@@ -13,6 +13,8 @@
 //!     4  what only the driver's JVM reads
 //!     5  a change data file: as a data file
 //!     6  rows that match a row of the source of a MERGE and stay: as those that a statement removes
+//!     7  a bin of an OPTIMIZE that was written, as the data file of this report if it has rows: i32 number of the bin,
+//!        then for each old file that has rows: i32 number of the file, i64 rows
 //! text    = i32 length, UTF-8
 //! ```
 //!
@@ -33,6 +35,7 @@ pub(super) const ROW_COUNTS: u8 = 3;
 const FOR_DRIVER: u8 = 4;
 const CHANGE_FILE: u8 = 5;
 pub(super) const STAYING_ROWS: u8 = 6;
+const BIN: u8 = 7;
 
 /// What all tasks have done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,6 +45,18 @@ pub(super) struct TaskReports<'a> {
     pub(super) removed: Vec<RemovedRows<'a>>,
     pub(super) staying: Vec<RemovedRows<'a>>,
     pub(super) counts: StatementCounts,
+    pub(super) bins: Vec<ReportedBin>,
+}
+
+/// A bin of an OPTIMIZE that a task has written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportedBin {
+    /// The number of the bin in its batch.
+    pub bin: u32,
+    /// The index of the new file among all files that were reported; `None` if no row was written.
+    pub file: Option<usize>,
+    /// The numbers of the old files of which rows were copied, in the order of the rows, and how many they were.
+    pub rows: Vec<(u32, u64)>,
 }
 
 /// Rows of a file that a task removes, or has matched.
@@ -102,6 +117,8 @@ pub(super) fn read(reports: &[u8]) -> Result<TaskReports<'_>> {
             ))
             .with_hint("install the same version of deltalog on the driver and on the executors"));
         }
+        let before = read.files.len();
+        let mut bin = None;
         while !report.0.is_empty() {
             let kind = report.u8()?;
             let mut record = Bytes(report.block()?);
@@ -112,8 +129,18 @@ pub(super) fn read(reports: &[u8]) -> Result<TaskReports<'_>> {
                 FOR_DRIVER => {}
                 CHANGE_FILE => read.changes.push(record.file()?),
                 STAYING_ROWS => read.staying.push(record.removed()?),
+                BIN if bin.is_none() => bin = Some(record.bin()?),
+                BIN => return Err(malformed("it has two bins")),
                 _ => return Err(malformed(&format!("it has a record of the unknown kind {kind}"))),
             }
+        }
+        if let Some(mut bin) = bin {
+            bin.file = match read.files.len() - before {
+                0 => None,
+                1 => Some(before),
+                count => return Err(malformed(&format!("a bin has become {count} files"))),
+            };
+            read.bins.push(bin);
         }
     }
     Ok(read)
@@ -179,6 +206,14 @@ impl<'a> Bytes<'a> {
             *count = count.saturating_add(self.count()?);
         }
         Ok(())
+    }
+
+    fn bin(mut self) -> Result<ReportedBin> {
+        let mut bin = ReportedBin { bin: self.u32()?, ..ReportedBin::default() };
+        while !self.0.is_empty() {
+            bin.rows.push((self.u32()?, self.count()?));
+        }
+        Ok(bin)
     }
 
     fn file(mut self) -> Result<FileReport<'a>> {

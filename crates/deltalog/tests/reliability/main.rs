@@ -32,6 +32,7 @@ mod defined;
 mod drop_races;
 mod dropped_features;
 mod duties;
+mod engine_optimized;
 mod evolved;
 mod fragments;
 mod handles;

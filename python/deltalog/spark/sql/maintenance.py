@@ -1,6 +1,7 @@
 """OPTIMIZE, REORG, RESTORE and FSCK on Spark.
 
-The driver reads and writes the files with the core's own client of the store.
+The driver reads and writes the files with the core's own client of the store. Large tables are compacted and purged by
+the executors (`executors`).
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from pyspark.sql.types import (
 from deltalog._internal import Snapshot, check_files, optimize, repair, restore
 from deltalog.commit import commit_arguments
 from deltalog.errors import InvalidArgumentError
+from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.vacuum import shown
 
 
@@ -129,9 +131,12 @@ def optimized(
     curve: str | None = None,
     full: bool = False,
     dry_run: bool = False,
+    executors: Executors | None = None,
 ) -> list[Any]:
     """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
     orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
+
+    Files whose rows keep their order are written by the executors, if there are some and it pays.
 
     Returns a row of `OPTIMIZED`.
     """
@@ -143,9 +148,11 @@ def optimized(
         raise InvalidArgumentError("z_order has no columns: name one or more, or leave it out")
     order = None if z_order is None else (z_order, curve or "hilbert")
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = optimize(
-        snapshot, predicate, None, None, purges, dry_run, arguments, order, (full, None) if full else None
-    )
+    if executors is not None and order is None and not dry_run and not full:
+        metrics = executors.optimize(snapshot, predicate, arguments, purges=purges)
+    else:
+        clustering = (full, None) if full else None
+        metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments, order, clustering)
     return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
 
 

@@ -23,6 +23,7 @@ from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
 from deltalog.spark.sql import clone, convert, maintenance, vacuum
+from deltalog.spark.sql.executors import Executors
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -215,6 +216,7 @@ def _optimize(
         curve=curve,
         full=full,
         dry_run=dry_run,
+        executors=Executors(target.jvm, target.session),
     )
     return [tuple(row)]
 
@@ -225,7 +227,12 @@ def _reorg(target: Target, predicate: str | None, apply: str, dry_run: bool) -> 
             f"REORG ... APPLY ({apply}) is not implemented (table {target.snapshot.uri}): only APPLY (PURGE) is"
         )
     row = maintenance.optimized(
-        target.snapshot, predicate, target.user_metadata, purges=True, dry_run=dry_run
+        target.snapshot,
+        predicate,
+        target.user_metadata,
+        purges=True,
+        dry_run=dry_run,
+        executors=Executors(target.jvm, target.session),
     )
     return [tuple(row)]
 

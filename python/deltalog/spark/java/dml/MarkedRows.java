@@ -22,6 +22,11 @@ public class MarkedRows {
     this.tracking = tracking;
   }
 
+  /** Returns the commit protocol of a job with such rows. Its tasks may have files of several partitions open. */
+  public TableCommitProtocol protocol(String root, boolean opensSeveral) {
+    return new TableCommitProtocol(root, opensSeveral, removesOnce);
+  }
+
   public int markers() {
     return markers;
   }

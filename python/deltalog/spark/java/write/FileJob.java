@@ -56,7 +56,7 @@ public class FileJob extends AbstractFunction0 {
     this.options = TableOptions.scala(Json.object(options));
     this.marked = marked == null ? MarkedRows.NONE : marked;
     int open = query.sparkSession().sessionState().conf().maxConcurrentOutputFileWriters();
-    this.protocol = new TableCommitProtocol(root, open > 0, this.marked.removesOnce());
+    this.protocol = this.marked.protocol(root, open > 0);
   }
 
   public void run() {

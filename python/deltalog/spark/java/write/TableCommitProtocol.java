@@ -101,15 +101,36 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   private String newTaskTempFile(TaskAttemptContext context, Option directory, String prefix, String suffix) {
-    Object[] parts = {
-      prefix, Integer.valueOf(context.getTaskAttemptID().getTaskID().getId()), UUID.randomUUID(), suffix
-    };
+    int task = task(context);
+    Object[] parts = {prefix, Integer.valueOf(task), UUID.randomUUID(), suffix};
     String name = String.format(Locale.ROOT, "%spart-%05d-%s%s", parts);
-    String below = directory.isDefined() ? (String) directory.get() : null;
+    String below = directory(task, directory.isDefined() ? (String) directory.get() : null);
     String place = below == null ? name : below + "/" + name;
     String path = new Path(root, place).toString();
-    places.put(path, new Object[] {place, partitions.ofFileIn(below)});
+    places.put(path, new Object[] {place, partitionValues(task, below)});
     return path;
+  }
+
+  /** Returns the number of the task, which is that of its partition of the rows. */
+  protected static int task(TaskAttemptContext context) {
+    return context.getTaskAttemptID().getTaskID().getId();
+  }
+
+  /** Returns the directory of a new file, for which Spark has named one by its partition; null for the root. */
+  protected String directory(int task, String named) {
+    return named;
+  }
+
+  /** Returns the text of the partition values of a new file in a directory. */
+  protected String[] partitionValues(int task, String directory) {
+    return partitions.ofFileIn(directory);
+  }
+
+  /** Adds to the report what the task has done beside writing files. */
+  protected void addTo(TaskReport added, int task) throws IOException {
+    if (changed != null) {
+      changed.reportTo(added);
+    }
   }
 
   /** Names the change data file beside the data file at this path. (PROTOCOL, "Change Data Files".) */
@@ -151,12 +172,10 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
 
   public FileCommitProtocol.TaskCommitMessage commitTask(TaskAttemptContext context) {
     CommitPermission.request(context);
-    if (changed != null) {
-      try {
-        changed.reportTo(report);
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
+    try {
+      addTo(report, task(context));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
     // What the pages of Spark's UI show of a task.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();

@@ -35,6 +35,11 @@ public class TableFileWriters extends OutputWriterFactory {
     if (given.length() == columns.length()) {
       return file;
     }
+    if (protocol instanceof BinCommitProtocol) {
+      int width = columns.length();
+      LeadingColumns leading = new LeadingColumns(columns, width, given.length());
+      return new BinWriter(file, ((BinCommitProtocol) protocol).copied(), leading, width);
+    }
     ChangeWriter changes = null;
     if (records) {
       changes = new ChangeWriter(parquet, protocol, path, columns, tracking, given.length(), context);

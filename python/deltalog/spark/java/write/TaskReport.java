@@ -20,6 +20,7 @@ public class TaskReport {
   public static final int MATCHED_ROWS = 4;
   public static final int CHANGE_FILE = 5;
   private static final int STAYING_ROWS = 6;
+  private static final int BIN = 7;
   private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
   private final DataOutputStream out = new DataOutputStream(bytes);
 
@@ -67,6 +68,18 @@ public class TaskReport {
     record.writeLong(key);
     rows.serialize(record);
     add(kind, content);
+  }
+
+  /** Adds that a bin was written: the numbers of its old files that have rows, in their order, and of these rows. */
+  public void addBin(int bin, int[] files, long[] rows, int count) throws IOException {
+    ByteArrayOutputStream content = new ByteArrayOutputStream();
+    DataOutputStream record = new DataOutputStream(content);
+    record.writeInt(bin);
+    for (int i = 0; i < count; i++) {
+      record.writeInt(files[i]);
+      record.writeLong(rows[i]);
+    }
+    add(BIN, content);
   }
 
   /** Adds numbers of rows, in the order in which the core reads them. */

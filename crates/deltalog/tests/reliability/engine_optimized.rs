@@ -1,0 +1,234 @@
+//! An OPTIMIZE whose files an engine writes: what its tasks report is compared with the plan, and committed as what
+//! this process writes is. Protocol: "Add File and Remove File", "Deletion Vectors".
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use deltalog::engine::dml::{ListedFile, Request, delete, listed_files};
+use deltalog::engine::optimize::{BinOutput, OptimizePlan, plan_optimize};
+use deltalog::engine::protocol::Add;
+use deltalog::engine::scan::RowScan;
+use deltalog::engine::write::{Reported, ReportedBin};
+use deltalog::{
+    Curve, Error, ErrorKind, Operation, OptimizeRequest, PendingWrite, SaveMode, Snapshot, Storage,
+    WriteRequest,
+};
+use tempfile::TempDir;
+
+use crate::common::ids::{ROWS, environment, files, ids, meanwhile, table};
+use crate::common::{newest, schema};
+
+fn write(storage: &Storage) -> PendingWrite {
+    let request = WriteRequest::new(schema(), SaveMode::Append);
+    PendingWrite::begin(storage, request, &environment()).unwrap().unwrap()
+}
+
+/// Creates a table with four files of ten rows each, of which rows 3 and 12 are deleted.
+fn four_files() -> (TempDir, Storage) {
+    let (directory, storage) = table(&[]);
+    for file in 1..4 {
+        let write = write(&storage);
+        let files = files(&write, file * ROWS..(file + 1) * ROWS);
+        write.commit(files, Operation::new("WRITE")).unwrap();
+    }
+    delete_rows(&storage, "id = 3 or id = 12");
+    (directory, storage)
+}
+
+fn delete_rows(storage: &Storage, condition: &str) {
+    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
+}
+
+/// Plans two bins of two files each.
+fn two_bins(base: &Snapshot) -> OptimizePlan {
+    let mut request = OptimizeRequest::default();
+    let sizes = listed_files(base, None).unwrap().into_iter().map(|file| file.add.size).max().unwrap();
+    request.target_size = Some(u64::try_from(sizes * 5 / 2).unwrap());
+    let plan = plan_optimize(base, request, &environment()).unwrap();
+    assert_eq!((plan.batches(), plan.bins(), plan.is_for_engines()), (1, 2, true));
+    assert!(plan.bytes() > 0);
+    plan
+}
+
+/// Returns the rows of a file that are not deleted, in their order.
+fn rows_of(base: &Snapshot, file: &ListedFile) -> Vec<i64> {
+    let batches = RowScan::of(base).unwrap().read(std::iter::once(Ok(file.file.clone())));
+    let values = |batch: arrow::array::RecordBatch| {
+        let column = cast(batch.column(0), &DataType::Int64).unwrap();
+        column.as_primitive::<Int64Type>().values().to_vec()
+    };
+    batches.flat_map(|batch| values(batch.unwrap())).collect()
+}
+
+/// Does what the tasks of an engine do.
+fn written(base: &Snapshot, plan: &OptimizePlan) -> Reported {
+    let mut reported = Reported::default();
+    let (listed, mut first) = (plan.files(0).collect::<Vec<_>>(), 0);
+    for (number, BinOutput { files: count, directory, partition_values }) in
+        plan.outputs(0).into_iter().enumerate()
+    {
+        assert_eq!((directory, partition_values), (String::new(), Vec::new()));
+        let mut bin = ReportedBin { bin: u32::try_from(number).unwrap(), ..ReportedBin::default() };
+        let mut rows = Vec::new();
+        for (index, file) in listed.iter().enumerate().skip(first).take(count) {
+            let of_file = rows_of(base, file);
+            if !of_file.is_empty() {
+                bin.rows.push((u32::try_from(index).unwrap(), of_file.len() as u64));
+            }
+            rows.extend(of_file);
+        }
+        first += count;
+        if !rows.is_empty() {
+            bin.file = Some(reported.files.len());
+            reported.files.extend(files(&write(base.storage()), rows));
+        }
+        reported.bins.push(bin);
+    }
+    reported
+}
+
+/// Returns the paths of the files of the table that hold data.
+fn stored(directory: &TempDir) -> Vec<String> {
+    let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".parquet")).collect()
+}
+
+#[test]
+fn what_the_tasks_report_is_committed() {
+    let (_directory, storage) = four_files();
+    let base = newest(&storage);
+    let mut plan = two_bins(&base);
+    let reported = written(&base, &plan);
+    assert_eq!(plan.commit_reported(0, reported).unwrap(), Some(base.version() + 1));
+    let done = plan.finish();
+    let metrics = &done.metrics;
+    assert_eq!((done.commits.len(), metrics.added.count(), metrics.removed.count()), (1, 2, 4));
+    assert_eq!((metrics.removed_vectors, metrics.removed_vector_rows, metrics.bins), (2, 2, 2));
+    let new = newest(&storage);
+    assert_eq!((ids(&new), new.totals().unwrap().files), (ids(&base), 2));
+    for file in listed_files(&new, None).unwrap() {
+        assert!(!file.add.data_change && file.add.deletion_vector.is_none());
+    }
+    assert!(new.verify().unwrap().is_ok());
+}
+
+/// Rows that others delete between the read and the commit are deleted in the new files.
+#[test]
+fn deletes_of_others_are_carried_over() {
+    let (_directory, storage) = four_files();
+    let base = newest(&storage);
+    let mut plan = two_bins(&base);
+    let reported = written(&base, &plan);
+    delete_rows(&storage, "id = 0 or id = 4 or id = 13 or id = 39");
+    plan.commit_reported(0, reported).unwrap().unwrap();
+    assert_eq!(plan.finish().metrics.carried_rows, 4);
+    let expected: Vec<i64> = (0..40).filter(|id| ![0, 3, 4, 12, 13, 39].contains(id)).collect();
+    assert_eq!(ids(&newest(&storage)), expected);
+}
+
+/// A statement that the commit overtakes finds its rows in the new files.
+#[test]
+fn statements_that_are_overtaken_follow_the_rows() {
+    let (_directory, storage) = four_files();
+    let base = newest(&storage);
+    let environment = meanwhile(
+        {
+            let (base, storage) = (base.clone(), storage.clone());
+            move || {
+                let mut plan = two_bins(&base);
+                let reported = written(&newest(&storage), &plan);
+                plan.commit_reported(0, reported).unwrap().unwrap();
+            }
+        },
+        0,
+    );
+    delete(&base, Some("id = 1 or id = 15 or id = 39"), Request::new(&environment)).unwrap();
+    let new = newest(&storage);
+    let expected: Vec<i64> = (0..40).filter(|id| ![1, 3, 12, 15, 39].contains(id)).collect();
+    assert_eq!((ids(&new), new.totals().unwrap().files), (expected, 2));
+    assert_eq!(new.version(), base.version() + 2);
+}
+
+/// A bin whose files others have removed is given up, and its new file is deleted.
+#[test]
+fn a_bin_whose_files_others_have_removed_is_given_up() {
+    let (directory, storage) = four_files();
+    let base = newest(&storage);
+    let mut plan = two_bins(&base);
+    let reported = written(&base, &plan);
+    let (before, first) = (stored(&directory).len(), rows_of(&base, plan.files(0).next().unwrap()));
+    delete_rows(&storage, &format!("id >= {} and id < {}", first[0], first[0] / ROWS * ROWS + ROWS));
+    plan.commit_reported(0, reported).unwrap().unwrap();
+    let metrics = plan.finish().metrics;
+    assert_eq!((metrics.given_up, metrics.added.count()), (1, 1));
+    assert_eq!(stored(&directory).len(), before - 1);
+    let expected: Vec<i64> = ids(&base).into_iter().filter(|id| !first.contains(id)).collect();
+    assert_eq!(ids(&newest(&storage)), expected);
+}
+
+/// Each change of a report is refused before the commit, and the new files are deleted.
+#[test]
+fn reports_that_do_not_fit_the_plan_are_refused() {
+    type Change = fn(&mut Reported);
+    let changes: [(&str, Change); 10] = [
+        ("no task has written bin 1", |reported| drop((reported.bins.pop(), reported.files.pop()))),
+        ("two tasks have written bin 0", |reported| reported.bins[1].bin = 0),
+        ("the unknown bin 2", |reported| reported.bins[1].bin = 2),
+        ("read 9 rows of a file that has 10", |reported| {
+            let row = reported.bins.iter_mut().flat_map(|bin| &mut bin.rows).find(|(_, rows)| *rows == 10);
+            row.unwrap().1 -= 1;
+        }),
+        ("read 0 rows of a file", |reported| {
+            reported.bins[0].rows.remove(0);
+        }),
+        ("read 0 rows of a file", |reported| reported.bins[0].rows.reverse()),
+        ("which is not next in that bin", |reported| reported.bins[0].rows.push((2, 10))),
+        ("but its new file has", |reported| reported.files.swap(0, 1)),
+        ("belongs to no bin", |reported| {
+            let again = reported.files[0].clone();
+            reported.files.push(again);
+        }),
+        ("its new file has 0", |reported| reported.bins[0].file = None),
+    ];
+    for (expected, change) in changes {
+        let (directory, storage) = table(&[]);
+        // The bins have different numbers of rows.
+        for ids in [ROWS..2 * ROWS, 20..30, 30..35] {
+            let write = write(&storage);
+            let files = files(&write, ids);
+            write.commit(files, Operation::new("WRITE")).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let base = newest(&storage);
+        let before = stored(&directory);
+        let mut plan = two_bins(&base);
+        let mut reported = written(&base, &plan);
+        change(&mut reported);
+        let paths: Vec<Add> = reported.files.clone();
+        let error: Error = plan.commit_reported(0, reported).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+        assert_eq!(newest(&storage).version(), base.version());
+        let mut left = stored(&directory);
+        left.retain(|name| !before.contains(name) && paths.iter().any(|add| &add.path == name));
+        assert_eq!(left, Vec::<String>::new(), "{expected}");
+    }
+}
+
+/// Rows in another order, and plans that are only shown, are not for engines.
+#[test]
+fn an_order_of_rows_is_not_for_engines() {
+    let (_directory, storage) = four_files();
+    let base = newest(&storage);
+    for is_dry in [false, true] {
+        let mut request = OptimizeRequest::default();
+        request.curve = Curve::Hilbert;
+        request.dry_run = is_dry;
+        if !is_dry {
+            request.z_order = vec![deltalog::ColumnPath::parse("id")];
+        }
+        let mut plan = plan_optimize(&base, request, &environment()).unwrap();
+        let error = plan.commit_reported(0, Reported::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+}

@@ -1,0 +1,97 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Option;
+import scala.collection.immutable.Map$;
+
+/**
+ * The rows of the files that an OPTIMIZE writes again, in which each bin is one partition: file after file, each in its
+ * order.
+ *
+ * The last columns of the rows are the number of the old file and the position of the row there.
+ */
+public class BinRows extends MarkedRows {
+  static final String FILE = "__deltalog_file";
+  static final String ROW = "__deltalog_row";
+  private static final String[][] SETTINGS = {
+    // Each file is a partition of its own: it is never split, and no other one fits beside it.
+    {"spark.sql.files.maxPartitionBytes", String.valueOf(1L << 60)},
+    {"spark.sql.files.openCostInBytes", String.valueOf(1L << 60)},
+    // Each bin becomes one file.
+    {"spark.sql.files.maxRecordsPerFile", "0"},
+    // Days are copied as they are. Files that say so have those of the old calendar, which the reader converts.
+    {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
+    {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
+    {"spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED"},
+  };
+
+  private final Bins bins;
+
+  /** Describes the rows of bins, whose files have so many columns that track rows. */
+  public BinRows(Bins bins, int tracking) {
+    super(2, false, false, tracking);
+    this.bins = bins;
+  }
+
+  public TableCommitProtocol protocol(String root, boolean opensSeveral) {
+    return new BinCommitProtocol(root, bins);
+  }
+
+  /** Returns a copy of a session that reads each file as a whole. */
+  public static SparkSession session(SparkSession given) {
+    SparkSession session = given.cloneSession();
+    session.conf().unset("spark.sql.files.maxPartitionNum");
+    for (int i = 0; i < SETTINGS.length; i++) {
+      session.conf().set(SETTINGS[i][0], SETTINGS[i][1]);
+    }
+    return session;
+  }
+
+  /** Returns the rows of a relation, with those columns that track rows. */
+  public static Dataset scan(SparkSession session, String described) {
+    // Files that cannot be read are errors, whatever the session says.
+    scala.collection.immutable.Map options = DeltalogRelation.withAllFiles(
+        (scala.collection.immutable.Map) Map$.MODULE$.empty());
+    DeltalogRelation relation = RelationDescription.relation(session, described, options);
+    String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
+    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
+    // A column of the table may have the name.
+    Column metadata = rows.metadataColumn("_metadata");
+    List selected = new ArrayList();
+    Attribute[] table = Projection.attributes(rows);
+    for (int i = 0; i < table.length; i++) {
+      selected.add(ExpressionUtils.column(table[i]));
+    }
+    if (tracking.length > 0) {
+      selected.add(metadata.getField("row_id").as(tracking[0]));
+      selected.add(metadata.getField("row_commit_version").as(tracking[1]));
+    }
+    selected.add(metadata.getField(FileFacts.NUMBER).as(FILE));
+    selected.add(metadata.getField("row_index").as(ROW));
+    return (Dataset) rows.select(Plans.seq(selected));
+  }
+
+  /** Returns the rows of a scan in bins, without the columns of which the directories are made. */
+  public static Dataset packed(SparkSession session, Dataset rows, Bins bins, String directories) {
+    List left = Arrays.asList((String[]) Json.value(directories, String[].class));
+    Attribute[] all = Projection.attributes(rows);
+    List kept = new ArrayList();
+    for (int i = 0; i < all.length; i++) {
+      if (!left.contains(all[i].name())) {
+        kept.add(ExpressionUtils.column(all[i]));
+      }
+    }
+    Dataset chosen = (Dataset) rows.select(Plans.seq(kept));
+    RDD found = chosen.queryExecution().toRdd();
+    RDD packed = found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
+    return (Dataset) session.internalCreateDataFrame(packed, chosen.schema(), false);
+  }
+}

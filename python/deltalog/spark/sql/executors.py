@@ -1,0 +1,134 @@
+"""OPTIMIZE and REORG whose files the tasks of Spark write.
+
+```text
+core: bins of old files ──► Spark: one task for each bin, which reads its files ──► core: one commit for each batch
+                            in their order and writes one new file
+```
+
+- The core plans and commits; the driver reads no row. What the tasks report is compared with the plan before a batch is
+  committed (`SparkOptimize`).
+- A job costs about a second before its first row is written, and Spark's reader and writer take more time for a row
+  than the core. So the driver carries out what is small, what is one file, and everything in local mode, where the
+  tasks run in the driver. `spark.deltalog.optimize.minSizeForExecutors` is another size.
+- The driver also writes tables whose files the tasks cannot reach, or that Spark's own reader cannot read.
+"""
+
+import contextlib
+import json
+import logging
+from typing import Any, NamedTuple
+
+from deltalog._internal import (
+    DeltaError,
+    InvalidArgumentError,
+    Snapshot,
+    SparkOptimize,
+    UnsupportedFeatureError,
+)
+from deltalog.commit import CommitArguments
+from deltalog.spark import schema
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import last_location
+from deltalog.spark.options import Options
+from deltalog.spark.read.format import file_format
+from deltalog.spark.read.planner import StatementPlanner, kept
+from deltalog.spark.read.relation import statement_relation
+from deltalog.spark.write import fit
+from deltalog.spark.write.interrupts import running_write
+from deltalog.spark.write.job import run_job
+from deltalog.spark.write.rows import FileRows, described
+
+MIN_SIZE = "spark.deltalog.optimize.minSizeForExecutors"
+"""The setting of a session: the size of the old files from which on executors write the new ones, such as 1g."""
+
+_MIN_BYTES = 256 << 20
+# The columns after those of the files: the number of the old file, and the position of the row there.
+_MARKERS = 2
+
+_log = logging.getLogger("deltalog.spark")
+
+
+class Executors(NamedTuple):
+    """A classic session, whose tasks can write files."""
+
+    jvm: Jvm
+    session: Any
+    """The session of the JVM."""
+
+    @classmethod
+    def of(cls, spark: Any) -> "Executors":
+        return cls(Jvm(spark.sparkContext._gateway), spark._jsparkSession)
+
+    def optimize(
+        self, snapshot: Snapshot, predicate: str | None, commit: CommitArguments, *, purges: bool
+    ) -> dict[str, Any]:
+        """Makes fewer, larger files of small ones, or files without what was deleted. Returns the metrics."""
+        plan = SparkOptimize.begin(snapshot, predicate, purges, commit)
+        reason = self._reason_for_driver(snapshot, plan)
+        name = "REORG" if purges else "OPTIMIZE"
+        if reason is not None:
+            _log.info("%s v%d: the driver carries out %s: %s", snapshot.uri, snapshot.version, name, reason)
+            metrics, _ = plan.execute()
+            return metrics
+        session = self.jvm.static("BinRows", "session", self.session)
+        for batch in range(plan.batches):
+            self._write(session, snapshot, plan, batch, name)
+        metrics, _ = plan.finish()
+        return metrics
+
+    def _reason_for_driver(self, snapshot: Snapshot, plan: SparkOptimize) -> str | None:
+        """Returns why the driver writes the files; None if the tasks of Spark do."""
+        if plan.bins == 0:
+            return "there is nothing to do"
+        obstacle = last_location(snapshot.uri).obstacle
+        if obstacle is not None:
+            return obstacle
+        least = self._least_bytes()
+        if least is None:
+            return "the tasks of a local session run in the driver"
+        if plan.bytes < least:
+            return f"the files have {plan.bytes} bytes, and less than {least}"
+        if plan.bins == 1 and least > 0:
+            return "the files become one file"
+        try:
+            file_format(self.session, snapshot, is_for_statement=True)
+        except UnsupportedFeatureError as error:
+            return str(error)
+        return None
+
+    def _least_bytes(self) -> int | None:
+        """Returns the size of files from which on executors write; None in local mode, unless a size is set."""
+        text = self.session.conf().get(MIN_SIZE, "")
+        if not text.strip():
+            return None if self.session.sparkContext().isLocal() else _MIN_BYTES
+        try:
+            size = int(self.jvm.java("org.apache.spark.network.util.JavaUtils").byteStringAsBytes(text))
+        except Exception as error:
+            raise InvalidArgumentError(f"{MIN_SIZE} must be a size such as 256m, not {text!r}") from error
+        return size
+
+    def _write(self, session: Any, snapshot: Snapshot, plan: SparkOptimize, batch: int, name: str) -> None:
+        """Writes and commits a batch. If anything fails before the commit, the new files are deleted."""
+        write = plan.write()
+        bins = self.jvm.new("Bins", json.dumps(plan.outputs(batch)))
+        tracking = len(snapshot.row_tracking_columns or ())
+        with running_write(session.sparkContext()) as running:
+            try:
+                with kept(StatementPlanner(snapshot, plan.files(batch))) as key:
+                    scan = self.jvm.static(
+                        "BinRows", "scan", session, statement_relation(session, snapshot, key, name)
+                    )
+                    columns = fit.file_columns(
+                        write, schema.field_names(snapshot.schema_json), tracking + _MARKERS
+                    )
+                    rows = described(self.jvm, session, scan, write, {"files": columns})
+                    directories = json.dumps(rows.partition_columns)
+                    packed = self.jvm.static("BinRows", "packed", session, rows.rows, bins, directories)
+                    marked = self.jvm.new("BinRows", bins, tracking)
+                    run_job(self.jvm, FileRows(packed, []), write, Options({}), running, marked)
+                running.begin_commit()
+            except BaseException:
+                with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+                    write.abort()
+                raise
+        plan.commit(batch, write)
