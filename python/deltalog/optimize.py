@@ -111,8 +111,9 @@ class TableOptimizer:
         After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
         Without clustering columns, `compact` makes larger files of all.
 
-        Rows that do not fit into about 256 MiB of memory are written to a temporary file meanwhile, in the directory
-        that the environment variable TMPDIR names.
+        Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into about
+        256 MiB of memory are written to a temporary file meanwhile, in the directory that the environment variable
+        TMPDIR names.
 
         Args:
             full: whether all files are clustered by the present columns, but those of cubes that have two thirds of
