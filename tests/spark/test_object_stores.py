@@ -27,6 +27,7 @@ from deltalog import (
 from deltalog.spark.location import Location
 from deltalog.spark.read import relation
 from deltalog.spark.read.planner import Planner
+from deltalog.spark.sql.executors import MIN_SIZE
 from deltalog.tables import DeltaTable as SparkTable
 from tests.conftest import missing
 from tests.golden.expected import ROOT
@@ -185,6 +186,34 @@ def test_statements(spark: SparkSession, s3: S3Server, uri: str, vectors: bool) 
     expected = [(15, 1, "merged") if row[0] == 15 else row for row in expected] + [(200, 0, "added")]
     assert rows(s3, uri) == spark_rows(spark, uri) == expected
     assert any(key.endswith(".bin") for key in s3.keys(BUCKET)) == vectors
+
+
+def test_tasks_optimize_what_they_reach(spark: SparkSession, s3: S3Server, uri: str) -> None:
+    """The driver optimizes tables whose store the tasks do not reach as the options say."""
+    for first in range(0, 30, 10):
+        data = spark.range(first, first + 10, numPartitions=1).selectExpr(
+            "id", "IF(id % 2 = 0, 'a/b %', NULL) AS p"
+        )
+        data.write.format("deltalog").mode("append").partitionBy("p").save(uri)
+    expected = spark_rows(spark, uri)
+    spark.conf.set(MIN_SIZE, "0")
+    try:
+        [done] = spark.sql(f"OPTIMIZE deltalog.`{uri}`").collect()
+        assert (done.metrics.numFilesAdded, done.metrics.numFilesRemoved) == (2, 6)
+        assert all(file.endswith("-c000.snappy.parquet") for file in table(s3, uri).file_uris())
+        assert rows(s3, uri) == expected
+        with S3Server() as other:
+            other.create_bucket(BUCKET)
+            for number in range(2):
+                there = pa.table({"id": [number]})
+                write_deltalake(uri, there, mode="append", storage_options=other.options())
+            remote = SparkTable.forPath(spark, uri, other.options())
+            assert remote.optimize().executeCompaction().collect()[0].metrics.numFilesAdded == 1
+            [file] = DeltaTable(uri, storage_options=other.options()).file_uris()
+            assert file.endswith(".c000.snappy.parquet")
+    finally:
+        spark.conf.unset(MIN_SIZE)
+    assert rows(s3, uri) == expected
 
 
 def test_a_failed_job_leaves_neither_a_commit_nor_files(spark: SparkSession, s3: S3Server, uri: str) -> None:

@@ -61,11 +61,11 @@ fn rows_of(base: &Snapshot, file: &ListedFile) -> Vec<i64> {
 }
 
 /// Does what the tasks of an engine do.
-fn written(base: &Snapshot, plan: &OptimizePlan) -> Reported {
+fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
     let mut reported = Reported::default();
-    let (listed, mut first) = (plan.files(0).collect::<Vec<_>>(), 0);
+    let (listed, mut first) = (plan.files(batch).collect::<Vec<_>>(), 0);
     for (number, BinOutput { files: count, directory, partition_values }) in
-        plan.outputs(0).into_iter().enumerate()
+        plan.outputs(batch).into_iter().enumerate()
     {
         assert_eq!((directory, partition_values), (String::new(), Vec::new()));
         let mut bin = ReportedBin { bin: u32::try_from(number).unwrap(), ..ReportedBin::default() };
@@ -98,7 +98,7 @@ fn what_the_tasks_report_is_committed() {
     let (_directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = two_bins(&base);
-    let reported = written(&base, &plan);
+    let reported = written(&base, &plan, 0);
     assert_eq!(plan.commit_reported(0, reported).unwrap(), Some(base.version() + 1));
     let done = plan.finish();
     let metrics = &done.metrics;
@@ -112,13 +112,39 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
+/// Each batch is a commit, which looks at what others have done since the plan. What was committed stays if a later one
+/// fails.
+#[test]
+fn batches_are_commits_of_their_own() {
+    let (_directory, storage) = four_files();
+    let base = newest(&storage);
+    let sizes = listed_files(&base, None).unwrap().into_iter().map(|file| file.add.size).max().unwrap();
+    let mut request = OptimizeRequest::default();
+    request.target_size = Some(u64::try_from(sizes * 5 / 2).unwrap());
+    request.bytes_of_a_commit = 1;
+    let mut plan = plan_optimize(&base, request.clone(), &environment()).unwrap();
+    assert_eq!((plan.batches(), plan.bins()), (2, 2));
+    let first = written(&base, &plan, 0);
+    delete_rows(&storage, "id = 0 or id = 39");
+    plan.commit_reported(0, first).unwrap().unwrap();
+    let reported = Reported { bins: Vec::new(), ..written(&base, &plan, 1) };
+    plan.commit_reported(1, reported).unwrap_err();
+    let expected: Vec<i64> = (1..39).filter(|id| ![3, 12].contains(id)).collect();
+    assert_eq!((ids(&newest(&storage)), newest(&storage).totals().unwrap().files), (expected.clone(), 3));
+    let second = written(&base, &plan, 1);
+    plan.commit_reported(1, second).unwrap().unwrap();
+    let done = plan.finish();
+    assert_eq!((done.commits.len(), done.metrics.carried_rows, done.metrics.added.count()), (2, 2, 2));
+    assert_eq!((ids(&newest(&storage)), newest(&storage).totals().unwrap().files), (expected, 2));
+}
+
 /// Rows that others delete between the read and the commit are deleted in the new files.
 #[test]
 fn deletes_of_others_are_carried_over() {
     let (_directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = two_bins(&base);
-    let reported = written(&base, &plan);
+    let reported = written(&base, &plan, 0);
     delete_rows(&storage, "id = 0 or id = 4 or id = 13 or id = 39");
     plan.commit_reported(0, reported).unwrap().unwrap();
     assert_eq!(plan.finish().metrics.carried_rows, 4);
@@ -136,7 +162,7 @@ fn statements_that_are_overtaken_follow_the_rows() {
             let (base, storage) = (base.clone(), storage.clone());
             move || {
                 let mut plan = two_bins(&base);
-                let reported = written(&newest(&storage), &plan);
+                let reported = written(&newest(&storage), &plan, 0);
                 plan.commit_reported(0, reported).unwrap().unwrap();
             }
         },
@@ -155,7 +181,7 @@ fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = two_bins(&base);
-    let reported = written(&base, &plan);
+    let reported = written(&base, &plan, 0);
     let (before, first) = (stored(&directory).len(), rows_of(&base, plan.files(0).next().unwrap()));
     delete_rows(&storage, &format!("id >= {} and id < {}", first[0], first[0] / ROWS * ROWS + ROWS));
     plan.commit_reported(0, reported).unwrap().unwrap();
@@ -202,7 +228,7 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
         let base = newest(&storage);
         let before = stored(&directory);
         let mut plan = two_bins(&base);
-        let mut reported = written(&base, &plan);
+        let mut reported = written(&base, &plan, 0);
         change(&mut reported);
         let paths: Vec<Add> = reported.files.clone();
         let error: Error = plan.commit_reported(0, reported).unwrap_err();
