@@ -161,7 +161,7 @@ impl OptimizeMetrics {
             operation
                 .parameter("predicate", json(predicates))
                 .parameter("zOrderBy", json(columns))
-                .parameter("auto", "false")
+                .parameter("auto", request.is_automatic)
                 .parameter("targetSize", target.to_string())
         };
         operation

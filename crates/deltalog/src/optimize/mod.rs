@@ -41,6 +41,7 @@ mod ordered;
 mod plan;
 mod ranks;
 mod rewrite;
+mod small_files;
 mod sorted;
 
 use std::time::Duration;
@@ -54,6 +55,7 @@ use crate::write::TableWriteSpec;
 
 pub use curve::Curve;
 pub use metrics::{FileSizes, OptimizeMetrics};
+pub(crate) use small_files::{SmallFiles, compact_small_files};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.
 const MOST_DELETED: f64 = 0.05;
@@ -89,6 +91,8 @@ pub struct OptimizeRequest {
     pub dry_run: bool,
     /// Further fields of the commits, such as those of users.
     pub operation: Operation,
+    /// Whether a write has started it, which the commits say.
+    pub(crate) is_automatic: bool,
 }
 
 impl Default for OptimizeRequest {
@@ -104,6 +108,7 @@ impl Default for OptimizeRequest {
             commit_interval: None,
             dry_run: false,
             operation: Operation::default(),
+            is_automatic: false,
         }
     }
 }

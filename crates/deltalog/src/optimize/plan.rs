@@ -139,7 +139,7 @@ impl Plan {
 }
 
 /// Returns by what files of a partition are ordered.
-fn order(add: &Add) -> (i64, &str) {
+pub(super) fn order(add: &Add) -> (i64, &str) {
     (add.modification_time, &add.path)
 }
 
@@ -167,7 +167,7 @@ fn has_many_deleted(add: &Add, most_deleted: f64) -> bool {
 }
 
 /// Returns about how many bytes the rows of a file take that are not deleted, at least one.
-fn live_bytes(add: &Add) -> u64 {
+pub(super) fn live_bytes(add: &Add) -> u64 {
     let deleted = deleted_share(add);
     let live = if deleted < 1.0 { size(add) as f64 * (1.0 - deleted) } else { size(add) as f64 };
     (live as u64).max(1)
