@@ -18,7 +18,7 @@ use super::statement::Statement;
 use crate::auto_compaction::{CommittedWrite, after_write, is_asked_for};
 use crate::definition::TableHeader;
 use crate::deletion_vector::DeletionVector;
-use crate::environment::Environment;
+use crate::environment::{AutoCompaction, Environment};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Add, AddCdcFile, Metadata, SetTransaction, ensure_writable};
@@ -172,6 +172,11 @@ impl RowChange {
     /// Sets the metadata with the values that identity columns have used.
     pub fn set_metadata(&mut self, metadata: Metadata) {
         self.metadata = Some(metadata);
+    }
+
+    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
+        self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
     /// Returns why there is nothing to do, if an application has done the statement before.
