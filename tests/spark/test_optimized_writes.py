@@ -131,15 +131,15 @@ def test_statements_that_write_rows(spark: SparkSession, path: str) -> None:
     write(many_tasks(spark, 12), path, "p", **{"delta.enableDeletionVectors": "true"})
     before = files_by_partition(path)
     spark.conf.set(f"{WRITE}enabled", "true")
-    spark.sql(f"UPDATE delta.`{path}` SET id = id + 10000 WHERE id % 3 = 0")
+    spark.sql(f"UPDATE deltalog.`{path}` SET id = id + 10000 WHERE id % 3 = 0")
     more = files_by_partition(path) - before
     assert all(count <= 1 for count in more.values()), more
     many_tasks(spark, 12).selectExpr("id * 2 AS id", "p").createOrReplaceTempView("source")
     spark.sql(
-        f"MERGE INTO delta.`{path}` t USING source s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id + 20000 "
+        f"MERGE INTO deltalog.`{path}` t USING source s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id + 20000 "
         "WHEN NOT MATCHED THEN INSERT *"
     )
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE id >= 27000")
+    spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id >= 27000")
     model = [row + 10_000 if row % 3 == 0 else row for row in range(4_000)]
     source = {2 * row for row in range(4_000)}
     inserted = source - set(model)
@@ -223,7 +223,7 @@ def test_values_without_a_meaning_are_refused_by_name(
     try:
         for run in (
             lambda: write(many_tasks(spark, 1, 4), path),
-            lambda: spark.sql(f"UPDATE delta.`{path}` SET id = 0").collect(),
+            lambda: spark.sql(f"UPDATE deltalog.`{path}` SET id = 0").collect(),
         ):
             with pytest.raises(InvalidArgumentError, match=name) as error:
                 run()
@@ -251,7 +251,7 @@ def test_small_files_are_compacted_after_a_write(spark: SparkSession, path: str)
     assert files_by_partition(path)["p=0"] == 6
     # A statement that writes rows starts it too.
     spark.conf.set(f"{COMPACT}enabled", "true")
-    spark.sql(f"UPDATE delta.`{path}` SET id = id + 100 WHERE p = '0' AND id = 0")
+    spark.sql(f"UPDATE deltalog.`{path}` SET id = id + 100 WHERE p = '0' AND id = 0")
     assert files_by_partition(path)["p=0"] == 1
     spark.conf.set(f"{COMPACT}minNumFiles", 5)
     spark.conf.set(f"{COMPACT}maxFileSize", 1)

@@ -13,7 +13,8 @@ JVM connector, and so are two more settings:
 - `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), as rows have it in
   a shuffle. Without it, it is four times the target size of the table's files, which are smaller: 512 MiB.
 - `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: into how many parts rows are divided by the values of
-  the partition columns, 2,000 by default.
+  the partition columns, 2,000 by default, and at least as many as in the session's other shuffles. Partitions of the
+  table that come into the same part may be divided into more files than by their own size.
 """
 
 import re
@@ -44,7 +45,9 @@ def balance(options: Options, settings: Settings, pending: SparkWrite) -> dict[s
         wanted = pending.optimizes_writes
     if not wanted:
         return None
-    return {"bytes": size or _ROWS_TO_FILES * pending.target_file_size, "parts": parts or _PARTS}
+    # Without partition columns there is nothing to divide rows by.
+    parts = (parts or _PARTS) if pending.partition_columns else 1
+    return {"bytes": size or _ROWS_TO_FILES * pending.target_file_size, "parts": parts}
 
 
 def _enabled(settings: Settings) -> bool | None:

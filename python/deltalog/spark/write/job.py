@@ -158,7 +158,7 @@ def run_job(
     """
     columns, writer_options = json.dumps(rows.partition_columns), json.dumps(options.for_parquet_writer())
     running.check()
-    job = jvm.new("FileJob", rows.rows, pending.location, columns, writer_options, marked, rows.is_balanced)
+    job = jvm.new("FileJob", rows.rows, pending.location, columns, writer_options, marked, rows.parts)
     try:
         job.run()
     finally:

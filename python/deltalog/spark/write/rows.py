@@ -25,8 +25,8 @@ class FileRows(NamedTuple):
     """A DataFrame of the JVM."""
     partition_columns: list[str]
     """The columns by which Spark partitions the rows."""
-    is_balanced: bool = False
-    """Whether the rows are shuffled by `BalancedRows.java`."""
+    parts: int = 0
+    """The number of parts of rows that are shuffled by `BalancedRows.java`; 0 for others."""
 
 
 def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
@@ -61,4 +61,4 @@ def described(jvm: Jvm, session: Any, rows: Any, pending: SparkWrite, parts: dic
             "columns": pending.partition_columns if "numbers" in parts else columns,
         }
     made = jvm.static("FileRows", "of", session, rows, json.dumps(parts)) if parts else rows
-    return FileRows(made, columns, balanced is not None)
+    return FileRows(made, columns, balanced["parts"] if balanced else 0)

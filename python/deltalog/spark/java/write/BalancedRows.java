@@ -11,6 +11,7 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
 import scala.runtime.AbstractFunction0;
 
@@ -45,13 +46,11 @@ public class BalancedRows {
         keys.add(columns[i]);
       }
     }
-    Object parts = Integer.valueOf(((Number) balance.get("parts")).intValue());
     if (keys.isEmpty()) {
-      keys.add(Literal.apply(Integer.valueOf(0)));
-      parts = Integer.valueOf(1);
+      keys.add(new Literal(Integer.valueOf(0), DataTypes.IntegerType));
     }
     Object bytes = Long.valueOf(((Number) balance.get("bytes")).longValue());
-    Object[] fields = {Plans.seq(keys), rows.queryExecution().analyzed(), Option.apply(parts), Option.apply(bytes)};
+    Object[] fields = {Plans.seq(keys), rows.queryExecution().analyzed(), Option.empty(), Option.apply(bytes)};
     try {
       LogicalPlan plan = (LogicalPlan) CaseClass.create(RebalancePartitions.class, fields);
       return Dataset.ofRows(session, plan);
@@ -60,13 +59,17 @@ public class BalancedRows {
     }
   }
 
-  /** Calls a function with the settings that such rows need, in this thread only. */
-  public static Object planned(AbstractFunction0 work) {
+  /** Calls a function with the settings that such rows need, in this thread only. They have at least so many parts. */
+  public static Object planned(AbstractFunction0 work, int parts) {
     SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();
     for (int i = 0; i < SETTINGS.length; i += 2) {
       conf.setConfString(SETTINGS[i], SETTINGS[i + 1]);
     }
     conf.unsetConf("spark.sql.adaptive.coalescePartitions.minPartitionNum");
+    // RebalancePartitions takes either its size or its number of parts.
+    if (conf.numShufflePartitions() < parts) {
+      conf.setConfString("spark.sql.adaptive.coalescePartitions.initialPartitionNum", String.valueOf(parts));
+    }
     return SQLConf$.MODULE$.withExistingConf(conf, work);
   }
 }
