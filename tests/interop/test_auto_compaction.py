@@ -26,11 +26,9 @@ def ids_of_jvm(jvm: Jvm, path: Path, version: int | None = None) -> list[int]:
 
 def automatic(jvm: Jvm, path: Path) -> list[tuple[int, Any]]:
     """The versions of OPTIMIZE and their parameter `auto`, as the JVM connector's history has them."""
-    history = jvm.query(
-        f"SELECT version, operationParameters['auto'] AS auto FROM (DESCRIBE HISTORY delta.`{path}`) "
-        "WHERE operation = 'OPTIMIZE' ORDER BY version"
-    )
-    return [(row["version"], row["auto"]) for row in history.to_pylist()]
+    history = jvm.query(f"DESCRIBE HISTORY delta.`{path}`").to_pylist()
+    optimized = [row for row in history if row["operation"] == "OPTIMIZE"]
+    return sorted((row["version"], dict(row["operationParameters"])["auto"]) for row in optimized)
 
 
 def appended(path: Path) -> None:

@@ -1,7 +1,7 @@
 //! Auto-compaction: after a write, the small files of the partitions that it has touched become fewer, larger ones.
 //!
 //! ```text
-//!   write ──► commit N ──► asked for? ──► partitions of its files ──► small files there, as the newest version has them
+//!   write ──► commit N ──► asked for? ──► partitions of its files ──► small files there, in the newest version
 //!                │            no │                                          │ enough of them
 //!                ▼               ▼                                          ▼
 //!            the write has succeeded, whatever follows        OPTIMIZE of some of them ──► commit M, `auto: true`

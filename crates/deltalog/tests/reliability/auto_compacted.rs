@@ -407,3 +407,20 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
     }
     assert!(warned > 0, "no fault made a compaction fail");
 }
+
+/// Nobody who has not asked for it pays for it. Who has, lists the log once more.
+#[test]
+fn without_the_property_a_write_makes_the_same_requests_as_before() {
+    let calls = |enabled: bool| {
+        let (store, storage) = empty();
+        append(&storage, 0, 3, &crate::common::environment());
+        let settings = four(|settings| (settings.enabled, settings.least_files) = (Some(enabled), 10));
+        store.take_calls();
+        append(&storage, 30, 1, &environment().with_auto_compaction(settings));
+        let calls = store.take_calls();
+        calls.iter().map(|call| format!("{:?}", call.op)).collect::<Vec<_>>()
+    };
+    let (off, on) = (calls(false), calls(true));
+    assert_eq!(on[..off.len()], off);
+    assert_eq!(on[off.len()..], ["List"], "what a write with the property asks beside the others {off:?}");
+}
