@@ -11,6 +11,7 @@ from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
 from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
+from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.vacuum import VacuumArguments
 
 __all__ = [
@@ -908,6 +909,7 @@ class SparkStatement:
         removes_once: bool,
         scan_ms: int,
         rewrite_ms: int,
+        auto_compaction: AutoCompaction | None = None,
     ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
         """Commits what the tasks of the write have reported. Returns the metrics and the version.
 
@@ -1026,14 +1028,23 @@ class SparkWrite:
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema; None if the write creates the table."""
+    @property
+    def optimizes_writes(self) -> bool:
+        """Whether the table's property `delta.autoOptimize.optimizeWrite` is true."""
+    @property
+    def target_file_size(self) -> int:
+        """The size in bytes that the files of the table are to have."""
     def commit(
         self,
         operation: str,
         parameters: Mapping[str, str],
         engine_info: str,
         user_metadata: str | None = None,
+        auto_compaction: AutoCompaction | None = None,
     ) -> int | AlreadyApplied | None:
         """Commits the files that were reported and returns the version.
+
+        Small files are compacted afterwards if the settings or the table ask for it, in a version of its own.
 
         If another writer has recorded the version of the application meanwhile, the files are deleted, and an
         `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`.

@@ -65,8 +65,8 @@ class TableOptimizer:
                 128 MiB).
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
-            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash, before
-                they are committed.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
+                before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:
@@ -123,8 +123,8 @@ class TableOptimizer:
                 times. 150 GiB if None, as in the JVM connector; that one orders smaller cubes again, all in each run.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
-            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash, before
-                they are committed.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
+                before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:
@@ -206,8 +206,8 @@ class TableOptimizer:
             curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
-            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash, before
-                they are committed.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
+                before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
 
         Returns:

@@ -44,6 +44,7 @@
 
 mod alter;
 mod answers;
+mod auto_compaction;
 mod call;
 mod clone;
 mod commit_arguments;

@@ -15,6 +15,7 @@ use deltalog::engine::write::{TableWriteSpec, has_change_files, removed_rows};
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
 
+use crate::auto_compaction::AutoCompaction;
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::{AlreadyApplied, progress_of};
 use crate::snapshot::Snapshot as PySnapshot;
@@ -235,7 +236,9 @@ impl SparkStatement {
         call(py, || has_change_files(&write.reports()))
     }
 
-    #[pyo3(signature = (write, text, engine_info, user_metadata, source_rows, removes_once, scan_ms, rewrite_ms))]
+    #[pyo3(signature = (
+        write, text, engine_info, user_metadata, source_rows, removes_once, scan_ms, rewrite_ms, auto_compaction = None
+    ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn commit(
         &self,
@@ -248,6 +251,7 @@ impl SparkStatement {
         removes_once: bool,
         scan_ms: u64,
         rewrite_ms: u64,
+        auto_compaction: Option<AutoCompaction>,
     ) -> PyResult<Done> {
         let write = write.get();
         call_that_commits(py, || {
@@ -256,6 +260,9 @@ impl SparkStatement {
             let mut change = taken.ok_or_else(|| {
                 self.base.located(Error::invalid_argument("the statement was already committed or aborted"))
             })?;
+            if let Some(settings) = auto_compaction {
+                change.set_auto_compaction(settings.into());
+            }
             let (reported, metadata) = write.take_reported()?;
             let mut counts = RowCounts::of_tasks(&reported, source_rows);
             let unread = self.unread_rows.load(Ordering::Relaxed);

@@ -22,6 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
+use crate::auto_compaction::AutoCompaction;
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::{AlreadyApplied, Answer, progress_of};
 use crate::create::parse_mode;
@@ -489,7 +490,19 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    #[pyo3(signature = (operation, parameters, engine_info, user_metadata = None))]
+    /// Whether the table asks for writes whose tasks have about the same size.
+    #[getter]
+    fn optimizes_writes(&self) -> bool {
+        let property = self.spec.configuration().get("delta.autoOptimize.optimizeWrite");
+        property.is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+    }
+
+    #[getter]
+    fn target_file_size(&self) -> u64 {
+        self.spec.target_file_size()
+    }
+
+    #[pyo3(signature = (operation, parameters, engine_info, user_metadata = None, auto_compaction = None))]
     fn commit(
         &self,
         py: Python<'_>,
@@ -497,9 +510,13 @@ impl SparkWrite {
         parameters: BTreeMap<String, String>,
         engine_info: &str,
         user_metadata: Option<String>,
+        auto_compaction: Option<AutoCompaction>,
     ) -> PyResult<Option<Answer>> {
         call_that_commits(py, || {
-            let pending = self.take()?;
+            let mut pending = self.take()?;
+            if let Some(settings) = auto_compaction {
+                pending.set_auto_compaction(settings.into());
+            }
             let reported = self.reported_to(&pending)?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
             Ok(Answer::of(pending.commit(reported.files, operation)?))

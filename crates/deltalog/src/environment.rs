@@ -1,13 +1,18 @@
-//! Time, sleep, randomness and background work, which come in from outside so that tests can control them.
+//! Time, sleep, randomness, background work and settings, which come in from outside so that tests can control them.
+
+mod auto_compaction;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
+pub use auto_compaction::AutoCompaction;
+
 use crate::background::{Background, Queue};
 
-/// The source of the time, of pauses, of new ids and of randomness, and where background work is done. Cheap to clone.
+/// The source of the time, of pauses, of new ids and of randomness, where background work is done, and what follows a
+/// write. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -15,6 +20,7 @@ pub struct Environment {
     sleep: Arc<dyn Fn(Duration) + Send + Sync>,
     random: Arc<dyn Fn() -> u64 + Send + Sync>,
     background: Option<Arc<Queue>>,
+    auto_compaction: AutoCompaction,
 }
 
 impl Environment {
@@ -35,6 +41,7 @@ impl Environment {
             sleep: Arc::new(std::thread::sleep),
             random: Arc::new(random),
             background: None,
+            auto_compaction: AutoCompaction::default(),
         }
     }
 
@@ -55,6 +62,17 @@ impl Environment {
     #[must_use]
     pub fn with_background(self, background: &Background) -> Self {
         Self { background: Some(Arc::clone(background.queue())), ..self }
+    }
+
+    /// Sets how small files are compacted after a write. Without it, the properties of the table decide.
+    #[must_use]
+    pub fn with_auto_compaction(self, auto_compaction: AutoCompaction) -> Self {
+        Self { auto_compaction, ..self }
+    }
+
+    /// Returns how small files are compacted after a write.
+    pub(crate) fn auto_compaction(&self) -> &AutoCompaction {
+        &self.auto_compaction
     }
 
     /// Returns a copy whose commits do what follows them before they return.

@@ -74,6 +74,7 @@
 //! ```
 
 mod alter;
+mod auto_compaction;
 mod background;
 mod calendar;
 mod change_files;
@@ -136,7 +137,7 @@ pub use constraints::{
 pub use convert::{Conversion, ConvertRequest, ConvertSource, plan_conversion};
 pub use definition::{CreationMode, TableDefinition};
 pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
-pub use environment::Environment;
+pub use environment::{AutoCompaction, Environment};
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;

@@ -4,6 +4,7 @@
 //!   others have committed meanwhile; a row that both delete is a conflict. A file whose rows are all gone is removed.
 //! - New files belong to the statement: if the commit fails for certain, or is no longer necessary, they are deleted.
 //!   While its state is unknown, they are kept.
+//! - Small files are compacted after the commit, if the table or the session asks for it and files were added.
 //! - Nothing is committed if there is nothing to change and no progress of an application to record. A new schema is a
 //!   change, even if no row changes.
 
@@ -15,9 +16,10 @@ use super::emptied;
 use super::listed::ListedFile;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
+use crate::auto_compaction::{CommittedWrite, after_write, is_asked_for};
 use crate::definition::TableHeader;
 use crate::deletion_vector::DeletionVector;
-use crate::environment::Environment;
+use crate::environment::{AutoCompaction, Environment};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Add, AddCdcFile, Metadata, SetTransaction, ensure_writable};
@@ -181,6 +183,11 @@ impl RowChange {
         self.metadata = Some(metadata);
     }
 
+    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
+        self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
+    }
+
     /// Returns why there is nothing to do, if an application has done the statement before.
     ///
     /// # Errors
@@ -201,7 +208,21 @@ impl RowChange {
         operation: Operation,
         rows: &RowCounts,
     ) -> Result<RowChangeOutcome> {
+        let engine_info = operation.engine_info.clone();
         let outcome = self.try_commit(statement, operation, rows);
+        let metadata = self.header.as_ref().map_or(self.base.metadata(), |header| &header.metadata);
+        if is_asked_for(metadata, &self.environment)
+            && let Ok(RowChangeOutcome::Committed(committed, _)) = &outcome
+        {
+            after_write(&CommittedWrite {
+                storage: self.base.storage(),
+                base: Some(&self.base),
+                committed,
+                engine_info,
+                files: &self.added,
+                environment: &self.environment,
+            });
+        }
         let is_unused = match &outcome {
             Ok(RowChangeOutcome::Committed(..)) => false,
             Ok(RowChangeOutcome::Unchanged(_) | RowChangeOutcome::AlreadyApplied(_)) => true,

@@ -189,7 +189,7 @@ impl OptimizeMetrics {
             operation
                 .parameter("predicate", json(predicates))
                 .parameter("zOrderBy", json(columns))
-                .parameter("auto", "false")
+                .parameter("auto", request.is_automatic)
                 .parameter("targetSize", target.to_string())
         };
         operation

@@ -50,6 +50,7 @@ mod plan;
 mod ranks;
 mod rewrite;
 mod row_sum;
+mod small_files;
 mod sorted;
 
 use std::time::Duration;
@@ -65,6 +66,7 @@ use crate::write::TableWriteSpec;
 pub use curve::Curve;
 pub use external::{BinOutput, OptimizePlan};
 pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
+pub(crate) use small_files::{SmallFiles, compact_small_files};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.
 const MOST_DELETED: f64 = 0.05;
@@ -110,6 +112,8 @@ pub struct OptimizeRequest {
     pub dry_run: bool,
     /// Further fields of the commits, such as those of users.
     pub operation: Operation,
+    /// Whether a write has started it, which the commits say.
+    pub(crate) is_automatic: bool,
 }
 
 impl Default for OptimizeRequest {
@@ -128,6 +132,7 @@ impl Default for OptimizeRequest {
             check_rows: false,
             dry_run: false,
             operation: Operation::default(),
+            is_automatic: false,
         }
     }
 }

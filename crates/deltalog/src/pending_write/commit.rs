@@ -1,8 +1,10 @@
 //! The commit of a write: its files become a transaction.
 //!
 //! - Files of a commit that failed for certain are deleted. While its fate is unknown, they are kept.
+//! - Small files are compacted after the commit, if the table or the session asks for it.
 
 use super::{PendingWrite, Target, WriteOutcome};
+use crate::auto_compaction::{CommittedWrite, after_write, is_asked_for};
 use crate::definition::{CreationMode, TableHeader};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::Add;
@@ -26,6 +28,8 @@ impl PendingWrite {
         let files_of_write = files.iter().map(|file| file.path.clone()).collect();
         let mut written = Written { files: files_of_write, changes: Vec::new() };
         let (storage, base) = (self.storage.clone(), self.base().cloned());
+        let compacts = is_asked_for(self.table().1, &self.environment);
+        let (environment, engine_info) = (self.environment.clone(), operation.engine_info.clone());
         let outcome = self.try_commit(&files, operation, &mut written);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
@@ -34,9 +38,19 @@ impl PendingWrite {
         };
         if is_unused {
             delete_unused(&storage, written.files);
-            if let Some(base) = base {
-                delete_unused_changes(&base, written.changes);
+            if let Some(base) = &base {
+                delete_unused_changes(base, written.changes);
             }
+        }
+        if compacts && let Ok(WriteOutcome::Committed(committed)) = &outcome {
+            after_write(&CommittedWrite {
+                storage: &storage,
+                base: base.as_ref(),
+                committed,
+                engine_info,
+                files: &files,
+                environment: &environment,
+            });
         }
         outcome
     }

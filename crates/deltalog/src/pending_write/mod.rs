@@ -29,7 +29,7 @@ use std::ops::Range;
 use arrow::datatypes::SchemaRef;
 
 use crate::definition::{CreationMode, TableDefinition, TableHeader};
-use crate::environment::Environment;
+use crate::environment::{AutoCompaction, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, TableFeature, path};
@@ -321,6 +321,11 @@ impl PendingWrite {
     /// Returns the clock and the ids of the write.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
+        self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
     /// Returns a writer for the data files of this write.

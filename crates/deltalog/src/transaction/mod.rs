@@ -56,13 +56,13 @@ pub use find::find_commit;
 pub use isolation::IsolationLevel;
 pub(crate) use objection::Objection;
 pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
+pub(crate) use partitions::PartitionSet;
 pub use read_set::ReadSet;
 
 use arrow::array::RecordBatch;
 
 use self::changes::Changes;
 use self::overwrite::RowsOfFile;
-use self::partitions::PartitionSet;
 use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
 use crate::definition::TableHeader;

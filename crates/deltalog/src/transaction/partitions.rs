@@ -1,4 +1,5 @@
-//! A set of partitions, by which a transaction replaces files and knows what it has read of the table.
+//! A set of partitions, by which a transaction replaces files and knows what it has read of the table, and by which the
+//! files are found that are compacted after a write.
 //!
 //! Values are compared by type, because writers spell them differently: `1` and `01` are one partition of a number.
 //! NULL is a value like others.
@@ -16,7 +17,7 @@ use crate::scan::PartitionColumns;
 use crate::snapshot::Snapshot;
 
 /// Partitions of one table.
-pub(super) struct PartitionSet {
+pub(crate) struct PartitionSet {
     columns: PartitionColumns,
     converter: RowConverter,
     values: HashSet<OwnedRow>,
@@ -28,7 +29,7 @@ impl PartitionSet {
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema.
-    pub(super) fn of(snapshot: &Snapshot, evolved: Option<&TableHeader>) -> Result<Self> {
+    pub(crate) fn of(snapshot: &Snapshot, evolved: Option<&TableHeader>) -> Result<Self> {
         let columns = match evolved {
             None => PartitionColumns::of(snapshot)?,
             Some(TableHeader { protocol, metadata, .. }) => {
@@ -46,7 +47,7 @@ impl PartitionSet {
     ///
     /// # Errors
     /// `CorruptLog` for a value that does not have the type of its column.
-    pub(super) fn insert(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = self.rows(batch)?;
         self.values.extend(rows);
         Ok(())
@@ -56,7 +57,7 @@ impl PartitionSet {
     ///
     /// # Errors
     /// As [`PartitionSet::insert`].
-    pub(super) fn contains(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+    pub(crate) fn contains(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Ok(self.rows(batch)?.iter().map(|row| Some(self.values.contains(row))).collect())
     }
 

@@ -13,6 +13,7 @@
 )]
 
 mod altered;
+mod auto_compacted;
 mod background;
 mod bases;
 mod checkpoints;

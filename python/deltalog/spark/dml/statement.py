@@ -12,6 +12,8 @@ from deltalog.spark.dml.generated import LeftOut
 from deltalog.spark.dml.target import Target
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit, rules
+from deltalog.spark.write.balance import balance
+from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.spark.write.identity import Counted, numbers
 from deltalog.spark.write.interrupts import RunningWrite
 from deltalog.spark.write.job import engine_info, run_job
@@ -49,6 +51,11 @@ class Statement:
         self._has_recorded = False
         self._copies: SparkPlan | None = None
         self._copies_with_removed = False
+        # How rows are shuffled that are written, and what follows the commit.
+        self._balance: dict[str, Any] | None = None
+        self._compaction = AutoCompaction.of(self.settings)
+        if self.target.applied is None:
+            self._balance = balance(self.target.options, self.settings, self.target.write)
         if self.target.applied is None and self._may_record():
             self.target.statement.check_recordable()
 
@@ -140,6 +147,7 @@ class Statement:
                 "numbers": numbers(counted or {}, self._columns),
                 "rules": rules.enforced(write, self._columns, missing, is_written, partly),
                 "files": fit.file_columns(write, self._columns, self.target.tracking + _MARKERS + more),
+                "balance": self._balance,
             }
             rows = described(jvm, self.session, rows.rows, write, parts)
         self._has_recorded |= records
@@ -176,7 +184,7 @@ class Statement:
             with self.target.scan(self._copies) as scan:
                 data = fit.dataset(jvm, self.session, jvm.static("RowPlans", "copy", scan))
                 files = fit.file_columns(write, self._columns, self.target.tracking + _MARKERS)
-                rows = described(jvm, self.session, data, write, {"files": files})
+                rows = described(jvm, self.session, data, write, {"files": files, "balance": self._balance})
                 marked = jvm.new("MarkedRows", _MARKERS, False, records, self.target.tracking)
                 run_job(jvm, rows, write, self.target.options, running, marked)
         self.rewrite_ms = round(1000 * (time.monotonic() - started))
@@ -192,6 +200,7 @@ class Statement:
             self.removes_once,
             scan_ms,
             self.rewrite_ms,
+            self._compaction,
         )
         if isinstance(done, AlreadyApplied):
             return self.skip(done)

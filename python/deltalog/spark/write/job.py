@@ -21,6 +21,7 @@ from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.sql.definition import defaults_of, with_defaults
 from deltalog.spark.write.base import overwrite_base
+from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import replaced_rows
@@ -127,13 +128,14 @@ def run(
     with running_write(session.sparkContext()) as running:
         try:
             settings.check_calendar()
+            compaction = AutoCompaction.of(settings)
             run_job(request.jvm, file_rows(request, pending), pending, request.options, running)
             running.begin_commit()
         except BaseException:
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                 pending.abort()
             raise
-    outcome = pending.commit(operation, parameters, engine_info(settings), record.user_metadata)
+    outcome = pending.commit(operation, parameters, engine_info(settings), record.user_metadata, compaction)
     record.finish(session)
     if isinstance(outcome, AlreadyApplied):
         log_applied(outcome, request.uri)
@@ -156,7 +158,7 @@ def run_job(
     """
     columns, writer_options = json.dumps(rows.partition_columns), json.dumps(options.for_parquet_writer())
     running.check()
-    job = jvm.new("FileJob", rows.rows, pending.location, columns, writer_options, marked)
+    job = jvm.new("FileJob", rows.rows, pending.location, columns, writer_options, marked, rows.parts)
     try:
         job.run()
     finally:

@@ -2,8 +2,8 @@
 
 All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in Spark's
 plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
-the number of columns. Each part of the description is made by a module of its own: `fit`, `identity` and `rules`.
-Columns are known by their positions among those of the table.
+the number of columns. Each part of the description is made by a module of its own: `fit`, `identity`, `rules` and
+`balance`. Columns are known by their positions among those of the table.
 """
 
 import json
@@ -13,6 +13,7 @@ from deltalog._internal import SparkWrite
 from deltalog.spark import schema
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit, rules
+from deltalog.spark.write.balance import balance
 from deltalog.spark.write.identity import counted_columns, numbers
 from deltalog.spark.write.request import WriteRequest
 
@@ -24,6 +25,8 @@ class FileRows(NamedTuple):
     """A DataFrame of the JVM."""
     partition_columns: list[str]
     """The columns by which Spark partitions the rows."""
+    parts: int = 0
+    """The number of parts of rows that are shuffled by `BalancedRows.java`; 0 for others."""
 
 
 def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
@@ -43,11 +46,19 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
     # A new table has no rules yet, but an overwrite of some rows may have one.
     parts["rules"] = rules.enforced(pending, names, missing)
     parts["files"] = fit.file_columns(pending, names)
+    parts["balance"] = balance(request.options, request.settings, pending)
     return described(request.jvm, request.session, request.rows, pending, parts)
 
 
 def described(jvm: Jvm, session: Any, rows: Any, pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
     """Returns rows of the JVM as files have them, by the parts of a description that there are."""
     parts = {name: part for name, part in parts.items() if part}
+    columns = fit.text_columns(pending)
+    if balanced := parts.get("balance"):
+        # Identity columns are counted after the shuffle, and partition values become text after that.
+        parts["balance"] = {
+            **balanced,
+            "columns": pending.partition_columns if "numbers" in parts else columns,
+        }
     made = jvm.static("FileRows", "of", session, rows, json.dumps(parts)) if parts else rows
-    return FileRows(made, fit.text_columns(pending))
+    return FileRows(made, columns, balanced["parts"] if balanced else 0)

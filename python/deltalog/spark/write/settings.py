@@ -41,6 +41,21 @@ class Settings(NamedTuple):
         """Returns what a setting of the JVM connector says; None if it is not set, or neither true nor false."""
         return {"true": True, "false": False}.get(self.delta.get(name, "").strip().lower())
 
+    def size(self, name: str, least: int = 0) -> int | None:
+        """Returns a whole number of at least `least` that a setting of the JVM connector has; None if it is not set.
+
+        Raises `InvalidArgumentError` for another value.
+        """
+        text = self.delta.get(name)
+        if text is None:
+            return None
+        number = int(text) if text.strip().isdecimal() else -1
+        if not least <= number < 2**63:
+            raise InvalidArgumentError(
+                f"{name} cannot be {text!r}: set it to a whole number of at least {least}"
+            )
+        return number
+
     def check_calendar(self) -> None:
         """Raises an error if Spark writes dates in the old calendar, which other readers would misinterpret."""
         if self.rebase_mode.upper() == "LEGACY":

@@ -41,6 +41,7 @@ public class FileJob extends AbstractFunction0 {
   private final Map options;
   private final MarkedRows marked;
   private final TableCommitProtocol protocol;
+  private final int parts;
 
   /**
    * Creates a job that writes the rows to the table at a URL. The values of the partition columns are text. The rows of
@@ -48,8 +49,10 @@ public class FileJob extends AbstractFunction0 {
    *
    * @param partitionColumns the names, as a JSON array
    * @param options the options of Spark's Parquet writer, as JSON
+   * @param parts the number of parts of BalancedRows; 0 for other rows
    */
-  public FileJob(Dataset data, String url, String partitionColumns, String options, MarkedRows marked) {
+  public FileJob(Dataset data, String url, String partitionColumns, String options, MarkedRows marked, int parts) {
+    this.parts = parts;
     this.query = data.queryExecution();
     this.root = Locations.path(query.sparkSession(), url);
     this.partitionColumns = (String[]) Json.value(partitionColumns, String[].class);
@@ -60,6 +63,14 @@ public class FileJob extends AbstractFunction0 {
   }
 
   public void run() {
+    if (parts > 0) {
+      BalancedRows.planned(new BalancedJob(this), parts);
+    } else {
+      execute();
+    }
+  }
+
+  void execute() {
     SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
   }
 

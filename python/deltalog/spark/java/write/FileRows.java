@@ -15,6 +15,9 @@ import org.apache.spark.sql.types.StructType;
  * 2. numbers: the values of identity columns
  * 3. rules: generated columns and constraints
  * 4. files: names, field ids, and partition values as text
+ *
+ * Rows that are balanced are shuffled last, but before values of identity columns are counted: tasks must count the
+ * rows that they write.
  */
 public class FileRows {
   private FileRows() {}
@@ -26,6 +29,10 @@ public class FileRows {
     if (parts.get("fit") != null) {
       made = fitted(session, made, (Map) parts.get("fit"));
     }
+    Map balance = (Map) parts.get("balance");
+    if (balance != null && parts.get("numbers") != null) {
+      made = BalancedRows.of(session, made, balance, (List) balance.get("columns"));
+    }
     if (parts.get("numbers") != null) {
       made = numbered(made, (List) parts.get("numbers"));
     }
@@ -34,6 +41,9 @@ public class FileRows {
     }
     if (parts.get("files") != null) {
       made = new FileColumns((Map) parts.get("files")).of(made);
+    }
+    if (balance != null && parts.get("numbers") == null) {
+      made = BalancedRows.of(session, made, balance, (List) balance.get("columns"));
     }
     return made;
   }

@@ -1,0 +1,75 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RebalancePartitions;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.types.DataTypes;
+import scala.Option;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * Rows that are shuffled before they are written, so that the tasks of the write have about the same size, and rows of
+ * one partition of the table are in few tasks (`write/balance.py`).
+ *
+ * Spark's own REBALANCE does it: rows are divided by the values of the partition columns; Spark then joins parts that
+ * are small and divides those that are large, by the sizes that the map tasks have written. Without partition columns
+ * all rows are one part, which is divided between map tasks: their rows stay together and in order, unless a task has
+ * several of them. What one map task has written for one partition is not divided.
+ *
+ * REBALANCE only works while the adaptive execution is on, and by default it prefers as many tasks as the cluster has
+ * cores, however small they are. So the job of such a write is planned with these settings.
+ */
+public class BalancedRows {
+  private static final String[] SETTINGS = {
+    "spark.sql.adaptive.enabled", "true",
+    "spark.sql.adaptive.coalescePartitions.enabled", "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst", "false",
+    "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled", "true",
+  };
+
+  private BalancedRows() {}
+
+  /** Returns the rows, shuffled by the columns with these names. */
+  public static Dataset of(SparkSession session, Dataset rows, Map balance, List names) {
+    List keys = new ArrayList();
+    Attribute[] columns = Projection.attributes(rows);
+    for (int i = 0; i < columns.length; i++) {
+      if (names.contains(columns[i].name())) {
+        keys.add(columns[i]);
+      }
+    }
+    if (keys.isEmpty()) {
+      keys.add(new Literal(Integer.valueOf(0), DataTypes.IntegerType));
+    }
+    Object bytes = Long.valueOf(((Number) balance.get("bytes")).longValue());
+    Object[] fields = {Plans.seq(keys), rows.queryExecution().analyzed(), Option.empty(), Option.apply(bytes)};
+    try {
+      LogicalPlan plan = (LogicalPlan) CaseClass.create(RebalancePartitions.class, fields);
+      return Dataset.ofRows(session, plan);
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot rebalance rows in this version of Spark: " + e, e);
+    }
+  }
+
+  /** Calls a function with the settings that such rows need, in this thread only. They have at least so many parts. */
+  public static Object planned(AbstractFunction0 work, int parts) {
+    SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();
+    for (int i = 0; i < SETTINGS.length; i += 2) {
+      conf.setConfString(SETTINGS[i], SETTINGS[i + 1]);
+    }
+    conf.unsetConf("spark.sql.adaptive.coalescePartitions.minPartitionNum");
+    // RebalancePartitions takes either its size or its number of parts.
+    if (conf.numShufflePartitions() < parts) {
+      conf.setConfString("spark.sql.adaptive.coalescePartitions.initialPartitionNum", String.valueOf(parts));
+    }
+    return SQLConf$.MODULE$.withExistingConf(conf, work);
+  }
+}
