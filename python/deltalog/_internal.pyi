@@ -67,6 +67,7 @@ __all__ = [
     "plan_vacuum",
     "read_fragment",
     "register_log_store",
+    "recompute_statistics",
     "repair",
     "restore",
     "run_upkeep_in_background",
@@ -447,6 +448,18 @@ def optimize(
     z_order: tuple[Sequence[str], str] | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
+
+    Returns the metrics, and the version of the last commit, if any.
+    """
+
+def recompute_statistics(
+    snapshot: Snapshot,
+    predicate: str | None,
+    all_files: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, Any], int | None]:
+    """Computes statistics of files that have none or poor ones, or of `all_files`.
 
     Returns the metrics, and the version of the last commit, if any.
     """
@@ -978,6 +991,10 @@ class SparkWrite:
     @property
     def physical_schema_json(self) -> str | None:
         """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
+    @property
+    def parquet_options(self) -> dict[str, str]:
+        """The options by which Spark's Parquet writer writes the Bloom filters that the table asks for."""
+
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema; None if the write creates the table."""

@@ -271,7 +271,7 @@ impl TableWriteSpec {
 
     /// Returns the schema of the columns that have statistics: those of the files without the partition columns, whose
     /// values the log has anyway.
-    pub(super) fn data_schema(&self) -> SchemaRef {
+    pub(crate) fn data_schema(&self) -> SchemaRef {
         self.physical_columns(self.data_columns())
     }
 

@@ -47,6 +47,7 @@ mod optimized;
 mod pending_writes;
 mod prepared;
 mod protected_logs;
+mod recomputed;
 mod repaired;
 mod restored;
 mod row_changes;
