@@ -64,7 +64,9 @@ class Protocol:
     writer_features: list[str] | None
 
 
-class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests):
+class DeltaTable(
+    TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests
+):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
     Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider

@@ -424,7 +424,9 @@ PROCEDURES = {
                     "NULL",
                 ),
                 Parameter("all_files", "BOOLEAN", "compute those of all files", "false"),
-                Parameter("dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"),
+                Parameter(
+                    "dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"
+                ),
             ],
             maintenance.RECOMPUTED,
             _recompute_statistics,
