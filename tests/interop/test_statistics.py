@@ -52,7 +52,7 @@ def test_the_connector_skips_files_by_computed_statistics(jvm: Jvm, tmp_path: Pa
     assert rows(pa.table(newest.check("rows"))) == []
     # The first file has the ids from 0 to 49.
     [first] = [file for file in pa.table(newest.files()).to_pylist() if file["stats"]["minValues"]["id"] == 0]
-    conditions = ("id > 100", "s >= 's1100'", "d > 7", "f > 20", "t > timestamp_micros(50050)")
+    conditions = ("id > 100", "s >= 's1100'", "d > 7", "f > 20", "t > timestamp_micros(60000)")
 
     def found() -> list[int]:
         counts = (

@@ -89,7 +89,7 @@ def read(path: str, predicate: str) -> int:
     """Reads rows, which `count` may answer from the log."""
     import pyarrow as pa
 
-    return pa.table(DeltaTable(path).to_arrow(predicate=predicate)).num_rows
+    return int(pa.table(DeltaTable(path).to_arrow(predicate=predicate)).num_rows)
 
 
 def test_spark_uses_filters_of_files_of_ours(spark: SparkSession, path: str) -> None:

@@ -1,8 +1,8 @@
 //! The statistics of one file.
 //!
 //! - The footer is enough for columns of which it has all statistics, if no row is deleted.
-//! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns, without
-//!   the deleted rows. Their bounds are then tight.
+//! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns,
+//!   without the deleted rows. Their bounds are then tight.
 //! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;
@@ -110,7 +110,7 @@ impl<'a> Computer<'a> {
         let has_vector = add.deletion_vector.is_some();
         // What is known of other columns stays, unless it is of another state of the file.
         let mut stats = old.filter(|old| old.is_tight() && recorded == Some(rows)).unwrap_or_default();
-        stats.set_rows(rows, has_vector.then_some(true));
+        stats.set_rows(rows, (has_vector || stats.says_tight()).then_some(true));
         let all = || self.columns.iter().map(|column| (column.physical.clone(), column.data_type.clone()));
         for (path, _) in all() {
             stats.forget(path.parts());

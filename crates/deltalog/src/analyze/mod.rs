@@ -19,8 +19,8 @@
 //!   clustering columns do.
 //! - Statistics are those of all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`,
 //!   and the columns of a clustered table). Those of other columns are kept if they can still be true.
-//! - What a file's statistics cannot have, such as the maximum of a column with NaN, is not looked for again: a tag says
-//!   that its rows were read. So a second run has nothing to do.
+//! - What a file's statistics cannot have, such as the maximum of a column with NaN, is not looked for again: a tag
+//!   says that its rows were read. So a second run has nothing to do.
 //! - Each commit is of bounded size. What was committed stays if something fails later.
 //!
 //! | file | what |

@@ -1,8 +1,8 @@
 //! Whether the statistics of a file are poor.
 //!
-//! They are if they lack the number of rows, the number of NULLs of an indexed column, or a bound of one that may have
-//! bounds and has a value; and if their bounds are wide although no row is deleted. A list or map need not have a number
-//! of NULLs, because footers do not have it.
+//! They are if they lack the number of rows, the number of NULLs of an indexed column, or a bound of one that may
+//! have bounds and has a value; and if their bounds are wide although no row is deleted. A list or map need not have
+//! a number of NULLs, because footers do not have it.
 
 use arrow::datatypes::DataType;
 
@@ -42,8 +42,8 @@ impl Expected {
     }
 }
 
-/// Returns whether statistics of a file with `rows` rows lack something of a column. `is_final` says that bounds that are
-/// not there cannot be had.
+/// Returns whether statistics of a file with `rows` rows lack something of a column. `is_final` says that bounds that
+/// are not there cannot be had.
 pub(super) fn lacks(
     stats: &StatsTree,
     rows: i64,

@@ -48,6 +48,11 @@ impl StatsTree {
         self.rows
     }
 
+    /// Returns whether the statistics say that minima and maxima are values of the file.
+    pub(crate) fn says_tight(&self) -> bool {
+        self.is_tight == Some(true)
+    }
+
     /// Returns whether minima and maxima are values of the file.
     pub(crate) fn is_tight(&self) -> bool {
         self.is_tight != Some(false)
@@ -206,7 +211,10 @@ mod tests {
 
     #[test]
     fn what_is_not_set_stays_as_it_was() {
-        let text = r#"{"numRecords":3,"minValues":{"d":1234567890123456.70,"s":{"x":1,"y":"b"}},"maxValues":{},"nullCount":{"s":{"x":0},"l":2}}"#;
+        let text = concat!(
+            r#"{"numRecords":3,"minValues":{"d":1234567890123456.70,"s":{"x":1,"y":"b"}},"maxValues":{},"#,
+            r#""nullCount":{"s":{"x":0},"l":2}}"#
+        );
         let mut stats = StatsTree::parse(text).unwrap();
         assert_eq!(stats.text(), text);
         let path = ColumnPath::new(["s", "x"]);
@@ -220,7 +228,10 @@ mod tests {
         stats.set_rows(4, Some(true));
         assert_eq!(
             stats.text(),
-            r#"{"numRecords":4,"tightBounds":true,"minValues":{"d":1234567890123456.70,"s":{"y":"b"}},"maxValues":{"s":{}},"nullCount":{"s":{},"l":2}}"#
+            concat!(
+                r#"{"numRecords":4,"tightBounds":true,"minValues":{"d":1234567890123456.70,"s":{"y":"b"}},"#,
+                r#""maxValues":{"s":{}},"nullCount":{"s":{},"l":2}}"#
+            )
         );
         assert_eq!(stats.null_count(&["l".to_owned()]), Some(2));
         assert!(StatsTree::parse("[1]").is_none());

@@ -122,7 +122,8 @@ proptest! {
         let known: Vec<i64> = numbers.iter().flatten().copied().collect();
         let least = known.iter().min().map_or(Value::Null, |least| json!(least));
         prop_assert_eq!(&by_rows["minValues"]["long"], &least);
-        prop_assert_eq!(&by_rows["maxValues"]["double"], &known.iter().max().map_or(Value::Null, |n| json!(*n as f64 / 4.0)));
+        let greatest = known.iter().max().map_or(Value::Null, |greatest| json!(*greatest as f64 / 4.0));
+        prop_assert_eq!(&by_rows["maxValues"]["double"], &greatest);
         prop_assert_eq!(&by_rows["nullCount"]["later"], &json!(numbers.len()));
         prop_assert_eq!(&by_rows["numRecords"], &json!(numbers.len()));
         let nulls = numbers.iter().filter(|number| matches!(number, None | Some(3))).count();

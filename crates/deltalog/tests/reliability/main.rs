@@ -15,6 +15,7 @@
 mod altered;
 mod background;
 mod bases;
+mod bloom_filters;
 mod checkpoints;
 mod checksums;
 mod clean_up;
