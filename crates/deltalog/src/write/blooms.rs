@@ -18,9 +18,9 @@ use parquet::file::properties::WriterPropertiesBuilder;
 use parquet::schema::types::ColumnPath as FilePath;
 
 use super::indexed::{parse_names, resolve};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::ColumnPath;
-use crate::protocol::MappedSchema;
+use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
 use crate::stats::{IndexedColumns, indexed};
 
 /// The property with the columns.
@@ -54,27 +54,19 @@ impl BloomFilters {
     /// # Errors
     /// `CorruptLog` naming the property if its value is invalid.
     pub(super) fn of(configuration: &BTreeMap<String, String>, schema: &MappedSchema) -> Result<Self> {
-        let Some(names) = configuration.get(COLUMNS) else { return Ok(Self::default()) };
-        let paths = parse_names(names)
-            .ok_or_else(|| invalid(COLUMNS, names, "a list of columns such as 'id, address.city'"))?;
+        if !configuration.contains_key(COLUMNS) {
+            return Ok(Self::default());
+        }
+        let paths = parsed(configuration, COLUMNS, parse_names, ErrorKind::CorruptLog)?.unwrap_or_default();
         let chosen = paths.iter().filter_map(|path| resolve(schema.arrow().fields(), path));
         let chosen = chosen.filter_map(|path| schema.physical_path(path.parts()).map(ColumnPath::new));
         let leaves = indexed(schema.physical_arrow(), &IndexedColumns::Chosen(chosen.collect()));
         let columns = leaves.into_iter().filter(|(_, data_type)| has_one_form(data_type));
-        let rate = match configuration.get(RATE) {
-            None => DEFAULT_RATE,
-            Some(text) => text
-                .trim()
-                .parse()
-                .ok()
-                .filter(|rate: &f64| *rate > 0.0 && *rate < 1.0)
-                .ok_or_else(|| invalid(RATE, text, "a number between 0 and 1 such as 0.01"))?,
-        };
-        let values = configuration.get(VALUES).map(|text| {
-            let values = text.trim().parse().ok().filter(|values: &u64| *values > 0);
-            values.ok_or_else(|| invalid(VALUES, text, "a whole number of at least 1"))
-        });
-        Ok(Self { columns: columns.map(|(path, _)| path).collect(), rate, values: values.transpose()? })
+        Ok(Self {
+            columns: columns.map(|(path, _)| path).collect(),
+            rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
+            values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?,
+        })
     }
 
     /// Returns the columns with filters, by their physical names.
@@ -118,7 +110,59 @@ fn has_one_form(data_type: &DataType) -> bool {
         )
 }
 
-fn invalid(property: &str, value: &str, valid: &str) -> Error {
-    Error::corrupt_log(format!("the table property '{property}' has the invalid value '{value}'"))
-        .with_hint(format!("set the property to {valid}"))
+/// Checks properties that are to be set on a table with these columns.
+///
+/// # Errors
+/// `InvalidArgument` for a value that is not valid, for a column that does not exist, and for one that cannot have a
+/// filter.
+pub(crate) fn check_bloom_filters(properties: &BTreeMap<String, String>, schema: &StructType) -> Result<()> {
+    let kind = ErrorKind::InvalidArgument;
+    parsed(properties, RATE, parse_rate, kind)?;
+    parsed(properties, VALUES, parse_values, kind)?;
+    let Some(paths) = parsed(properties, COLUMNS, parse_names, kind)? else { return Ok(()) };
+    let schema = MappedSchema::new(schema.clone(), ColumnMappingMode::None)?;
+    for path in paths {
+        let name = ColumnPath::new(path.iter().cloned());
+        let Some(found) = resolve(schema.arrow().fields(), &path) else {
+            return Err(Error::invalid_argument(format!(
+                "'{COLUMNS}' names the column {name}, which does not exist"
+            )));
+        };
+        let leaves = indexed(schema.arrow(), &IndexedColumns::Chosen(vec![found]));
+        if !leaves.iter().any(|(_, data_type)| has_one_form(data_type)) {
+            return Err(Error::invalid_argument(format!("the column {name} cannot have a Bloom filter"))
+                .with_hint(
+                    "choose columns of whole numbers, dates, timestamps, decimals, strings or binary",
+                ));
+        }
+    }
+    Ok(())
+}
+
+fn parse_rate(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|rate: &f64| *rate > 0.0 && *rate < 1.0)
+}
+
+fn parse_values(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|values: &u64| *values > 0)
+}
+
+/// Returns the value of a property, if it is set.
+fn parsed<T>(
+    properties: &BTreeMap<String, String>,
+    property: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    kind: ErrorKind,
+) -> Result<Option<T>> {
+    let Some(text) = properties.get(property) else { return Ok(None) };
+    let valid = match property {
+        RATE => "a number between 0 and 1 such as 0.01",
+        VALUES => "a whole number of at least 1",
+        _ => "a list of columns such as 'id, address.city'",
+    };
+    let invalid = || {
+        Error::new(kind, format!("the table property '{property}' has the invalid value '{text}'"))
+            .with_hint(format!("set the property to {valid}"))
+    };
+    parse(text).map(Some).ok_or_else(invalid)
 }

@@ -59,7 +59,7 @@ mod statement_report;
 mod task_report;
 
 pub use blooms::BloomFilters;
-pub(crate) use blooms::COLUMNS as BLOOM_FILTER_COLUMNS;
+pub(crate) use blooms::{COLUMNS as BLOOM_FILTER_COLUMNS, check_bloom_filters};
 pub(crate) use completion::RowCompletion;
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;

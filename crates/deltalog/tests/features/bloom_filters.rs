@@ -153,6 +153,22 @@ fn invalid_properties_are_named() {
         assert!(error.to_string().contains(name), "{error}");
     }
     let (directory, storage) = directory();
+    write(&storage, &PROPERTIES[..1], &[1]).unwrap();
+    for (name, value, expected) in [
+        ("deltalog.bloomFilterColumns", "id, gone", "the column gone, which does not exist"),
+        ("deltalog.bloomFilterColumns", "s.x", "the column s.x cannot have a Bloom filter"),
+        ("deltalog.bloomFilterColumns", "a,,b", "invalid value"),
+        ("deltalog.bloomFilterFpp", "0", "invalid value"),
+        ("deltalog.bloomFilterNdv", "many", "invalid value"),
+    ] {
+        let set = TableChange::SetProperties([(name.to_owned(), value.to_owned())].into());
+        let error =
+            alter_table(&newest(&storage), &set, serde_json::Map::new(), &Environment::system()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    drop(directory);
+    let (directory, storage) = self::directory();
     let properties = [
         ("deltalog.bloomFilterColumns", "id"),
         ("deltalog.bloomFilterFpp", "0.1"),
