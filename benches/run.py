@@ -1,5 +1,5 @@
 """The program that `make bench` runs. `python benches/run.py list` lists the cases; `… curve` and `… skipping` draw
-pictures, and `… driver` measures the driver of a statement on Spark.
+pictures, `… driver` measures the driver of a statement on Spark, and `… lookups` what Bloom filters save.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ if __name__ == "__main__":
         from benches import driver
 
         sys.exit(driver.main(sys.argv[2:]))
+
+    if sys.argv[1:2] == ["lookups"]:
+        from benches import lookups
+
+        sys.exit(lookups.main(sys.argv[2:]))
 
     if sys.argv[1:2] == ["skipping"]:
         from benches import skipping

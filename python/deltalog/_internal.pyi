@@ -68,6 +68,7 @@ __all__ = [
     "plan_conversion",
     "plan_vacuum",
     "read_fragment",
+    "recompute_statistics",
     "register_log_store",
     "repair",
     "restore",
@@ -453,6 +454,18 @@ def optimize(
     """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
 
     New rows of a clustered table are clustered; `cluster` says whether all are, and the most bytes of a cube.
+
+    Returns the metrics, and the version of the last commit, if any.
+    """
+
+def recompute_statistics(
+    snapshot: Snapshot,
+    predicate: str | None,
+    all_files: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, Any], int | None]:
+    """Computes statistics of files that have none or poor ones, or of `all_files`.
 
     Returns the metrics, and the version of the last commit, if any.
     """
@@ -1025,6 +1038,10 @@ class SparkWrite:
     @property
     def physical_schema_json(self) -> str | None:
         """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
+    @property
+    def parquet_options(self) -> dict[str, str]:
+        """The options by which Spark's Parquet writer writes the Bloom filters that the table asks for."""
+
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema; None if the write creates the table."""

@@ -32,6 +32,7 @@ from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
 from deltalog.schema import Schema
+from deltalog.statistics import TableStatistics
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
 from deltalog.table_statements import TableStatements
@@ -63,7 +64,9 @@ class Protocol:
     writer_features: list[str] | None
 
 
-class DeltaTable(TableRows, TableLog, TableStatements, TableVacuum, TableRepair, TableManifests):
+class DeltaTable(
+    TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests
+):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
     Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider

@@ -13,6 +13,7 @@
 //! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
 //! | `registry` | the newest versions of the tables that the process has opened |
+//! | `analyze` | statistics of files: `recompute_statistics` |
 //! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
 //! | `snapshot` | `Snapshot` |
@@ -43,6 +44,7 @@
 #![allow(missing_docs)]
 
 mod alter;
+mod analyze;
 mod answers;
 mod auto_compaction;
 mod call;
@@ -126,6 +128,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
     module.add_function(wrap_pyfunction!(manifest::generate_manifests, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
+    module.add_function(wrap_pyfunction!(analyze::recompute_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(repair::check_files, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(restore::restore, module)?)?;

@@ -485,6 +485,28 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
+    /// The options by which Spark's Parquet writer writes the Bloom filters that the table asks for.
+    #[getter]
+    fn parquet_options(&self) -> BTreeMap<String, String> {
+        let filters = self.spec.bloom_filters();
+        let mut options = BTreeMap::new();
+        for column in filters.columns() {
+            let path = column.parts().join(".");
+            options.insert(format!("parquet.bloom.filter.enabled#{path}"), "true".to_owned());
+            options.insert(format!("parquet.bloom.filter.fpp#{path}"), filters.rate().to_string());
+            match filters.values() {
+                Some(values) => {
+                    options.insert(format!("parquet.bloom.filter.expected.ndv#{path}"), values.to_string());
+                }
+                // Otherwise each filter takes a megabyte, whatever its column takes.
+                None => {
+                    options.insert("parquet.bloom.filter.adaptive.enabled".to_owned(), "true".to_owned());
+                }
+            }
+        }
+        options
+    }
+
     #[getter]
     fn table_schema_json(&self) -> Option<&str> {
         self.table_schema.as_deref()

@@ -18,6 +18,7 @@
 //! | drop table features | [`drop_feature`] |
 //! | make fewer, larger files of small ones, or order rows by several columns | [`optimize`], [`Curve`] |
 //! | make an earlier version the newest one | [`restore`] |
+//! | compute statistics of files that have none | [`recompute_statistics`] |
 //! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
 //! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
 //! | make a copy of a table, or a table that refers to its files | [`clone_table`] |
@@ -74,6 +75,7 @@
 //! ```
 
 mod alter;
+mod analyze;
 mod auto_compaction;
 mod background;
 mod calendar;
@@ -126,6 +128,7 @@ mod write;
 mod write_request;
 
 pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table, drop_feature};
+pub use analyze::{RecomputeMetrics, RecomputeRequest, Recomputed, recompute_statistics};
 pub use background::Background;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{MATERIALIZE_PARTITION_COLUMNS, Metadata, Protocol, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::transaction::Operation;
+use crate::write::check_bloom_filters;
 
 const FEATURE: &str = "delta.feature.";
 const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
@@ -26,6 +27,7 @@ const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
 /// that has a change of its own. Also the errors of [`enable::follow_up`].
 pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
     ensure_settable(properties)?;
+    check_bloom_filters(properties, &draft.schema)?;
     for (name, value) in properties {
         ensure_free(name)?;
         // The protocol lists the feature instead of the property.

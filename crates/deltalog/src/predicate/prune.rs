@@ -20,7 +20,7 @@ use super::bound::{Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
 use super::function::Purpose;
 use super::like::Pattern;
 use super::prune_constants::Constants;
-use super::values::{Datum, Domain, Values, as_type};
+use super::values::{Datum, Domain, Values, array_of, as_type, domain_of};
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use arrow::buffer::BooleanBuffer;
@@ -49,6 +49,12 @@ pub trait FileBounds {
 
     /// Returns the number of NULLs, which is exact only if it is 0 or the number of records.
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
+
+    /// Returns whether the column may have one of `values` in file `file`; true if that is not known. `values` are of
+    /// the column's type and not NULL. Only values are asked for that the other answers do not rule out.
+    fn may_have(&self, _file: usize, _column: &ColumnPath, _values: &ArrayRef) -> bool {
+        true
+    }
 }
 
 /// Returns for each file whether it must be read, that is, whether it may contain a row for which `predicate`
@@ -86,6 +92,8 @@ struct Known {
     max: Option<Values>,
     only_nulls: BooleanBuffer,
     may_be_nan: bool,
+    /// The column, if the values are those of one.
+    column: Option<BoundColumn>,
 }
 
 pub(super) struct Pruner<'a> {
@@ -175,10 +183,25 @@ impl Pruner<'_> {
     }
 
     fn compare(&self, known: &Known, op: CompareOp, value: &Datum) -> Answer {
+        let asks = [op, opposite(op)].contains(&CompareOp::Eq);
+        let values = if asks { known.as_array(std::slice::from_ref(value)) } else { None };
         let may = |op: CompareOp| {
-            move |file: usize| !known.only_nulls.value(file) && known.may_hold(file, op, value)
+            let values = values.as_ref().filter(|_| op == CompareOp::Eq);
+            move |file: usize| {
+                !known.only_nulls.value(file)
+                    && known.may_hold(file, op, value)
+                    && self.may_have(file, known, values)
+            }
         };
         self.answers(may(op), may(opposite(op)))
+    }
+
+    /// Returns whether a column may have one of some values that its bounds do not rule out.
+    fn may_have(&self, file: usize, known: &Known, values: Option<&ArrayRef>) -> bool {
+        match (&known.column, values) {
+            (Some(column), Some(values)) => self.bounds.may_have(file, &column.path, values),
+            _ => true,
+        }
     }
 
     fn compare_columns(&self, left: &Known, op: CompareOp, right: &Known) -> Answer {
@@ -216,13 +239,17 @@ impl Pruner<'_> {
     }
 
     fn is_in(&self, known: &Known, values: &[Datum], has_null: bool) -> Answer {
+        let array = known.as_array(values);
         let may_be_true = |file: usize| {
             if known.only_nulls.value(file) {
                 return false;
             }
             // The first value that is not below the file's minimum.
             let first = values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
-            values.get(first).is_some_and(|v| known.may_hold(file, CompareOp::Eq, v))
+            let last = values.partition_point(|v| !known.order_of_max(file, v).is_some_and(Ordering::is_lt));
+            let within = array.as_ref().map(|array| array.slice(first, last.saturating_sub(first)));
+            (values.get(first).is_some_and(|v| known.may_hold(file, CompareOp::Eq, v))
+                && self.may_have(file, known, within.as_ref()))
                 || (known.may_be_nan && values.last().is_some_and(Datum::is_nan))
         };
         // With NULL in the list, a value that is not found compares as NULL.
@@ -264,7 +291,7 @@ impl Pruner<'_> {
             return Ok(Rc::clone(known));
         }
         let only_nulls = self.only_nulls(column);
-        let (mut min, mut max, mut may_be_nan) = (None, None, false);
+        let (mut min, mut max, mut may_be_nan, mut of_column) = (None, None, false, None);
         match self.predicate.arena.terms.get(column) {
             Some(Term { source: Source::Column { column, functions }, data_type }) => {
                 if let Some(bound) = self.predicate.arena.columns.get(*column) {
@@ -282,6 +309,8 @@ impl Pruner<'_> {
                     min = read(self.bounds.min(&bound.path), Purpose::Min)?;
                     max = read(self.bounds.max(&bound.path), Purpose::Max)?;
                     may_be_nan = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
+                    let is_its_own = functions.is_empty() && domain_of(&bound.data_type) == Some(domain);
+                    of_column = is_its_own.then(|| bound.clone());
                 }
             }
             Some(Term { source: Source::Computed { .. }, data_type }) => {
@@ -292,7 +321,7 @@ impl Pruner<'_> {
             }
             None => {}
         }
-        let known = Rc::new(Known { min, max, only_nulls, may_be_nan });
+        let known = Rc::new(Known { min, max, only_nulls, may_be_nan, column: of_column });
         self.known.insert((column, domain), Rc::clone(&known));
         Ok(known)
     }
@@ -358,6 +387,11 @@ impl Pruner<'_> {
 }
 
 impl Known {
+    /// Returns `values` as an array of the column's type, if the values are those of a column.
+    fn as_array(&self, values: &[Datum]) -> Option<ArrayRef> {
+        array_of(values, &self.column.as_ref()?.data_type)
+    }
+
     /// Compares the minimum with `value`, if known. Some writers use NaN as a minimum that they do not know.
     fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
         self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))

@@ -19,6 +19,7 @@ use arrow::compute::cast;
 use arrow::compute::kernels::cmp;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The form in which values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -229,6 +230,33 @@ impl Values {
             Self::Bytes(a) => a,
         }
     }
+}
+
+/// Returns values of one domain as an array of a type whose own domain that is; `None` for floating-point numbers,
+/// and if a value is not one of the type.
+pub(super) fn array_of(values: &[Datum], data_type: &DataType) -> Option<ArrayRef> {
+    let array: ArrayRef = match domain_of(data_type)? {
+        Domain::Boolean | Domain::Float => return None,
+        Domain::Integer => {
+            let number = |value: &Datum| if let Datum::Integer(v) = value { Some(*v) } else { None };
+            Arc::new(Int64Array::from(values.iter().map(number).collect::<Option<Vec<_>>>()?))
+        }
+        Domain::Decimal => {
+            let number = |value: &Datum| if let Datum::Decimal(v) = value { Some(*v) } else { None };
+            let numbers = Decimal128Array::from(values.iter().map(number).collect::<Option<Vec<_>>>()?);
+            return Some(Arc::new(numbers.with_data_type(data_type.clone())));
+        }
+        Domain::Bytes => {
+            let bytes = |value: &Datum| if let Datum::Bytes(v) = value { Some(v.clone()) } else { None };
+            let bytes = values.iter().map(bytes).collect::<Option<Vec<_>>>()?;
+            Arc::new(LargeBinaryArray::from_iter_values(bytes))
+        }
+    };
+    let array = match data_type {
+        DataType::Date32 => cast(&cast(&array, &DataType::Int32).ok()?, data_type),
+        _ => cast(&array, data_type),
+    };
+    array.ok().filter(|array| array.null_count() == 0)
 }
 
 /// Returns for each row whether its values in both columns, of one type, are equal. NULL equals NULL.

@@ -9,9 +9,12 @@
 //! - The guarantees are documented at [`RowScan`].
 //! - Shredded variants are reassembled (table feature `variantShredding`).
 //! - With a predicate, the columns that it reads are decoded first, and the others only for rows that match.
-//! - Not implemented: encrypted files, Bloom filters.
+//! - Row groups are skipped by statistics, then by Bloom filters. Wrong statistics and filters of other writers
+//!   cannot be told from right ones.
+//! - Not implemented: encrypted files.
 
 mod batches;
+mod blooms;
 mod columns;
 mod faults;
 mod file;
@@ -315,6 +318,8 @@ fn projected(schema: &Schema, indices: &[usize]) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
+#[cfg(test)]
+mod bloom_tests;
 #[cfg(test)]
 mod row_ids_tests;
 #[cfg(test)]

@@ -9,10 +9,10 @@
 
 use super::footer::FooterColumn;
 use super::json::{Side, value_json};
+use super::tree::StatsTree;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::is_variant;
-use crate::protocol::text::json_string;
 use arrow::datatypes::{DataType, Fields, Schema};
 use parquet::file::metadata::ParquetMetaData;
 
@@ -54,23 +54,39 @@ pub fn collect_stats(
         .iter()
         .try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0));
     let rows = rows.ok_or_else(|| Error::corrupt_data("the footer has an invalid number of rows"))?;
-    let (mut min, mut max, mut nulls) = (Object::default(), Object::default(), Object::default());
-    for (path, data_type) in indexed(schema, &options.columns) {
-        let Some(column) = FooterColumn::find(metadata, path.parts()) else { continue };
-        if let Some(count) = column.null_count() {
-            nulls.insert(path.parts(), count.to_string());
-        }
+    let mut stats = StatsTree::of_rows(rows);
+    for column in footer_columns(metadata, indexed(schema, &options.columns), options.without_nan) {
+        stats.set(&column);
+    }
+    Ok(stats.text())
+}
+
+/// The statistics of one column as JSON, as far as they are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnStats {
+    pub(crate) path: ColumnPath,
+    pub(crate) min: Option<String>,
+    pub(crate) max: Option<String>,
+    pub(crate) nulls: Option<i64>,
+}
+
+/// Returns what a footer says of `columns`. A column that it does not have is left out.
+pub(crate) fn footer_columns(
+    metadata: &ParquetMetaData,
+    columns: impl IntoIterator<Item = (ColumnPath, DataType)>,
+    without_nan: bool,
+) -> impl Iterator<Item = ColumnStats> {
+    columns.into_iter().filter_map(move |(path, data_type)| {
+        let column = FooterColumn::find(metadata, path.parts())?;
         let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
         let bound = |side| value_json(&column.extreme(&data_type, side)?, &data_type, side);
-        if let Some(value) = bound(Side::Min) {
-            min.insert(path.parts(), value);
-        }
-        if let Some(value) = bound(Side::Max).filter(|_| !is_float || options.without_nan) {
-            max.insert(path.parts(), value);
-        }
-    }
-    let (min, max, nulls) = (min.text(), max.text(), nulls.text());
-    Ok(format!("{{\"numRecords\":{rows},\"minValues\":{min},\"maxValues\":{max},\"nullCount\":{nulls}}}"))
+        Some(ColumnStats {
+            nulls: column.null_count(),
+            min: bound(Side::Min),
+            max: bound(Side::Max).filter(|_| !is_float || without_nan),
+            path,
+        })
+    })
 }
 
 /// Returns the leaf columns of `schema` in order: those that are not structs and are nested in structs only.
@@ -104,44 +120,6 @@ pub(crate) fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnP
         }
     }
     leaves
-}
-
-/// A JSON object under construction, with its members in insertion order.
-#[derive(Default)]
-struct Object(Vec<(String, Member)>);
-
-enum Member {
-    Value(String),
-    Object(Object),
-}
-
-impl Object {
-    fn insert(&mut self, path: &[String], json: String) {
-        match path {
-            [] => {}
-            [name] => self.0.push((name.clone(), Member::Value(json))),
-            [name, rest @ ..] => {
-                let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                    self.0.push((name.clone(), Member::Object(Self::default())));
-                    self.0.len() - 1
-                });
-                if let Some((_, Member::Object(inner))) = self.0.get_mut(at) {
-                    inner.insert(rest, json);
-                }
-            }
-        }
-    }
-
-    fn text(&self) -> String {
-        let member = |(name, member): &(String, Member)| {
-            let value = match member {
-                Member::Value(json) => json.clone(),
-                Member::Object(inner) => inner.text(),
-            };
-            format!("{}:{value}", json_string(name))
-        };
-        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
-    }
 }
 
 #[cfg(test)]

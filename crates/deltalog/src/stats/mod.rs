@@ -1,5 +1,5 @@
 //! Per-file statistics: from JSON and from the structs of checkpoints to Arrow, from Arrow to bounds for
-//! pruning, and from a Parquet footer to JSON. (PROTOCOL, "Per-file Statistics".)
+//! pruning, and from a Parquet footer or rows to JSON. (PROTOCOL, "Per-file Statistics".)
 //!
 //! - Only the requested leaf columns are decoded.
 //! - A statistic that cannot be read is unknown, and nothing else happens: the file stays in the table and is
@@ -14,17 +14,21 @@ mod footer;
 mod json;
 mod leaf;
 mod parsed;
+mod rows;
 mod scanner;
+mod tree;
 
 pub use bounds::StatsBounds;
 pub(crate) use bounds::{is_unrounded, widened_max, widened_min};
-pub(crate) use collect::indexed;
 pub use collect::{CollectOptions, IndexedColumns, collect_stats, leaf_columns};
+pub(crate) use collect::{footer_columns, indexed};
 pub use decode::{decode_stats, stats_fields};
 pub(crate) use footer::whole_bounds;
 pub(crate) use json::{num_records, with_num_records, with_wide_bounds};
 pub(crate) use parsed::lossless;
 pub use parsed::normalize_stats;
+pub(crate) use rows::{ColumnValues, is_bounded};
+pub(crate) use tree::StatsTree;
 
 #[cfg(test)]
 mod round_trip_tests;

@@ -12,7 +12,8 @@
 //! - A file that loses all its rows is removed. One whose rows are deleted already stays as it is.
 //! - A winner that removes the file is a conflict, unless it says where the rows are now ([`crate::row_moves`]): then
 //!   they are deleted there.
-//! - A winner that brings rows back is a conflict.
+//! - A winner that brings rows back is a conflict. One that adds the file again with the same rows, such as for its
+//!   statistics, is none.
 //! - Vectors that were written and not committed are deleted.
 
 use std::borrow::Cow;
@@ -151,6 +152,7 @@ impl<'a> RowDeletes<'a> {
                 replaced.insert(index, row);
             }
         }
+        self.note_added_again(winner)?;
         if replaced.is_empty() {
             return Ok(None);
         }
@@ -188,6 +190,21 @@ impl<'a> RowDeletes<'a> {
         }
         self.replace(moved)?;
         Ok(None)
+    }
+
+    /// Takes over what another commit says of files that it adds again with the same rows, such as new statistics.
+    fn note_added_again(&mut self, winner: &Commit) -> Result<()> {
+        for (row, path) in paths(&winner.adds).enumerate() {
+            let Some(index) = self.by_path.get(&self.resolver.parse(path)?).copied() else { continue };
+            let add = adds_of(&winner.adds.slice(row, 1))?.into_iter().next();
+            if let (Some(add), Some(file)) = (add, self.files.get_mut(index))
+                && add.deletion_vector == file.add.deletion_vector
+                && add.stats.as_deref().and_then(num_records) == Some(file.num_records)
+            {
+                (file.add, file.actions, file.vector_file) = (add, None, None);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the new files with the rows that are to be deleted from `file`, which another commit has removed by

@@ -15,6 +15,7 @@ use arrow::record_batch::RecordBatch;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
+use super::blooms::BloomFilters;
 use super::chunk::Chunk;
 use super::encoder::Encoder;
 use super::held::bytes;
@@ -39,6 +40,7 @@ pub(super) struct DataFile {
     pending_bytes: usize,
     chunk: Chunk,
     threads: usize,
+    bloom_filters: BloomFilters,
     encoder: Option<Encoder>,
     is_created: bool,
     has_nan: bool,
@@ -54,7 +56,12 @@ pub(super) struct ClosedFile {
 }
 
 impl DataFile {
-    pub(super) fn new(path: String, key: PartitionKey, schema: SchemaRef) -> Self {
+    pub(super) fn new(
+        path: String,
+        key: PartitionKey,
+        schema: SchemaRef,
+        bloom_filters: BloomFilters,
+    ) -> Self {
         Self {
             path,
             key,
@@ -63,6 +70,7 @@ impl DataFile {
             pending_bytes: 0,
             chunk: Chunk::default(),
             threads: parallel::cores(),
+            bloom_filters,
             encoder: None,
             is_created: false,
             has_nan: false,
@@ -149,7 +157,8 @@ impl DataFile {
             None => {
                 let file = storage.create_file(&self.path)?;
                 self.is_created = true;
-                Encoder::new(file, &self.schema, self.threads).map_err(|error| failed(&self.path, error))?
+                Encoder::new(file, &self.schema, &self.bloom_filters, self.threads)
+                    .map_err(|error| failed(&self.path, error))?
             }
         };
         let bytes = self.pending_bytes;

@@ -22,9 +22,10 @@ use parquet::arrow::arrow_writer::{
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{BloomFilterPosition, EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
+use super::blooms::BloomFilters;
 use crate::parallel;
 use crate::storage::FileWriter;
 
@@ -61,13 +62,20 @@ struct Sink(Option<FileWriter>);
 
 impl Encoder {
     /// Creates an encoder that uses at most `threads` threads.
-    pub(super) fn new(file: FileWriter, schema: &SchemaRef, threads: usize) -> Result<Self, ParquetError> {
+    pub(super) fn new(
+        file: FileWriter,
+        schema: &SchemaRef,
+        bloom_filters: &BloomFilters,
+        threads: usize,
+    ) -> Result<Self, ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_coerce_types(true)
-            .build();
+            // A reader gets the end of a file first, and with it what may be all filters.
+            .set_bloom_filter_position(BloomFilterPosition::End);
+        let properties = bloom_filters.ask(properties).build();
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         // It converts the schema, and gives what it made of it.
         let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
@@ -192,7 +200,8 @@ mod tests {
     /// Creates an encoder of a file `f` in `directory`.
     fn encoder(directory: &Path, rows: &RecordBatch) -> Encoder {
         let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
-        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), 2).unwrap()
+        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), &BloomFilters::default(), 2)
+            .unwrap()
     }
 
     /// Completes the file and returns the numbers of rows of its row groups.

@@ -115,7 +115,7 @@ fn parse_name(text: &str) -> Option<(String, &str)> {
 }
 
 /// Returns `path` in the spelling of the schema, or `None` if the schema does not have it.
-fn resolve(fields: &Fields, path: &[String]) -> Option<ColumnPath> {
+pub(super) fn resolve(fields: &Fields, path: &[String]) -> Option<ColumnPath> {
     let mut names = Vec::new();
     let mut fields = Some(fields);
     for name in path {

@@ -23,6 +23,7 @@
 //! | `counted` | notes the values that an engine has given to identity columns |
 //! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
 //! | `indexed` | reads from the table's properties which columns have statistics |
+//! | `blooms` | reads from them which columns have Bloom filters |
 //! | `spec` | what all of them keep to, by the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
 //!
@@ -30,6 +31,7 @@
 //! - A file is durable before its `add` action is returned. Nothing in this module commits.
 //! - Files of a failed or aborted write are deleted.
 
+mod blooms;
 mod chunk;
 mod completion;
 mod counted;
@@ -56,6 +58,8 @@ mod split;
 mod statement_report;
 mod task_report;
 
+pub use blooms::BloomFilters;
+pub(crate) use blooms::{COLUMNS as BLOOM_FILTER_COLUMNS, check_bloom_filters};
 pub(crate) use completion::RowCompletion;
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;

@@ -78,7 +78,12 @@ impl Output {
 
     /// Returns a new file of the partition with these values. It does not exist before its first rows are encoded.
     pub(super) fn begin(&self, values: &[Option<String>]) -> DataFile {
-        DataFile::new(self.new_path(values), values.to_vec(), SchemaRef::clone(&self.file_schema))
+        DataFile::new(
+            self.new_path(values),
+            values.to_vec(),
+            SchemaRef::clone(&self.file_schema),
+            self.spec.bloom_filters().clone(),
+        )
     }
 
     fn new_path(&self, values: &[Option<String>]) -> String {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
+use super::blooms::BloomFilters;
 use super::hive;
 use super::indexed::indexed_columns;
 use crate::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
@@ -49,6 +50,7 @@ pub struct TableWriteSpec {
     materializes: bool,
     clustering: Vec<Vec<String>>,
     indexed: IndexedColumns,
+    bloom_filters: BloomFilters,
     target_file_size: u64,
     configuration: BTreeMap<String, String>,
     rules: Arc<RowRules>,
@@ -129,6 +131,7 @@ impl TableWriteSpec {
                 || metadata.is_enabled(WRITE_PARTITION_COLUMNS),
             clustering: columns.to_vec(),
             indexed: indexed_columns(&metadata.configuration, &schema, columns)?,
+            bloom_filters: BloomFilters::of(&metadata.configuration, &schema)?,
             arrow: Arc::clone(schema.arrow()),
             physical_arrow: Arc::clone(schema.physical_arrow()),
             physical: schema.physical().clone(),
@@ -156,6 +159,7 @@ impl TableWriteSpec {
             materializes: false,
             clustering: Vec::new(),
             indexed,
+            bloom_filters: BloomFilters::default(),
             target_file_size: TARGET_FILE_SIZE,
             configuration: BTreeMap::new(),
             rules: Arc::default(),
@@ -267,7 +271,7 @@ impl TableWriteSpec {
 
     /// Returns the schema of the columns that have statistics: those of the files without the partition columns, whose
     /// values the log has anyway.
-    pub(super) fn data_schema(&self) -> SchemaRef {
+    pub(crate) fn data_schema(&self) -> SchemaRef {
         self.physical_columns(self.data_columns())
     }
 
@@ -284,6 +288,11 @@ impl TableWriteSpec {
     /// Returns the columns with statistics, by their physical names.
     pub(crate) fn indexed(&self) -> &IndexedColumns {
         &self.indexed
+    }
+
+    /// Returns the Bloom filters that files have.
+    pub fn bloom_filters(&self) -> &BloomFilters {
+        &self.bloom_filters
     }
 
     /// Returns the size in bytes at which a file is closed and the next one is begun.
@@ -349,9 +358,10 @@ impl TableWriteSpec {
     }
 
     /// Returns the spec of change data files: rows have a column `name` with the kind of their change, and are not
-    /// checked. (PROTOCOL, "Change Data Files".)
+    /// checked. They have no Bloom filters. (PROTOCOL, "Change Data Files".)
     #[must_use]
-    pub(crate) fn with_change_type(self, name: &str) -> Self {
+    pub(crate) fn with_change_type(mut self, name: &str) -> Self {
+        self.bloom_filters = BloomFilters::default();
         let field = Field::new(name, DataType::Utf8, true);
         self.without_rules().with_columns([field.clone()], [field])
     }

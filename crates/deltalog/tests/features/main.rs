@@ -5,11 +5,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod answers;
+mod bloom_filters;
 mod checkpoint_statistics;
 mod clustering;
 mod column_mapping;
 mod crafted;
 mod mapped_writes;
+mod recomputed_statistics;
 mod row_tracking;
 mod type_widening;
 mod variant;

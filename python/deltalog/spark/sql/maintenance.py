@@ -1,4 +1,4 @@
-"""OPTIMIZE, REORG, RESTORE and FSCK on Spark.
+"""OPTIMIZE, REORG, RESTORE, FSCK and statistics of files on Spark.
 
 The driver reads and writes the files with the core's own client of the store. Large tables are compacted and purged by
 the executors (`executors`).
@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from deltalog._internal import Snapshot, check_files, optimize, repair, restore
+from deltalog._internal import Snapshot, check_files, optimize, recompute_statistics, repair, restore
 from deltalog.commit import commit_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.spark.sql.executors import Executors
@@ -99,6 +99,14 @@ CHECKED = StructType(
         StructField("modification_time", TimestampType()),
         StructField("num_rows", LongType()),
     ]
+)
+RECOMPUTED = _longs(
+    "numFilesConsidered",
+    "numFilesChosen",
+    "numUpdatedFiles",
+    "numFilesByFooter",
+    "numFilesByRows",
+    "numFilesGivenUp",
 )
 # The columns of Databricks, and whether a file is damaged.
 REPAIRED = StructType(
@@ -215,6 +223,20 @@ def repaired(
     arguments = commit_arguments(None, user_metadata)
     _, files, _ = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
     return [_values(REPAIRED, file) for file in files]
+
+
+def recomputed(
+    snapshot: Snapshot,
+    predicate: str | None,
+    user_metadata: str | None,
+    *,
+    all_files: bool = False,
+    dry_run: bool = False,
+) -> list[Any]:
+    """Computes statistics of files that have none or poor ones. Returns a row of `RECOMPUTED`."""
+    arguments = commit_arguments(None, user_metadata)
+    metrics, _ = recompute_statistics(snapshot, predicate, all_files, dry_run, arguments)
+    return _values(RECOMPUTED, metrics)
 
 
 def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:

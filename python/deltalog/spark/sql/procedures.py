@@ -237,6 +237,13 @@ def _reorg(target: Target, predicate: str | None, apply: str, dry_run: bool) -> 
     return [tuple(row)]
 
 
+def _recompute_statistics(target: Target, predicate: str | None, all_files: bool, dry_run: bool) -> Rows:
+    row = maintenance.recomputed(
+        target.snapshot, predicate, target.user_metadata, all_files=all_files, dry_run=dry_run
+    )
+    return [tuple(row)]
+
+
 def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows:
     text = None if timestamp is None else f"{timestamp_of(timestamp):%Y-%m-%d %H:%M:%S.%f %Z}"
     row = maintenance.restored(
@@ -426,6 +433,24 @@ PROCEDURES = {
             ],
             maintenance.OPTIMIZED,
             _reorg,
+        ),
+        Procedure(
+            "recompute_statistics",
+            "Computes statistics of files that have none or poor ones. Returns the metrics.",
+            [
+                Parameter(
+                    "predicate",
+                    "STRING",
+                    "which partitions, as SQL on partition columns; all by default",
+                    "NULL",
+                ),
+                Parameter("all_files", "BOOLEAN", "compute those of all files", "false"),
+                Parameter(
+                    "dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"
+                ),
+            ],
+            maintenance.RECOMPUTED,
+            _recompute_statistics,
         ),
         Procedure(
             "clone",

@@ -156,7 +156,8 @@ def run_job(
 
     The rows of a statement are marked (`MarkedRows.java`).
     """
-    columns, writer_options = json.dumps(rows.partition_columns), json.dumps(options.for_parquet_writer())
+    columns = json.dumps(rows.partition_columns)
+    writer_options = json.dumps({**pending.parquet_options, **options.for_parquet_writer()})
     running.check()
     job = jvm.new("FileJob", rows.rows, pending.location, columns, writer_options, marked, rows.parts)
     try:

@@ -1,17 +1,25 @@
-//! The property `delta.dataSkippingStatsColumns`, which names columns and must follow them.
+//! The properties `delta.dataSkippingStatsColumns` and `deltalog.bloomFilterColumns`, which name columns and must
+//! follow them.
 //!
-//! Otherwise files would have no statistics of a renamed column any more, and nobody would notice: a name that is not
-//! in the schema is ignored.
+//! Otherwise files would have no statistics and no Bloom filter of a renamed column any more, and nobody would
+//! notice: a name that is not in the schema is ignored.
 
 use crate::alter::draft::Draft;
 use crate::alter::path::overlap;
 use crate::predicate::ColumnPath;
-use crate::write::{STATISTICS_COLUMNS, parse_statistics_columns};
+use crate::write::{BLOOM_FILTER_COLUMNS, STATISTICS_COLUMNS, parse_statistics_columns};
 
-/// Replaces the column `old`, and the fields in it, by `new` in the property; without `new`, they are left out. A
+/// Replaces the column `old`, and the fields in it, by `new` in the properties; without `new`, they are left out. A
 /// property that cannot be parsed stays as it is.
 pub(super) fn follow(draft: &mut Draft<'_>, old: &ColumnPath, new: Option<&ColumnPath>) {
-    let Some(text) = draft.metadata.configuration.get_mut(STATISTICS_COLUMNS) else { return };
+    for property in [STATISTICS_COLUMNS, BLOOM_FILTER_COLUMNS] {
+        if let Some(text) = draft.metadata.configuration.get_mut(property) {
+            follow_in(text, old, new);
+        }
+    }
+}
+
+fn follow_in(text: &mut String, old: &ColumnPath, new: Option<&ColumnPath>) {
     let Some(names) = parse_statistics_columns(text) else { return };
     let old = old.parts();
     let is_inside = |name: &[String]| name.len() >= old.len() && overlap(name, old);

@@ -9,6 +9,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
+use super::blooms::groups_by_filters;
 use super::columns::{NeededColumn, has_ids};
 use super::faults::WatchedFile;
 use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes, with_types};
@@ -194,6 +195,12 @@ impl Opener {
             None => ((0..metadata.metadata().num_row_groups()).collect(), None),
         };
         let (groups, group_rows, rows) = self.select(file, metadata.metadata(), groups)?;
+        let groups = match (&self.scan.columns.row_predicate, &places) {
+            (Some(predicate), Some(places)) => {
+                groups_by_filters(predicate, places, metadata.metadata(), (&watched, name), groups)?
+            }
+            _ => groups,
+        };
         check_codecs(&metadata, &groups, first.iter().chain(&rest))?;
         // Row ids require counting rows, so no pages can be skipped.
         let metadata = match places.as_ref().filter(|_| row_ids.is_none()) {

@@ -21,9 +21,9 @@ pub(super) fn matching_groups(
 }
 
 /// The bounds of a file's row groups, each treated as a file.
-struct GroupBounds<'a> {
-    places: &'a Places,
-    metadata: &'a ParquetMetaData,
+pub(super) struct GroupBounds<'a> {
+    pub(super) places: &'a Places,
+    pub(super) metadata: &'a ParquetMetaData,
 }
 
 impl FileBounds for GroupBounds<'_> {

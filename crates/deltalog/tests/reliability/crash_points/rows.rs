@@ -8,8 +8,9 @@ use deltalog::engine::dml::{
 };
 use deltalog::{
     ColumnPath, CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
-    RepairRequest, ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot, Storage,
-    StructField, StructType, TableDefinition, WriteRequest, optimize, repair, restore,
+    RecomputeRequest, RepairRequest, ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot,
+    Storage, StructField, StructType, TableDefinition, WriteRequest, optimize, recompute_statistics, repair,
+    restore,
 };
 
 use super::{fail_at_each_request, hasty, other_ids};
@@ -120,6 +121,26 @@ fn a_repair_is_atomic() {
         Ok(())
     };
     fail_at_each_request(prepare, run, false);
+}
+
+/// One file has a deletion vector, so that its rows are read.
+#[test]
+fn new_statistics_are_atomic() {
+    let prepare = || {
+        let (store, storage) = with_rows(|definition| set(definition, "delta.enableDeletionVectors"));
+        let base = Snapshot::open(&storage, None).unwrap();
+        delete(&base, Some("id = 2"), Request::new(&other_ids())).unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    let run = |storage: &Storage| {
+        let mut request = RecomputeRequest::default();
+        request.all_files = true;
+        let done = recompute_statistics(&Snapshot::open(storage, None)?, request, &hasty())?;
+        assert_eq!(done.commits.len(), 1);
+        Ok(())
+    };
+    fail_at_each_request(prepare, run, true);
 }
 
 /// REORG: a file with deleted rows is written again without them.

@@ -96,6 +96,9 @@ public class OwnStatement {
     if (tokens.skip("FSCK")) {
       return repair(explain, tokens, spark);
     }
+    if (tokens.skip("ANALYZE")) {
+      return statistics(explain, tokens, spark);
+    }
     if (tokens.skip("CONVERT")) {
       return convert(explain, tokens);
     }
@@ -197,6 +200,18 @@ public class OwnStatement {
       return null;
     }
     statement.arguments.put("apply", applied);
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns ANALYZE TABLE … COMPUTE DELTA STATISTICS. Spark's own statement lacks the word DELTA. */
+  private static OwnStatement statistics(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
+    String table = tokens.skip("TABLE") ? table(tokens, spark) : null;
+    if (table == null || !tokens.skip("COMPUTE") || !tokens.skip("DELTA") || !tokens.skip("STATISTICS")) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "recompute_statistics", true);
+    statement.arguments.put("table", table);
     return tokens.isEnd() ? statement : null;
   }
 

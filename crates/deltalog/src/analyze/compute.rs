@@ -1,0 +1,148 @@
+//! The statistics of one file.
+//!
+//! - The footer is enough for columns of which it has all statistics, if no row is deleted.
+//! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns,
+//!   without the deleted rows. Their bounds are then tight.
+//! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
+
+use std::collections::BTreeSet;
+
+use arrow::datatypes::DataType;
+
+use super::poor::{TAG, lacks};
+use crate::dml::ListedFile;
+use crate::error::{Error, Result};
+use crate::predicate::{ColumnPath, column_at};
+use crate::protocol::{Add, Tags};
+use crate::scan::RowScan;
+use crate::snapshot::Snapshot;
+use crate::stats::{ColumnValues, StatsTree, footer_columns};
+use crate::write::read_footer;
+
+/// What computes the statistics of files of a version, also from several threads.
+pub(super) struct Computer<'a> {
+    base: &'a Snapshot,
+    scan: RowScan,
+    columns: Vec<Column>,
+}
+
+/// An indexed column.
+struct Column {
+    physical: ColumnPath,
+    logical: ColumnPath,
+    data_type: DataType,
+}
+
+/// A file and its new statistics.
+pub(super) struct Computed {
+    /// The action that was read.
+    pub(super) add: Add,
+    /// The new statistics.
+    pub(super) stats: Option<String>,
+    pub(super) source: Source,
+}
+
+/// Where statistics are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Footer,
+    Rows,
+}
+
+impl Computed {
+    /// Returns whether the rows were read, and the action does not say so.
+    pub(super) fn is_newly_tagged(&self) -> bool {
+        let has_tag = self.add.tags.as_ref().is_some_and(|tags| tags.contains_key(TAG));
+        self.source == Source::Rows && !has_tag
+    }
+
+    /// Returns `add`, the newest action for the same file, with the new statistics.
+    pub(super) fn updated(&self, add: &Add) -> Add {
+        let mut add = add.clone();
+        add.data_change = false;
+        add.stats.clone_from(&self.stats);
+        if self.source == Source::Rows {
+            let tags = add.tags.get_or_insert_with(Tags::new);
+            tags.insert(TAG.to_owned(), Some("true".to_owned()));
+        }
+        add
+    }
+}
+
+impl<'a> Computer<'a> {
+    /// Creates what computes the statistics of `columns`, given by their physical names.
+    ///
+    /// # Errors
+    /// `CorruptLog` for an invalid schema.
+    pub(super) fn of(base: &'a Snapshot, columns: Vec<(ColumnPath, DataType)>) -> Result<Self> {
+        let schema = base.mapped_schema();
+        let column = |(physical, data_type): (ColumnPath, DataType)| {
+            let logical = schema.logical_path(physical.parts()).map(ColumnPath::new);
+            let missing = || Error::corrupt_log(format!("the column {physical} is not in the schema"));
+            Ok(Column { logical: logical.ok_or_else(missing)?, physical, data_type })
+        };
+        let columns = columns.into_iter().map(column).collect::<Result<_>>()?;
+        Ok(Self { base, scan: RowScan::of(base)?.with_threads(1), columns })
+    }
+
+    /// Computes the statistics of a file.
+    ///
+    /// # Errors
+    /// `FileNotFound`, `CorruptData` for a file that cannot be read, `Unsupported` for encodings that are not
+    /// implemented, and errors of the store.
+    pub(super) fn compute(&self, file: &ListedFile) -> Result<Computed> {
+        self.try_compute(file).map_err(|error| self.base.located(error.at_path(&file.add.path)))
+    }
+
+    fn try_compute(&self, file: &ListedFile) -> Result<Computed> {
+        let add = &file.add;
+        let footer = read_footer(&self.base.storage().open_log_path(&file.file.path)?)?;
+        let rows = footer.file_metadata().num_rows();
+        let old = add.stats.as_deref().and_then(StatsTree::parse);
+        let recorded = old.as_ref().and_then(StatsTree::rows);
+        if rows < 0 || recorded.is_some_and(|recorded| recorded != rows && add.base_row_id.is_some()) {
+            return Err(Error::corrupt_data(format!(
+                "the footer has {rows} rows, and the statistics, by which the rows have ids, have {}",
+                recorded.unwrap_or_default()
+            ))
+            .with_hint("write the rows of the file to a new one"));
+        }
+        let has_vector = add.deletion_vector.is_some();
+        // What is known of other columns stays, unless it is of another state of the file.
+        let mut stats = old.filter(|old| old.is_tight() && recorded == Some(rows)).unwrap_or_default();
+        stats.set_rows(rows, (has_vector || stats.says_tight()).then_some(true));
+        let all = || self.columns.iter().map(|column| (column.physical.clone(), column.data_type.clone()));
+        for (path, _) in all() {
+            stats.forget(path.parts());
+        }
+        if !has_vector {
+            footer_columns(&footer, all(), false).for_each(|column| stats.set(&column));
+        }
+        let is_lacking = |column: &&Column| lacks(&stats, rows, &column.physical, &column.data_type, false);
+        let lacking: Vec<&Column> = self.columns.iter().filter(is_lacking).collect();
+        let source = if lacking.is_empty() { Source::Footer } else { Source::Rows };
+        if source == Source::Rows {
+            self.read_rows(file, &lacking, &mut stats)?;
+        }
+        Ok(Computed { add: add.clone(), stats: Some(stats.text()), source })
+    }
+
+    /// Sets the statistics of `columns` from the rows of a file that are not deleted.
+    fn read_rows(&self, file: &ListedFile, columns: &[&Column], stats: &mut StatsTree) -> Result<()> {
+        let names: BTreeSet<&String> =
+            columns.iter().filter_map(|column| column.logical.parts().first()).collect();
+        let scan = self.scan.clone().with_projection(&names.into_iter().collect::<Vec<_>>())?;
+        let mut values: Vec<ColumnValues> = columns
+            .iter()
+            .map(|column| ColumnValues::of(column.physical.clone(), column.data_type.clone()))
+            .collect();
+        for batch in scan.read(std::iter::once(Ok(file.file.clone()))) {
+            let batch = batch?;
+            for (column, values) in columns.iter().zip(&mut values) {
+                values.add(&column_at(&batch, &column.logical)?)?;
+            }
+        }
+        values.into_iter().for_each(|values| stats.set(&values.finish()));
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Which columns of new files have Bloom filters, those of Parquet ("Bloom Filter" in Parquet's specification): the
+//! table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and `deltalog.bloomFilterNdv`.
+//!
+//! - The Delta protocol knows nothing of these filters, so the properties are ours. Writers that do not know them write
+//!   files without filters, which are read as before.
+//! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields, and a
+//!   name that is missing from the schema is ignored, because columns can be dropped after the property was set.
+//! - Only columns whose values have one form in a file have filters, because a look-up hashes that form: whole numbers,
+//!   dates, timestamps, decimals, strings and binary. Zero and NaN of floats have several.
+//! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as
+//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is that of all
+//!   rows of a row group.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::DataType;
+use parquet::file::properties::WriterPropertiesBuilder;
+use parquet::schema::types::ColumnPath as FilePath;
+
+use super::indexed::{parse_names, resolve};
+use crate::error::{Error, ErrorKind, Result};
+use crate::predicate::ColumnPath;
+use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
+use crate::stats::{IndexedColumns, indexed};
+
+/// The property with the columns.
+pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
+/// The property with the rate of false positives, between 0 and 1.
+const RATE: &str = "deltalog.bloomFilterFpp";
+/// The property with the expected number of distinct values of a row group.
+const VALUES: &str = "deltalog.bloomFilterNdv";
+
+/// The rate of false positives if the table does not say otherwise: that of Parquet's Java writer.
+const DEFAULT_RATE: f64 = 0.01;
+
+/// The Bloom filters of a table's files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BloomFilters {
+    /// The leaf columns with filters, by their physical names.
+    columns: Vec<ColumnPath>,
+    rate: f64,
+    values: Option<u64>,
+}
+
+impl Default for BloomFilters {
+    fn default() -> Self {
+        Self { columns: Vec::new(), rate: DEFAULT_RATE, values: None }
+    }
+}
+
+impl BloomFilters {
+    /// Returns the filters that the table properties `configuration` ask for.
+    ///
+    /// # Errors
+    /// `CorruptLog` naming the property if its value is invalid.
+    pub(super) fn of(configuration: &BTreeMap<String, String>, schema: &MappedSchema) -> Result<Self> {
+        if !configuration.contains_key(COLUMNS) {
+            return Ok(Self::default());
+        }
+        let paths = parsed(configuration, COLUMNS, parse_names, ErrorKind::CorruptLog)?.unwrap_or_default();
+        let chosen = paths.iter().filter_map(|path| resolve(schema.arrow().fields(), path));
+        let chosen = chosen.filter_map(|path| schema.physical_path(path.parts()).map(ColumnPath::new));
+        let leaves = indexed(schema.physical_arrow(), &IndexedColumns::Chosen(chosen.collect()));
+        let columns = leaves.into_iter().filter(|(_, data_type)| has_one_form(data_type));
+        Ok(Self {
+            columns: columns.map(|(path, _)| path).collect(),
+            rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
+            values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?,
+        })
+    }
+
+    /// Returns the columns with filters, by their physical names.
+    pub fn columns(&self) -> &[ColumnPath] {
+        &self.columns
+    }
+
+    /// Returns the rate of false positives that filters are to have at most.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Returns the expected number of distinct values of a row group, if the table says it.
+    pub fn values(&self) -> Option<u64> {
+        self.values
+    }
+
+    /// Asks a writer for the filters.
+    pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
+        for column in &self.columns {
+            let path = FilePath::new(column.parts().to_vec());
+            writer = writer.set_column_bloom_filter_fpp(path.clone(), self.rate);
+            if let Some(values) = self.values {
+                writer = writer.set_column_bloom_filter_max_ndv(path, values);
+            }
+        }
+        writer
+    }
+}
+
+/// Returns whether equal values of a type are always the same bytes in a file.
+fn has_one_form(data_type: &DataType) -> bool {
+    data_type.is_signed_integer()
+        || matches!(
+            data_type,
+            DataType::Date32
+                | DataType::Timestamp(..)
+                | DataType::Decimal128(..)
+                | DataType::Utf8
+                | DataType::Binary
+        )
+}
+
+/// Checks properties that are to be set on a table with these columns.
+///
+/// # Errors
+/// `InvalidArgument` for a value that is not valid, for a column that does not exist, and for one that cannot have a
+/// filter.
+pub(crate) fn check_bloom_filters(properties: &BTreeMap<String, String>, schema: &StructType) -> Result<()> {
+    let kind = ErrorKind::InvalidArgument;
+    parsed(properties, RATE, parse_rate, kind)?;
+    parsed(properties, VALUES, parse_values, kind)?;
+    let Some(paths) = parsed(properties, COLUMNS, parse_names, kind)? else { return Ok(()) };
+    let schema = MappedSchema::new(schema.clone(), ColumnMappingMode::None)?;
+    for path in paths {
+        let name = ColumnPath::new(path.iter().cloned());
+        let Some(found) = resolve(schema.arrow().fields(), &path) else {
+            return Err(Error::invalid_argument(format!(
+                "'{COLUMNS}' names the column {name}, which does not exist"
+            )));
+        };
+        let leaves = indexed(schema.arrow(), &IndexedColumns::Chosen(vec![found]));
+        if !leaves.iter().any(|(_, data_type)| has_one_form(data_type)) {
+            return Err(Error::invalid_argument(format!("the column {name} cannot have a Bloom filter"))
+                .with_hint(
+                    "choose columns of whole numbers, dates, timestamps, decimals, strings or binary",
+                ));
+        }
+    }
+    Ok(())
+}
+
+fn parse_rate(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|rate: &f64| *rate > 0.0 && *rate < 1.0)
+}
+
+fn parse_values(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|values: &u64| *values > 0)
+}
+
+/// Returns the value of a property, if it is set.
+fn parsed<T>(
+    properties: &BTreeMap<String, String>,
+    property: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    kind: ErrorKind,
+) -> Result<Option<T>> {
+    let Some(text) = properties.get(property) else { return Ok(None) };
+    let valid = match property {
+        RATE => "a number between 0 and 1 such as 0.01",
+        VALUES => "a whole number of at least 1",
+        _ => "a list of columns such as 'id, address.city'",
+    };
+    let invalid = || {
+        Error::new(kind, format!("the table property '{property}' has the invalid value '{text}'"))
+            .with_hint(format!("set the property to {valid}"))
+    };
+    parse(text).map(Some).ok_or_else(invalid)
+}

@@ -1,0 +1,53 @@
+"""Statistics of files that have none or poor ones."""
+
+from typing import Any
+
+from deltalog import _internal
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.committed import open_committed
+from deltalog.handle import TableHandle
+
+__all__ = ["TableStatistics"]
+
+
+class TableStatistics(TableHandle):
+    """Statistics, by which queries leave files out."""
+
+    def recompute_statistics(
+        self,
+        predicate: str | None = None,
+        *,
+        all_files: bool = False,
+        dry_run: bool = False,
+        commit_properties: CommitProperties | None = None,
+    ) -> dict[str, Any]:
+        """Computes statistics for files of the newest version that have none or poor ones.
+
+        Statistics are poor if they lack the number of rows or something of an indexed column
+        (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide although no
+        row is deleted. They come from the footer of a file, and from its rows where the footer does not say enough. No
+        data file is written, and readers of changes see nothing. Files that others change meanwhile are left out. A
+        table of very many files needs several commits; those that were made stay if something fails later.
+
+        Args:
+            predicate: which partitions, as SQL on partition columns; all by default.
+            all_files: whether statistics of all files are computed. Those of files with deletion vectors become exact,
+                which takes reading their rows.
+            dry_run: whether nothing is read and committed: `numFilesChosen` says how many files would be.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+
+        Returns:
+            The metrics: `numFilesConsidered`, `numFilesChosen`, `numUpdatedFiles`, `numFilesByFooter`,
+            `numFilesByRows`, and `numFilesGivenUp`, which others have changed meanwhile.
+
+        Raises:
+            InvalidArgumentError: the predicate reads other than partition columns.
+            MissingFileError, CorruptDataError: a file cannot be read.
+            CommitConflictError: another writer has changed the metadata or the protocol meanwhile.
+        """
+        metrics, version = _internal.recompute_statistics(
+            self._snapshot, predicate, all_files, dry_run, commit_arguments(commit_properties)
+        )
+        if version is not None:
+            open_committed(self, version)
+        return metrics

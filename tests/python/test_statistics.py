@@ -1,0 +1,76 @@
+"""Statistics that are computed for files without them. Protocol: "Per-file Statistics"."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from deltalog import CommitProperties, DeltaTable, InvalidArgumentError, write_deltalake
+
+NONE = {"delta.dataSkippingNumIndexedCols": "0", "delta.enableChangeDataFeed": "true"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> DeltaTable:
+    """A table with three files in two partitions, which have no statistics of columns."""
+    path = str(tmp_path / "t")
+    for number in range(3):
+        rows = pa.table({"id": [2 * number, 2 * number + 1], "p": ["a" if number < 2 else "b"] * 2})
+        write_deltalake(path, rows, partition_by=["p"], mode="append", configuration=NONE)
+    table = DeltaTable(path)
+    table.alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "32"})
+    return table
+
+
+def bounds(table: DeltaTable) -> list[Any]:
+    """The least and the greatest id of each file in its statistics."""
+    files = pa.table(table.files()).to_pylist()
+    found = [(file["stats"]["minValues"] or {}).get("id") for file in files]
+    most = [(file["stats"]["maxValues"] or {}).get("id") for file in files]
+    return sorted(zip(found, most, strict=True), key=str)
+
+
+def test_files_get_statistics(table: DeltaTable) -> None:
+    before, version = pa.table(table.to_arrow()), table.version()
+    assert bounds(table) == [(None, None)] * 3
+    planned = table.recompute_statistics(dry_run=True)
+    assert (planned["numFilesChosen"], planned["numUpdatedFiles"], table.version()) == (3, 0, version)
+    first = table.recompute_statistics(
+        "p = 'a'", commit_properties=CommitProperties(custom_metadata={"why": "slow"})
+    )
+    assert (first["numFilesConsidered"], first["numUpdatedFiles"], first["numFilesByFooter"]) == (2, 2, 2)
+    done = table.recompute_statistics()
+    assert (done["numFilesConsidered"], done["numUpdatedFiles"], table.version()) == (3, 1, version + 2)
+    assert bounds(table) == [(0, 1), (2, 3), (4, 5)]
+    assert pa.table(table.to_arrow()).sort_by("id") == before.sort_by("id")
+    last, other = table.history(2)
+    assert [last["operation"], other["operation"]] == ["COMPUTE STATS"] * 2
+    assert (other["why"], json.loads(other["operationParameters"]["predicate"])) == ("slow", ["p = 'a'"])
+    assert table.recompute_statistics()["numFilesChosen"] == 0
+    # Readers of changes see nothing.
+    assert pa.table(table.load_cdf(version + 1)).num_rows == 0
+    # Another implementation reads the statistics and the rows.
+    theirs = deltalake.DeltaTable(table.table_uri)
+    actions = pa.table(theirs.get_add_actions(flatten=True)).to_pylist()
+    assert sorted(action["min.id"] for action in actions) == [0, 2, 4]
+    assert pa.table(theirs.to_pyarrow_table()).sort_by("id").to_pylist() == before.sort_by("id").to_pylist()
+
+
+def test_statistics_of_deleted_rows(table: DeltaTable) -> None:
+    table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
+    table.recompute_statistics()
+    table.delete("id = 5")
+    assert table.recompute_statistics()["numFilesChosen"] == 0
+    done = table.recompute_statistics(all_files=True)
+    assert (done["numFilesByRows"], done["numUpdatedFiles"]) == (1, 1)
+    assert bounds(table) == [(0, 1), (2, 3), (4, 4)]
+
+
+def test_other_columns_choose_no_files(table: DeltaTable) -> None:
+    with pytest.raises(InvalidArgumentError, match="partition columns only"):
+        table.recompute_statistics("id = 1")
