@@ -1,9 +1,9 @@
 //! A sum of rows by which the rows before and after are compared.
 //!
-//! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. A row that
-//!   was lost, doubled or changed changes the sum, except by an accident of one in 2^64.
-//! - Values are hashed by the bytes of Arrow's row format, which are the same for equal values of a type. It has no maps:
-//!   these are hashed as lists of their entries.
+//! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. A row
+//!   that was lost, doubled or changed changes the sum, except by an accident of one in 2^64.
+//! - Values are hashed by the bytes of Arrow's row format, which are the same for equal values of a type. It has no
+//!   maps: these are hashed as lists of their entries.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
