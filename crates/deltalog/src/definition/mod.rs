@@ -49,6 +49,7 @@ use crate::protocol::{
     StructField, StructType, TableFeature, protocol_for,
 };
 use crate::transaction::Operation;
+use crate::write::check_bloom_filters;
 
 /// The property with the highest id of a column.
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
@@ -237,6 +238,7 @@ impl TableDefinition {
     /// As [`TableDefinition::resolve`].
     fn check(&self) -> Result<Vec<String>> {
         ensure_settable(&self.configuration)?;
+        check_bloom_filters(&self.configuration, &self.schema)?;
         self.check_columns()
     }
 

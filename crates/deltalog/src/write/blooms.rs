@@ -3,8 +3,8 @@
 //!
 //! - The Delta protocol knows nothing of these filters, so the properties are ours. Writers that do not know them write
 //!   files without filters, which are read as before.
-//! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields, and a
-//!   name that is missing from the schema is ignored, because columns can be dropped after the property was set.
+//! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields. It is
+//!   checked when it is set. Later, a name that is missing from the schema is ignored, because columns can be dropped.
 //! - Only columns whose values have one form in a file have filters, because a look-up hashes that form: whole numbers,
 //!   dates, timestamps, decimals, strings and binary. Zero and NaN of floats have several.
 //! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as

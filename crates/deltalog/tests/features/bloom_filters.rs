@@ -73,7 +73,7 @@ fn count(storage: &Storage, predicate: &str) -> usize {
 const PROPERTIES: [(&str, &str); 3] = [
     ("delta.columnMapping.mode", "name"),
     ("delta.enableDeletionVectors", "true"),
-    ("deltalog.bloomFilterColumns", "ID, s, gone, `the day`"),
+    ("deltalog.bloomFilterColumns", "ID, s, `the day`"),
 ];
 
 fn directory() -> (tempfile::TempDir, Storage) {
