@@ -1,5 +1,6 @@
 """Writes whose rows are shuffled first, so that many small tasks leave few files; and the compaction after a write."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,16 +175,31 @@ def test_generated_and_identity_columns(spark: SparkSession, path: str) -> None:
         spark.sql("DROP TABLE computed")
 
 
-def test_the_settings_of_the_session_stay(spark: SparkSession, path: str) -> None:
-    """The job is planned with settings of its own; it works where the adaptive execution is off."""
+def test_without_the_adaptive_execution_rows_are_written_as_they_come(
+    spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        write(many_tasks(spark), path, "p", optimizeWrite="true")
-        assert spark.conf.get("spark.sql.adaptive.enabled") == "false"
+        with caplog.at_level(logging.WARNING, "deltalog.spark"):
+            write(many_tasks(spark, 3), path, "p", optimizeWrite="true")
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
-    assert files_by_partition(path) == {f"p={value}": 1 for value in range(4)}
+    assert files_by_partition(path) == {f"p={value}": 3 for value in range(4)}
+    assert "set spark.sql.adaptive.enabled to true" in caplog.text
     assert ids(path) == list(range(4_000))
+
+
+def test_large_parts_are_divided_whatever_the_session_says(spark: SparkSession, path: str) -> None:
+    name = "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled"
+    spark.conf.set(name, "false")
+    spark.conf.set(f"{WRITE}binSize", "100k")
+    try:
+        data = many_tasks(spark, 8, 8_000).withColumn("text", sf.sha2(sf.col("id").cast("string"), 512))
+        write(data, path, optimizeWrite="true")
+        assert spark.conf.get(name) == "false"
+    finally:
+        spark.conf.unset(name)
+    assert 2 <= len(sizes(path)) <= 8
 
 
 def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp_path: Path) -> None:

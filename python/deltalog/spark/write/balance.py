@@ -15,8 +15,11 @@ JVM connector, and so are two more settings:
 - `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: into how many parts rows are divided by the values of
   the partition columns, 2,000 by default, and at least as many as in the session's other shuffles. Partitions of the
   table that come into the same part may be divided into more files than by their own size.
+
+Spark needs its adaptive execution for it. Where that is off, the rows are written as they come, with a warning.
 """
 
+import logging
 import re
 from typing import Any
 
@@ -24,6 +27,8 @@ from deltalog._internal import SparkWrite
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
 from deltalog.spark.write.settings import Settings
+
+_log = logging.getLogger("deltalog.spark")
 
 _PREFIX = "spark.databricks.delta.optimizeWrite."
 _PARTS = 2000
@@ -44,6 +49,13 @@ def balance(options: Options, settings: Settings, pending: SparkWrite) -> dict[s
     if wanted is None:
         wanted = pending.optimizes_writes
     if not wanted:
+        return None
+    if not settings.is_adaptive:
+        _log.warning(
+            "the rows of a write to the table %s are not shuffled, as optimizeWrite asks for: set "
+            "spark.sql.adaptive.enabled to true, without which Spark cannot divide rows by their size",
+            pending.location,
+        )
         return None
     # Without partition columns there is nothing to divide rows by.
     parts = (parts or _PARTS) if pending.partition_columns else 1

@@ -17,6 +17,8 @@ class Settings(NamedTuple):
     store_assignment_policy: str
     rebase_mode: str
     """How the Parquet writer treats dates in the old calendar."""
+    is_adaptive: bool
+    """Whether Spark's adaptive execution is on."""
     delta: dict[str, str]
     """The settings of the JVM connector, `spark.databricks.delta.…`, that have a value."""
 
@@ -34,6 +36,7 @@ class Settings(NamedTuple):
             parts["partitionOverwriteMode"],
             parts["storeAssignmentPolicy"],
             parts["rebaseMode"],
+            parts["isAdaptive"],
             parts["delta"],
         )
 

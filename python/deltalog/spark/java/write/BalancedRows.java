@@ -24,16 +24,12 @@ import scala.runtime.AbstractFunction0;
  * all rows are one part, which is divided between map tasks: their rows stay together and in order, unless a task has
  * several of them. What one map task has written for one partition is not divided.
  *
- * REBALANCE only works while the adaptive execution is on, and by default it prefers as many tasks as the cluster has
- * cores, however small they are. So the job of such a write is planned with these settings.
+ * However many tasks Spark makes of the parts, one part has all rows of a partition, unless it is divided. So the
+ * number of files does not depend on it. REBALANCE only works while the adaptive execution is on.
  */
 public class BalancedRows {
-  private static final String[] SETTINGS = {
-    "spark.sql.adaptive.enabled", "true",
-    "spark.sql.adaptive.coalescePartitions.enabled", "true",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst", "false",
-    "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled", "true",
-  };
+  private static final String DIVIDES = "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled";
+  private static final String PARTS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum";
 
   private BalancedRows() {}
 
@@ -62,13 +58,10 @@ public class BalancedRows {
   /** Calls a function with the settings that such rows need, in this thread only. They have at least so many parts. */
   public static Object planned(AbstractFunction0 work, int parts) {
     SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();
-    for (int i = 0; i < SETTINGS.length; i += 2) {
-      conf.setConfString(SETTINGS[i], SETTINGS[i + 1]);
-    }
-    conf.unsetConf("spark.sql.adaptive.coalescePartitions.minPartitionNum");
+    conf.setConfString(DIVIDES, "true");
     // RebalancePartitions takes either its size or its number of parts.
     if (conf.numShufflePartitions() < parts) {
-      conf.setConfString("spark.sql.adaptive.coalescePartitions.initialPartitionNum", String.valueOf(parts));
+      conf.setConfString(PARTS, String.valueOf(parts));
     }
     return SQLConf$.MODULE$.withExistingConf(conf, work);
   }

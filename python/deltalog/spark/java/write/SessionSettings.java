@@ -31,6 +31,7 @@ public class SessionSettings {
     settings.put("partitionOverwriteMode", conf.partitionOverwriteMode().toString());
     settings.put("storeAssignmentPolicy", conf.storeAssignmentPolicy().toString());
     settings.put("rebaseMode", session.conf().get(REBASE_MODE));
+    settings.put("isAdaptive", Boolean.valueOf(conf.adaptiveExecutionEnabled()));
     settings.put("delta", ofDelta(session));
     return settings;
   }
