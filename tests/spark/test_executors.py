@@ -193,6 +193,33 @@ def test_widened_columns_and_files_of_other_schemas(spark: SparkSession, path: s
     assert rows(spark, table) == before
 
 
+@pytest.mark.newest
+def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
+    """Variants, collations and local times, and the files of a shallow clone, which are in another directory."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (v VARIANT, s STRING COLLATE UTF8_LCASE, n TIMESTAMP_NTZ, b BINARY, f FLOAT, "
+        "c VARCHAR(3)) USING deltalog"
+    )
+    for number in range(3):
+        spark.sql(
+            f"""INSERT INTO {table} SELECT parse_json('{{"a": [{number}, null, "x"]}}'), 'É{number}',
+            TIMESTAMP_NTZ '1582-10-04 01:02:03', X'00FF', FLOAT('NaN'), 'abc'"""
+        )
+    columns = "to_json(v), s, n, hex(b), f, c"
+    before = rows(spark, table, columns)
+    spark.sql(f"CREATE TABLE shallow SHALLOW CLONE {table} LOCATION '{path} clone'")
+    try:
+        assert spark.sql("OPTIMIZE shallow").collect()[0].metrics.numFilesRemoved == 3
+        assert is_by_executors(f"{path} clone")
+        assert rows(spark, "shallow", columns) == before
+    finally:
+        spark.sql("DROP TABLE shallow")
+    spark.sql(f"CALL deltalog.optimize('{path}')")
+    assert is_by_executors(path)
+    assert rows(spark, table, columns) == before
+
+
 def meanwhile(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     """Does something between the job of an OPTIMIZE and its commit."""
     run_job = job.run_job
