@@ -193,6 +193,33 @@ def test_widened_columns_and_files_of_other_schemas(spark: SparkSession, path: s
     assert rows(spark, table) == before
 
 
+@pytest.mark.newest
+def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
+    """Variants, collations and local times, and the files of a shallow clone, which are in another directory."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (v VARIANT, s STRING COLLATE UTF8_LCASE, n TIMESTAMP_NTZ, b BINARY, f FLOAT, "
+        "c VARCHAR(3)) USING deltalog"
+    )
+    for number in range(3):
+        spark.sql(
+            f"""INSERT INTO {table} SELECT parse_json('{{"a": [{number}, null, "x"]}}'), 'É{number}',
+            TIMESTAMP_NTZ '1582-10-04 01:02:03', X'00FF', FLOAT('NaN'), 'abc'"""
+        )
+    columns = "to_json(v), s, n, hex(b), f, c"
+    before = rows(spark, table, columns)
+    spark.sql(f"CREATE TABLE shallow SHALLOW CLONE {table} LOCATION '{path} clone'")
+    try:
+        assert spark.sql("OPTIMIZE shallow").collect()[0].metrics.numFilesRemoved == 3
+        assert is_by_executors(f"{path} clone")
+        assert rows(spark, "shallow", columns) == before
+    finally:
+        spark.sql("DROP TABLE shallow")
+    spark.sql(f"CALL deltalog.optimize('{path}')")
+    assert is_by_executors(path)
+    assert rows(spark, table, columns) == before
+
+
 def meanwhile(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     """Does something between the job of an OPTIMIZE and its commit."""
     run_job = job.run_job
@@ -278,19 +305,34 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
     assert sorted(row.a for row in spark.sql(f"SELECT a FROM {table}").collect()) == [*range(120)]
 
 
-def test_the_session_does_not_change_what_is_moved(spark: SparkSession, path: str) -> None:
-    """Neither how many rows a file may have, nor how files are split, nor the calendar of old days."""
-    table = create(spark, path, VECTORS)
-    before = rows(spark, table)
-    settings = {
-        "spark.sql.files.maxRecordsPerFile": "3",
-        "spark.sql.files.maxPartitionBytes": "100",
-        "spark.sql.files.openCostInBytes": "1",
-        "spark.sql.files.maxPartitionNum": "2",
-        "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
-        "spark.sql.maxConcurrentOutputFileWriters": "2",
-    }
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {
+            "spark.sql.files.maxRecordsPerFile": "3",
+            "spark.sql.files.maxPartitionBytes": "100",
+            "spark.sql.files.openCostInBytes": "1",
+            "spark.sql.files.maxPartitionNum": "2",
+            "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+            "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+            "spark.sql.maxConcurrentOutputFileWriters": "2",
+        },
+        {"spark.sql.parquet.enableVectorizedReader": "false", "spark.sql.codegen.wholeStage": "false"},
+        {
+            "spark.sql.codegen.maxFields": "2",
+            "spark.sql.caseSensitive": "true",
+            "spark.sql.ansi.enabled": "false",
+        },
+    ],
+)
+def test_the_session_does_not_change_what_is_moved(
+    spark: SparkSession, path: str, settings: dict[str, str]
+) -> None:
+    """Neither how many rows a file may have, nor how files are split and read, nor the calendar of old days."""
+    table = create(spark, path, f"{VECTORS}, {TRACKING}")
+    spark.sql(f"DELETE FROM {table} WHERE a % 9 = 4")
+    columns = "*, _metadata.row_id"
+    before = rows(spark, table, columns)
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
@@ -299,7 +341,7 @@ def test_the_session_does_not_change_what_is_moved(spark: SparkSession, path: st
         for name in settings:
             spark.conf.unset(name)
     assert is_by_executors(path)
-    assert rows(spark, table) == before
+    assert rows(spark, table, columns) == before
 
 
 def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
