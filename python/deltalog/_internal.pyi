@@ -827,7 +827,11 @@ class SparkOptimize:
 
     @staticmethod
     def begin(
-        snapshot: Snapshot, predicate: str | None, purges: bool, commit: CommitArguments
+        snapshot: Snapshot,
+        predicate: str | None,
+        purges: bool,
+        commit: CommitArguments,
+        target_size: int | None = None,
     ) -> SparkOptimize:
         """Plans which files are written again; see `optimize`."""
     @property

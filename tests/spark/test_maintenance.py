@@ -45,6 +45,21 @@ def test_statements_and_verbs_make_fewer_files(spark: SparkSession, path: str, t
     assert "Call spark_catalog.deltalog.optimize" in spark.sql("EXPLAIN OPTIMIZE m").collect()[0].plan
 
 
+def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, table: str) -> None:
+    """The setting is that of the JVM connector, in bytes."""
+    setting = "spark.databricks.delta.optimize.maxFileSize"
+    try:
+        spark.conf.set(setting, "1")
+        assert spark.sql("OPTIMIZE m").collect()[0].metrics.numFilesRemoved == 0
+        spark.conf.set(setting, "1g")
+        with pytest.raises(InvalidArgumentError, match="maxFileSize cannot be '1g'"):
+            spark.sql("OPTIMIZE m")
+        spark.conf.set(setting, str(1 << 30))
+        assert spark.sql("OPTIMIZE m ZORDER BY (a)").collect()[0].metrics.numFilesAdded == 2
+    finally:
+        spark.conf.unset(setting)
+
+
 def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) -> None:
     with pytest.raises(InvalidArgumentError, match="partition columns only"):
         spark.sql("OPTIMIZE m WHERE a = 1").collect()

@@ -9,6 +9,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from deltalog import CorruptDataError, DeltaTable, write_deltalake
+from deltalog.tables import DeltaTable as SparkTable
 from tests.interop.pages import destroy_pages
 
 pytestmark = pytest.mark.newest
@@ -44,6 +45,19 @@ def test_analyze_computes_statistics(spark: SparkSession, path: str) -> None:
                 spark.sql(statement)
     finally:
         spark.sql("DROP TABLE a")
+
+
+def test_a_verb_computes_statistics(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (id INT) TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')"
+    )
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (1), (2)")
+    spark.sql(f"ALTER TABLE deltalog.`{path}` SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '32')")
+    table = SparkTable.forPath(spark, path)
+    [done] = table.recomputeStatistics().collect()
+    assert done.numUpdatedFiles == done.numFilesChosen > 0
+    assert table.recomputeStatistics(allFiles=True).collect()[0].numFilesChosen == done.numFilesChosen
+    assert table.recomputeStatistics().collect()[0].numFilesChosen == 0
 
 
 def test_sparks_own_statement_stays(spark: SparkSession) -> None:

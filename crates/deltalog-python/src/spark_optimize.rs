@@ -51,18 +51,20 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
 #[pymethods]
 impl SparkOptimize {
     #[staticmethod]
+    #[pyo3(signature = (snapshot, predicate, purges, commit, target_size = None))]
     fn begin(
         py: Python<'_>,
         snapshot: &Bound<'_, PySnapshot>,
         predicate: Option<String>,
         purges: bool,
         commit: CommitArguments,
+        target_size: Option<u64>,
     ) -> PyResult<Self> {
         let base = snapshot.get().0.clone();
         call(py, || {
             let mut request = OptimizeRequest::default();
             request.predicate = predicate;
-            request.purges = purges;
+            (request.purges, request.target_size) = (purges, target_size);
             request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
             let plan = plan_optimize(&base, request, &upkeep::environment())?;
             Ok(Self { base, plan: Mutex::new(Some(plan)) })

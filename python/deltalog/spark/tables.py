@@ -21,7 +21,15 @@ from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import path_in
 from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.executors import Executors
-from deltalog.spark.sql.maintenance import CHECKED, OPTIMIZED, REPAIRED, RESTORED, checked_row, optimized
+from deltalog.spark.sql.maintenance import (
+    CHECKED,
+    OPTIMIZED,
+    RECOMPUTED,
+    REPAIRED,
+    RESTORED,
+    checked_row,
+    optimized,
+)
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
 from deltalog.spark.write.record import USER_METADATA
@@ -413,6 +421,25 @@ class DeltaTable:
         The only mode is `symlink_format_manifest`.
         """
         self._ask("generate", mode=mode)
+
+    @raises_pyspark_errors
+    def recomputeStatistics(  # noqa: N802
+        self,
+        predicate: str | None = None,
+        *,
+        allFiles: bool = False,  # noqa: N803
+    ) -> DataFrame:
+        """Computes statistics for files that have none or poor ones, as Python's `recompute_statistics` does.
+
+        `predicate` is SQL on partition columns. Returns the metrics. The driver reads the files, not the executors.
+        """
+        values = self._ask(
+            "recomputeStatistics",
+            predicate=predicate,
+            all_files=allFiles,
+            user_metadata=self._spark.conf.get(USER_METADATA, None),
+        )
+        return self._spark.createDataFrame([tuple(values)], RECOMPUTED)
 
     @raises_pyspark_errors
     def check(self, level: str = "footers") -> DataFrame:

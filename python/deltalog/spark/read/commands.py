@@ -165,6 +165,14 @@ def _repair(
     )
 
 
+def _recompute_statistics(
+    snapshot: Snapshot, predicate: str | None, all_files: bool, user_metadata: str | None
+) -> list[Any]:
+    from deltalog.spark.sql import maintenance
+
+    return maintenance.recomputed(snapshot, predicate, user_metadata, all_files=all_files)
+
+
 def _generate(snapshot: Snapshot, mode: str) -> int:
     return generate(snapshot, mode)
 
@@ -232,6 +240,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "check": _check,
     "repair": _repair,
     "generate": _generate,
+    "recomputeStatistics": _recompute_statistics,
     "statementTarget": _statement_target,
     "statementMetrics": _statement_metrics,
 }

@@ -37,9 +37,13 @@ from deltalog.spark.write import fit
 from deltalog.spark.write.interrupts import running_write
 from deltalog.spark.write.job import run_job
 from deltalog.spark.write.rows import FileRows, described
+from deltalog.spark.write.settings import Settings
 
 MIN_SIZE = "spark.deltalog.optimize.minSizeForExecutors"
 """The setting of a session: the size of the old files from which on executors write the new ones, such as 1g."""
+
+MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
+"""The JVM connector's setting of a session: the size of new files in bytes, instead of the table's."""
 
 _MIN_BYTES = 256 << 20
 # The columns after those of the files: the number of the old file, and the position of the row there.
@@ -63,7 +67,7 @@ class Executors(NamedTuple):
         self, snapshot: Snapshot, predicate: str | None, commit: CommitArguments, *, purges: bool
     ) -> dict[str, Any]:
         """Makes fewer, larger files of small ones, or files without what was deleted. Returns the metrics."""
-        plan = SparkOptimize.begin(snapshot, predicate, purges, commit)
+        plan = SparkOptimize.begin(snapshot, predicate, purges, commit, self.target_size())
         reason = self._reason_for_driver(snapshot, plan)
         name = "REORG" if purges else "OPTIMIZE"
         if reason is not None:
@@ -75,6 +79,13 @@ class Executors(NamedTuple):
             self._write(session, snapshot, plan, batch, name)
         metrics, _ = plan.finish()
         return metrics
+
+    def target_size(self) -> int | None:
+        """Returns the size of new files that the session asks for, in bytes.
+
+        Raises `InvalidArgumentError` for a setting that is none.
+        """
+        return Settings.of(self.jvm, self.session).size(MAX_FILE_SIZE, least=1)
 
     def _reason_for_driver(self, snapshot: Snapshot, plan: SparkOptimize) -> str | None:
         """Returns why the driver writes the files; None if the tasks of Spark do."""

@@ -159,8 +159,9 @@ def optimized(
     if executors is not None and order is None and not dry_run and not full:
         metrics = executors.optimize(snapshot, predicate, arguments, purges=purges)
     else:
+        size = None if executors is None else executors.target_size()
         clustering = (full, None) if full else None
-        metrics, _ = optimize(snapshot, predicate, None, None, purges, dry_run, arguments, order, clustering)
+        metrics, _ = optimize(snapshot, predicate, size, None, purges, dry_run, arguments, order, clustering)
     return [shown(snapshot, [""])[0].rstrip("/"), _values(_METRICS, metrics)]
 
 
