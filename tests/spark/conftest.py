@@ -27,6 +27,7 @@ EVERY_SPARK = {
     "test_executors",
     "test_job_output",
     "test_log_answers",
+    "test_optimized_writes",
     "test_procedures",
     "test_read",
     "test_sql",
