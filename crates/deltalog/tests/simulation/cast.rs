@@ -30,6 +30,8 @@ pub struct Cast {
     pub has_rows: bool,
     /// Whether the table has an identity column.
     pub counts: bool,
+    /// From how many small files on writes compact them; 0 if they do not.
+    pub compacts_from: u64,
     /// After how many days all continue, when a part of the log has expired; 0 if they do not.
     pub pause_days: i64,
 }
@@ -51,6 +53,7 @@ impl Cast {
         let (is_founded, has_rows) = (random.chance(700), random.chance(300));
         let (counts, pauses) = (has_rows && random.chance(250), random.chance(150) && place.has_days());
         let pause_days = if pauses { 2 } else { 0 };
+        let compacts_from = if has_rows && random.chance(300) { 2 + random.below(3) } else { 0 };
         Self {
             place,
             parts,
@@ -58,6 +61,7 @@ impl Cast {
             properties: properties(random, pause_days > 0),
             has_rows,
             counts,
+            compacts_from,
             pause_days,
         }
     }

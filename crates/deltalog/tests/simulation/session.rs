@@ -8,8 +8,8 @@ use std::time::Duration;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
-    Background, Environment, Error, ErrorKind, PendingWrite, Result, SaveMode, Snapshot, Storage,
-    WriteRequest, find_commit,
+    AutoCompaction, Background, Environment, Error, ErrorKind, PendingWrite, Result, SaveMode, Snapshot,
+    Storage, WriteRequest, find_commit,
 };
 use deltalog_testkit::judge::{CLASSES, Found, History, Intent, Outcome, View, Write};
 use deltalog_testkit::simulation::Process;
@@ -59,6 +59,11 @@ impl<'a> Session<'a> {
             Environment::new(move || clock.now_ms() + skew_ms, move || Uuid::from_u128(ids.wide_random()))
                 .with_sleep(move |duration| pauses.sleep(duration))
                 .with_random(move || luck.random());
+        let mut compaction = AutoCompaction::default();
+        if cast.compacts_from > 0 {
+            (compaction.enabled, compaction.least_files) = (Some(true), cast.compacts_from);
+        }
+        let environment = environment.with_auto_compaction(compaction);
         Self {
             process,
             storage: cast.place.open(process),

@@ -11,6 +11,7 @@ mod optimize;
 mod overwrite;
 mod progress;
 mod read;
+mod recompute;
 mod redefine;
 mod replace_rows;
 mod restore;
@@ -35,6 +36,7 @@ pub const WRITER: Role = &[
     (3, replace_rows::replace_rows),
     (3, update_rows::update_rows),
     (4, optimize::run),
+    (1, recompute::run),
     (1, redefine::redefine),
     (2, restore::run),
     (1, set_property::set_property),
@@ -59,6 +61,7 @@ pub const KEEPER: Role = &[
     (2, checkpoint::of_handle),
     (3, compact::compact),
     (2, optimize::run),
+    (2, recompute::run),
     (2, clean_up::clean_up),
     (2, vacuum::vacuum),
     (1, read::refresh),

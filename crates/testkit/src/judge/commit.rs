@@ -43,6 +43,8 @@ pub struct Commit {
     pub is_vacuum: bool,
     /// Whether it is an OPTIMIZE: rows are moved to other files, and no data change.
     pub is_move: bool,
+    /// Whether files are described anew by other statistics, and nothing else happens.
+    pub is_description: bool,
     /// Whether it is a RESTORE: the files of an earlier version are those of the table again.
     pub is_restore: bool,
     /// `commitInfo.userMetadata`.
@@ -81,12 +83,12 @@ pub const IDENTITY: &str = "number";
 impl Commit {
     /// Returns whether a data file is added that the table did not have before.
     pub fn is_new(&self, path: &str) -> bool {
-        self.paths.contains(path) && !self.removed_paths.contains(path)
+        self.paths.contains(path) && !self.removed_paths.contains(path) && !self.is_description
     }
 
     /// Returns whether rows are added or removed.
     pub fn changes_files(&self) -> bool {
-        !self.adds.is_empty() || !self.removes.is_empty()
+        !self.is_description && (!self.adds.is_empty() || !self.removes.is_empty())
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, String> {
@@ -146,6 +148,12 @@ impl Commit {
             }
         }
         commit.is_restore = operation == "RESTORE";
+        commit.is_description = operation == "COMPUTE STATS"
+            && !changes_data
+            && commit.removes.is_empty()
+            && commit.metadata.is_none()
+            && !commit.has_protocol
+            && commit.progress.is_empty();
         commit.is_move = operation == "OPTIMIZE"
             && !changes_data
             && commit.metadata.is_none()

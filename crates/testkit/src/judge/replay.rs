@@ -102,8 +102,12 @@ impl State {
             }
         }
         for file in &commit.adds {
-            if !self.files.insert(file.clone()) && !commit.restated.contains(file) {
+            let is_live = !self.files.insert(file.clone());
+            if is_live && !commit.restated.contains(file) {
                 return Err(format!("'{file}' is added, but it is live"));
+            }
+            if commit.is_description && !is_live {
+                return Err(format!("'{file}' is described anew, but it is not live"));
             }
         }
         self.progress.extend(commit.progress.clone());

@@ -6,7 +6,7 @@ use deltalog_testkit::judge::{Intent, Outcome};
 use crate::session::{Session, live_files};
 
 /// Reasons of conflicts with changes of the table, and not of its rows.
-const ABOUT_THE_TABLE: [&str; 4] =
+pub const ABOUT_THE_TABLE: [&str; 4] =
     ["metadata_changed", "protocol_changed", "table_replaced", "log_cleaned_up"];
 
 /// Makes one file of some, in one commit or in several.

@@ -109,7 +109,7 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
     let mut ids = BTreeSet::new();
     for (version, commit) in (0..).zip(&case.log.commits) {
         let nothing = Write::default();
-        let is_maintenance = commit.is_vacuum || commit.is_move;
+        let is_maintenance = commit.is_vacuum || commit.is_move || commit.is_description;
         let Some(write) = writes.get(&version).copied().or(is_maintenance.then_some(&nothing)) else {
             return Err(format!("version {version} is what nobody wanted: {commit:?}"));
         };
@@ -121,7 +121,7 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
                 || restored.is_some_and(|earlier| earlier.files.iter().any(is_restored))
         };
         // What else a replacement adds are copies of rows, which have no name before, and so is all that a move adds.
-        let copies = commit.is_move || write.replaces_class.is_some();
+        let copies = commit.is_move || commit.is_description || write.replaces_class.is_some();
         if let Some(path) = commit.paths.iter().find(|path| !is_wanted(path) && !copies) {
             return Err(format!("version {version} adds '{path}'"));
         }

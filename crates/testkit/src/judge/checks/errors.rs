@@ -97,8 +97,11 @@ impl Case {
         // What a VACUUM is about to delete is not to be restored.
         let vacuums_too = write.restores.is_some() && commit.is_vacuum;
         let changes_too = commit.metadata.is_some()
-            // A RESTORE may take columns away.
-            && (write.sets_metadata() || commit.is_restore || self.is_another_table(version))
+            // A RESTORE may set them, and take columns away.
+            && (write.sets_metadata()
+                || write.restores.is_some()
+                || commit.is_restore
+                || self.is_another_table(version))
             && !self.changes_metadata(usize::try_from(version).unwrap_or(usize::MAX), write);
         !is_own
             && (overwrites_too
