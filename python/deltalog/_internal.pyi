@@ -835,6 +835,9 @@ class SparkOptimize:
     ) -> SparkOptimize:
         """Plans which files are written again; see `optimize`."""
     @property
+    def keeps_order(self) -> bool:
+        """Whether Spark can write the files: their rows keep their order."""
+    @property
     def batches(self) -> int:
         """The number of batches, which are one commit each."""
     @property

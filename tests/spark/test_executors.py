@@ -3,15 +3,23 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import CommitConflictError, DeltaTable, InvalidArgumentError, MissingFileError
+from deltalog import (
+    CommitConflictError,
+    DeltaTable,
+    InvalidArgumentError,
+    MissingFileError,
+    convert_to_delta,
+)
 from deltalog._internal import SparkOptimize, delete_rows, optimize
 from deltalog.commit import commit_arguments
 from deltalog.spark import tables
@@ -342,6 +350,40 @@ def test_the_session_does_not_change_what_is_moved(
             spark.conf.unset(name)
     assert is_by_executors(path)
     assert rows(spark, table, columns) == before
+
+
+def test_the_driver_clusters(spark: SparkSession, path: str) -> None:
+    """The rows of a clustered table are ordered, which the tasks do not do, whatever their size."""
+    spark.sql(f"CREATE TABLE clustered (a INT, b INT) USING deltalog CLUSTER BY (b) LOCATION '{path}'")
+    try:
+        for first in (0, 10):
+            spark.sql(f"INSERT INTO clustered SELECT {first} + id, id % 3 FROM range(10)")
+        [done] = spark.sql("OPTIMIZE clustered").collect()
+        assert (done.metrics.clusteringStats.numOutputZCubes, is_by_executors(path)) == (1, False)
+        assert sorted(row.a for row in spark.table("clustered").collect()) == [*range(20)]
+        assert len(names(path)) == len(DeltaTable(path).file_uris()) + done.metrics.numFilesRemoved
+    finally:
+        spark.sql("DROP TABLE clustered")
+
+
+def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSession, path: str) -> None:
+    """Spark would shift INT96 of other writers on request, and look for columns in their exact spelling."""
+    Path(path).mkdir()
+    for number in range(2):
+        at = datetime(2026, 1, number + 1, 12)
+        rows = pa.table({"A": pa.array([number], pa.int32()), "at": pa.array([at], pa.timestamp("ns"))})
+        pq.write_table(rows, f"{path}/{number}.parquet", use_deprecated_int96_timestamps=True)
+    before = pa.table(convert_to_delta(path).to_arrow()).sort_by("A")
+    settings = {"spark.sql.parquet.int96TimestampConversion": "true", "spark.sql.caseSensitive": "true"}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        assert spark.sql(f"OPTIMIZE deltalog.`{path}`").collect()[0].metrics.numFilesAdded == 1
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    assert is_by_executors(path)
+    assert pa.table(DeltaTable(path).to_arrow()).sort_by("A").equals(before)
 
 
 def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,7 @@
 """OPTIMIZE and RESTORE on Spark, as statements, as procedures and as verbs, with the names of the JVM connector."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,23 @@ def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, t
         assert spark.sql("OPTIMIZE m ZORDER BY (a)").collect()[0].metrics.numFilesAdded == 2
     finally:
         spark.conf.unset(setting)
+
+
+def test_a_restore_leaves_out_missing_files_if_the_session_does(
+    spark: SparkSession, path: str, table: str
+) -> None:
+    """As in the JVM connector, by the setting that is Spark's own."""
+    gone = next(Path(path).glob("p=x/*.parquet"))
+    spark.sql("DELETE FROM m")
+    gone.unlink()
+    with pytest.raises(FileNotFoundError):
+        spark.sql("RESTORE TABLE m TO VERSION AS OF 3")
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        [done] = spark.sql("RESTORE TABLE m TO VERSION AS OF 3").collect()
+        assert (done.num_restored_files, len(rows(spark))) == (5, 5)
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
 
 
 def test_what_cannot_be_optimized(spark: SparkSession, path: str, table: str) -> None:

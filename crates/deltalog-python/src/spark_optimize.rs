@@ -71,6 +71,12 @@ impl SparkOptimize {
         })
     }
 
+    /// Whether Spark can write the files: their rows keep their order.
+    #[getter]
+    fn keeps_order(&self, py: Python<'_>) -> PyResult<bool> {
+        call(py, || self.with(|plan| Ok(plan.is_for_engines())))
+    }
+
     /// The number of batches, which are one commit each.
     #[getter]
     fn batches(&self, py: Python<'_>) -> PyResult<usize> {

@@ -36,6 +36,9 @@ use crate::unused_files::{delete_data_file, delete_unused};
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
+/// The same after a write, whose call waits for it.
+const AUTOMATIC_ATTEMPTS: u32 = 8;
+
 /// What commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
     /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
@@ -109,7 +112,8 @@ impl<'a> Committer<'a> {
             Pending { bin, current, carried }
         };
         let mut pending: Vec<Pending> = bins.into_iter().map(pending).collect();
-        for _ in 0..MOST_ATTEMPTS {
+        let most = if self.request.is_automatic { AUTOMATIC_ATTEMPTS } else { MOST_ATTEMPTS };
+        for _ in 0..most {
             if pending.is_empty() {
                 return Ok(None);
             }

@@ -109,13 +109,17 @@ impl OptimizePlan {
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new
     /// files are deleted then, unless they may be part of the table.
     pub fn commit_reported(&mut self, batch: usize, reported: Reported) -> Result<Option<u64>> {
-        if !self.is_for_engines() {
-            return Err(self.base.located(Error::invalid_argument(
-                "only an OPTIMIZE that keeps the order of rows, and that is not a dry run, can be written by an engine",
-            )));
-        }
         let paths: Vec<String> = reported.files.iter().map(|add| add.path.clone()).collect();
-        let written = match self.rewritten(batch, reported) {
+        let refused = || {
+            Error::invalid_argument(
+                "only an OPTIMIZE that keeps the order of rows, and that is not a dry run, can be written by an engine",
+            )
+        };
+        let rewritten = match self.is_for_engines() {
+            true => self.rewritten(batch, reported),
+            false => Err(refused()),
+        };
+        let written = match rewritten {
             Ok(written) => written,
             Err(error) => {
                 delete_unused(self.base.storage(), paths);

@@ -90,6 +90,8 @@ def cloned(
                 raise InvalidArgumentError(f"the table {request.target} is at {known}, not at {wanted}")
     else:
         identifier = qualified(jvm, session, request.target)
+        # A table at the location without an entry is another one.
+        mode = "error" if mode == "ignore" else mode
         # Also where it is not needed: it raises the error of a database that does not exist, before files are copied.
         default = session.sessionState().catalog().defaultTablePath(identifier)
         path = request.location or str(jvm.java("org.apache.hadoop.fs.Path")(default).toString())

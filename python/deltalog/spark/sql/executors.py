@@ -91,6 +91,8 @@ class Executors(NamedTuple):
         """Returns why the driver writes the files; None if the tasks of Spark do."""
         if plan.bins == 0:
             return "there is nothing to do"
+        if not plan.keeps_order:
+            return "the rows are clustered"
         obstacle = last_location(snapshot.uri).obstacle
         if obstacle is not None:
             return obstacle

@@ -252,7 +252,7 @@ def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows
         None if timestamp is None else timestamp // 1000,
         text,
         target.user_metadata,
-        ignore_missing_files=target.settings.boolean("spark.sql.files.ignoreMissingFiles") is True,
+        ignore_missing_files=target.settings.ignores_missing_files,
     )
     return [tuple(row)]
 

@@ -19,6 +19,8 @@ class Settings(NamedTuple):
     """How the Parquet writer treats dates in the old calendar."""
     is_adaptive: bool
     """Whether Spark's adaptive execution is on."""
+    ignores_missing_files: bool
+    """Whether Spark leaves out files that are not there."""
     delta: dict[str, str]
     """The settings of the JVM connector, `spark.databricks.delta.…`, that have a value."""
 
@@ -37,6 +39,7 @@ class Settings(NamedTuple):
             parts["storeAssignmentPolicy"],
             parts["rebaseMode"],
             parts["isAdaptive"],
+            parts["ignoresMissingFiles"],
             parts["delta"],
         )
 

@@ -31,6 +31,11 @@ public class BinRows extends MarkedRows {
     {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED"},
+    // Values are what the files have, as the core reads them: times of other writers are not shifted, texts are not
+    // padded, and a column is found in any spelling.
+    {"spark.sql.parquet.int96TimestampConversion", "false"},
+    {"spark.sql.readSideCharPadding", "false"},
+    {"spark.sql.caseSensitive", "false"},
   };
 
   private final Bins bins;

@@ -32,6 +32,7 @@ public class SessionSettings {
     settings.put("storeAssignmentPolicy", conf.storeAssignmentPolicy().toString());
     settings.put("rebaseMode", session.conf().get(REBASE_MODE));
     settings.put("isAdaptive", Boolean.valueOf(conf.adaptiveExecutionEnabled()));
+    settings.put("ignoresMissingFiles", Boolean.valueOf(conf.ignoreMissingFiles()));
     settings.put("delta", ofDelta(session));
     return settings;
   }
