@@ -107,13 +107,11 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _LARGEST
 
 
-def size_argument(target_file_size: int | None) -> int | None:
-    """The size of a file in bytes."""
-    if target_file_size is not None and not (_is_count(target_file_size) and target_file_size > 0):
-        raise InvalidArgumentError(
-            f"a target file size is a whole number of bytes from 1, not {target_file_size!r}"
-        )
-    return target_file_size
+def size_argument(size: int | None, what: str = "a target file size") -> int | None:
+    """The size of a file, or of something else, in bytes."""
+    if size is not None and not (_is_count(size) and 0 < size < 2**63):
+        raise InvalidArgumentError(f"{what} is a whole number of bytes from 1, not {size!r}")
+    return size
 
 
 def columns_argument(columns: Sequence[str] | None) -> list[str] | None:

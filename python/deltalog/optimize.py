@@ -148,7 +148,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
-            cluster=(full, size_argument(cube_size)),
+            cluster=(full, size_argument(cube_size, "the size of a cube")),
         )
 
     def purge(

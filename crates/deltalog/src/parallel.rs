@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
 thread_local! {
@@ -76,8 +76,8 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on. At
-/// most `ahead` items wait in between.
+/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on; on the
+/// same one if the system has no other. At most `ahead` items wait in between.
 ///
 /// # Errors
 /// Those of `consume`, which `produce` is told when it hands over the next item, and those of `produce`. The items that
@@ -90,9 +90,17 @@ pub(crate) fn relay<T: Send, E: Send>(
     if cores() <= 1 {
         return produce(&mut consume);
     }
+    let (sender, receiver) = mpsc::sync_channel::<T>(ahead);
+    let work = Work::new((consume, receiver));
     std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel::<T>(ahead);
-        let mut consumer = Some(scope.spawn(move || receiver.iter().try_for_each(consume)));
+        let consumer = || match work.take() {
+            Some((consume, receiver)) => receiver.iter().try_for_each(consume),
+            None => Ok(()),
+        };
+        let mut consumer = match std::thread::Builder::new().spawn_scoped(scope, consumer) {
+            Ok(thread) => Some(thread),
+            Err(_) => return work.take().map_or(Ok(()), |(mut consume, _)| produce(&mut consume)),
+        };
         let end = |consumer: Option<ScopedJoinHandle<'_, Result<(), E>>>| {
             consumer.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
         };
@@ -106,24 +114,46 @@ pub(crate) fn relay<T: Send, E: Send>(
     })
 }
 
+/// What a thread is to do, or the caller if there is no thread.
+struct Work<W>(Mutex<Option<W>>);
+
+impl<W> Work<W> {
+    fn new(work: W) -> Self {
+        Self(Mutex::new(Some(work)))
+    }
+
+    fn take(&self) -> Option<W> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// Work on a thread of its own, which has ended when this is dropped.
 pub(crate) struct Task<T>(Option<Running<T>>);
 
 enum Running<T> {
     Done(T),
-    On(JoinHandle<T>),
+    On(JoinHandle<Option<T>>),
 }
 
 impl<T: Send + 'static> Task<T> {
-    /// Begins with `work`. On a single core it is done before this returns.
+    /// Begins with `work`. On a single core, or if the system has no thread, it is done before this returns.
     pub(crate) fn begin(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        Self(Some(if cores() <= 1 { Running::Done(work()) } else { Running::On(std::thread::spawn(work)) }))
+        if cores() <= 1 {
+            return Self(Some(Running::Done(work())));
+        }
+        let work = Arc::new(Work::new(work));
+        let theirs = Arc::clone(&work);
+        let thread = std::thread::Builder::new().spawn(move || theirs.take().map(|work| work()));
+        Self(match thread {
+            Ok(thread) => Some(Running::On(thread)),
+            Err(_) => work.take().map(|work| Running::Done(work())),
+        })
     }
 
     /// Waits for the end of the work and returns its result; `None` if the task has ended before.
     pub(crate) fn end(&mut self) -> Option<T> {
-        self.0.take().map(|running| match running {
-            Running::Done(result) => result,
+        self.0.take().and_then(|running| match running {
+            Running::Done(result) => Some(result),
             Running::On(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
         })
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringTreemap;
 
-use super::emptied;
+use super::emptied::Emptied;
 use super::listed::ListedFile;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
@@ -262,30 +262,24 @@ impl RowChange {
         }
         let mut operation = statement.describe(operation);
         operation.metrics = as_json(&metrics);
-        let mut emptied = None;
+        let (mut emptied, mut is_first) = (Emptied::unmoved(&self.emptied), true);
         loop {
-            match self.transaction(operation.clone(), emptied.as_deref())?.commit()? {
+            match self.transaction(operation.clone(), &emptied)?.commit()? {
                 Outcome::Committed(committed) => return Ok(RowChangeOutcome::Committed(committed, metrics)),
                 Outcome::AlreadyApplied(applied) => return Ok(RowChangeOutcome::AlreadyApplied(applied)),
                 Outcome::Conflict { conflict, transaction } => {
-                    if emptied.is_none() && emptied::is_about(&conflict, &self.emptied) {
-                        emptied = emptied::rows_of(&self.base, &self.emptied)?;
-                        if emptied.is_some() {
-                            continue;
-                        }
-                    }
-                    return Err(transaction.failed(conflict));
+                    let moved = match std::mem::take(&mut is_first) {
+                        true => Emptied::moved(&self.base, &self.emptied, &conflict)?,
+                        false => None,
+                    };
+                    let Some(moved) = moved else { return Err(transaction.failed(conflict)) };
+                    emptied = moved;
                 }
             }
         }
     }
 
-    /// Returns the transaction, which removes the files that are `emptied`, or deletes these rows of them.
-    fn transaction(
-        &self,
-        operation: Operation,
-        emptied: Option<&[(Add, RoaringTreemap)]>,
-    ) -> Result<Transaction> {
+    fn transaction(&self, operation: Operation, emptied: &Emptied) -> Result<Transaction> {
         let mut transaction = Transaction::new(&self.base, operation, &self.environment)?;
         if let Some(id) = &self.id {
             transaction.set_id(id);
@@ -301,11 +295,10 @@ impl RowChange {
         for (add, rows) in self.row_deletes.values() {
             transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
         }
-        for (add, rows) in emptied.unwrap_or_default() {
+        for (add, rows) in &emptied.rows {
             transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
         }
-        let emptied = self.emptied.iter().filter(|_| emptied.is_none()).map(|file| &file.add);
-        let removed: Vec<Add> = self.removed.iter().chain(emptied).cloned().collect();
+        let removed: Vec<Add> = self.removed.iter().chain(&emptied.removed).cloned().collect();
         for batch in batches_of_adds(&removed)? {
             transaction.remove_files(&batch)?;
         }

@@ -121,11 +121,10 @@ mod tests {
         }
         let base = Snapshot::open(&storage, None).unwrap();
         let spec = TableWriteSpec::of(&base).unwrap();
-        let rewriter = BinRewriter::new(&base, spec, None, true, &environment).unwrap();
         let progress = Progress::new("OPTIMIZE", storage.url(), 0, "bytes");
+        let rewriter = BinRewriter::new(&base, spec, None, true, progress, &environment).unwrap();
         let bin = Bin { files: listed_files(&base, None).unwrap(), order: BinOrder::Kept };
-        let [written] =
-            rewriter.rewrite(std::slice::from_ref(&bin), &progress).unwrap().try_into().ok().unwrap();
+        let [written] = rewriter.rewrite(std::slice::from_ref(&bin)).unwrap().try_into().ok().unwrap();
         assert_eq!((written.new[0].rows, parquet_files(directory.path())), (20, 3));
         // The same files, of which one more row was read.
         let mut before = rewriter.read_rows();

@@ -12,7 +12,7 @@
 //!   [`LITTLE`], they take part in any case, else small appends would become as many small files.
 //! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
 //!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
-//! - A column is known by its name: one that was renamed is another one, as for the JVM implementation.
+//! - A column is known by its name: one that another writer has renamed is another one, as for the JVM implementation.
 //! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files but
 //!   those of finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM
 //!   implementation.
@@ -149,12 +149,16 @@ impl Clustering {
                     stats.input_cubes += 1;
                     CubeFiles::default()
                 });
+                let was_finished = self.is_finished(cube);
                 cube.bytes += bytes;
                 cube.live += live_bytes(add);
-                cube.files.push(file);
-                // Finished cubes may have any number of files.
-                if self.is_finished(cube) {
-                    cube.files.retain(|file| has_many_deleted(&file.add, self.most_deleted));
+                // Finished cubes may have any number of files, of which only these are looked at.
+                let is_kept = |file: &ListedFile| has_many_deleted(&file.add, self.most_deleted);
+                if !was_finished || is_kept(&file) {
+                    cube.files.push(file);
+                }
+                if !was_finished && self.is_finished(cube) {
+                    cube.files.retain(is_kept);
                 }
             }
             Some(_) if !self.is_full => {

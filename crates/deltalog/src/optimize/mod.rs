@@ -258,13 +258,14 @@ fn execute(plan: OptimizePlan) -> Result<Optimized> {
         batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
         return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
     }
-    let rewriter = rewrite::BinRewriter::new(&base, spec, ordering, request.check_rows, &environment)?;
-    let bytes = batches.iter().flatten().map(plan::Bin::bytes).sum::<u64>();
+    let bytes = batches.iter().flatten().map(plan::Bin::work).sum::<u64>();
     let progress = Progress::new("OPTIMIZE", base.storage().url(), bytes, "bytes");
+    let rewriter =
+        rewrite::BinRewriter::new(&base, spec, ordering, request.check_rows, progress, &environment)?;
     let mut committer = commit::Committer::new(&base, &request, target, &environment);
     for batch in batches {
         let begun = std::time::Instant::now();
-        let written = rewriter.rewrite(&batch, &progress)?;
+        let written = rewriter.rewrite(&batch)?;
         if let Some(rest) = request.commit_interval.filter(|_| !commits.is_empty()) {
             environment.sleep(rest.saturating_sub(begun.elapsed()));
         }

@@ -109,7 +109,7 @@ impl BinRewriter<'_> {
         let mut numbers = Numbers::new(self.numbers.clone());
         let mut new = Vec::new();
         let files = bin.files_of(ordering.target).clamp(1, sorter.rows().max(1));
-        let written = self.write(sorter, files, memory / 2, &mut numbers, &mut new);
+        let written = self.write(sorter, files, bin.bytes() / files, memory / 2, &mut numbers, &mut new);
         if let Err(error) = written {
             delete_unused(self.base.storage(), new.into_iter().map(|new| new.add.path).collect());
             return Err(error);
@@ -135,11 +135,12 @@ impl BinRewriter<'_> {
         Ok(sample)
     }
 
-    /// Writes sorted rows to so many files, which are added to `new`.
+    /// Writes sorted rows to so many files of about `bytes` bytes, which are added to `new`.
     fn write(
         &self,
         sorter: Sorter,
         files: u64,
+        bytes: u64,
         memory: usize,
         numbers: &mut Numbers,
         new: &mut Vec<NewFile>,
@@ -165,6 +166,7 @@ impl BinRewriter<'_> {
                     begun = Some((writer, start, end));
                 } else {
                     new.extend(self.finished(writer, end - start)?);
+                    self.progress.add(bytes);
                 }
             }
             Ok(())

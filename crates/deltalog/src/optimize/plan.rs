@@ -54,6 +54,14 @@ impl Bin {
         self.files.iter().map(|file| size(&file.add)).sum()
     }
 
+    /// Returns how many bytes are to be read, and to be written in another order.
+    pub(super) fn work(&self) -> u64 {
+        match self.order {
+            BinOrder::Kept => self.bytes(),
+            BinOrder::Curve => self.bytes().saturating_mul(2),
+        }
+    }
+
     /// Returns the number of rows, deleted ones included, if the statistics have it.
     pub(super) fn rows(&self) -> Option<u64> {
         self.files.iter().map(|file| file.add.stats.as_deref().and_then(num_records)).sum()

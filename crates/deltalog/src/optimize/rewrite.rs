@@ -74,6 +74,8 @@ pub(super) struct BinRewriter<'a> {
     pub(super) copy: RowCopy,
     /// How rows are ordered; if they are not, the rows of a bin are one file.
     ordering: Option<Ordering>,
+    /// How many bytes of old files were read, and of those whose rows are ordered, written.
+    pub(super) progress: Progress,
     /// Whether the rows of new files are compared with those of the old ones.
     pub(super) checks_rows: bool,
     /// The temporary file for the new order of rows.
@@ -89,19 +91,20 @@ impl<'a> BinRewriter<'a> {
         spec: TableWriteSpec,
         ordering: Option<Ordering>,
         checks_rows: bool,
+        progress: Progress,
         environment: &'a Environment,
     ) -> Result<Self> {
         // How many rows a file has is decided here, however large they become.
         let copy = RowCopy::of(base, spec.with_target_file_size(u64::MAX))?;
         let numbers = Arc::new(Mutex::new(Overflow::new(std::env::temp_dir())));
-        Ok(Self { base, copy, ordering, checks_rows, numbers, environment })
+        Ok(Self { base, copy, ordering, progress, checks_rows, numbers, environment })
     }
 
-    /// Writes the bins of a batch, and tells `progress` how large they are.
+    /// Writes the bins of a batch.
     ///
     /// # Errors
     /// `CorruptData`, and errors of the store. No new file is left then.
-    pub(super) fn rewrite(&self, bins: &[Bin], progress: &Progress) -> Result<Vec<Rewritten>> {
+    pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
         // A writer encodes on all cores; the threads are for the pauses between files.
         let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
         let threads = parallel::cores().min(bins.len()).min(most).max(1);
@@ -115,7 +118,6 @@ impl<'a> BinRewriter<'a> {
             };
             let paths = written.new.iter().map(|new| new.add.path.clone());
             done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
-            progress.add(bin.bytes());
             Ok(written)
         });
         if outcome.is_err() {
@@ -173,6 +175,7 @@ impl<'a> BinRewriter<'a> {
         let mut note = |file: &ListedFile, rows: u64| {
             sources.push(Source { add: file.add.clone(), moved: Moved { start, rows } });
             start += rows;
+            self.progress.add(size(&file.add));
         };
         for group in groups(files) {
             match group {

@@ -64,7 +64,7 @@ pub(crate) fn compact_small_files(
     let spec = TableWriteSpec::of(base).map_err(|error| base.located(error))?;
     let bytes = bins.iter().map(Bin::bytes).sum::<u64>();
     let progress = Progress::new("OPTIMIZE", base.storage().url(), bytes, "bytes");
-    let written = BinRewriter::new(base, spec, None, false, environment)?.rewrite(&bins, &progress)?;
+    let written = BinRewriter::new(base, spec, None, false, progress, environment)?.rewrite(&bins)?;
     let committed =
         Committer::new(base, &request, small.target_size, environment).commit(written, &mut metrics)?;
     Ok(Optimized { commits: committed.into_iter().collect(), metrics: metrics.ended(environment.now_ms()) })

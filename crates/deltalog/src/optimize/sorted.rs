@@ -6,7 +6,7 @@
 //! ```
 //!
 //! - Rows with equal keys stay in the order in which they came.
-//! - If all rows fit in memory, no file is written. Else one block of each run is in memory while they are merged: a
+//! - If all rows fit in half of the memory, no file is written. Else one block of each run is in memory while they are merged: a
 //!   block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
 //! - Each row comes back with its number, counted from 0 in the order in which the rows came.
 //! - A run is sorted and written by a thread of its own, while the rows of the next one come. Each of the two may take
@@ -98,10 +98,7 @@ impl Sorter {
     /// `Unavailable` or `PermissionDenied` if the temporary file cannot be written.
     pub(super) fn add(&mut self, rows: RecordBatch, keys: Vec<u128>) -> Result<()> {
         let bytes = bytes_of_rows(&rows) + BYTES_PER_ROW * keys.len();
-        // The first run begins when all of the memory is used up. From then on another one is being written.
-        let has_runs = self.writing.is_some();
-        let room = if has_runs { self.budget / 2 } else { self.budget };
-        if self.held.bytes + bytes > room && self.held.rows > 0 {
+        if self.held.bytes + bytes > self.budget / 2 && self.held.rows > 0 {
             self.spill()?;
         }
         self.held.bytes += bytes;
