@@ -8,6 +8,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deltalog import CommitProperties, DeltaTable, InvalidArgumentError, write_deltalake
@@ -33,6 +34,61 @@ def bounds(table: DeltaTable) -> list[Any]:
     found = [(file["stats"]["minValues"] or {}).get("id") for file in files]
     most = [(file["stats"]["maxValues"] or {}).get("id") for file in files]
     return sorted(zip(found, most, strict=True), key=str)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_columns_are_found_by_their_ids(tmp_path: Path, nested: bool) -> None:
+    """Column mapping by ids: the names in a file may be those of other columns. Protocol: "Column Mapping"."""
+
+    def in_file(name: str, number: int) -> pa.Field:
+        return pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)})
+
+    def in_table(name: str, number: int, type_: Any = "long") -> dict[str, Any]:
+        mapping = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": name}
+        return {"name": name, "type": type_, "nullable": True, "metadata": mapping}
+
+    path = tmp_path / "t"
+    (path / "_delta_log").mkdir(parents=True)
+    columns = [in_file("a", 1), in_file("b", 2)]
+    values = [pa.array([1, 2, 3]), pa.array([100, 200, 300])]
+    fields = [in_table("a", 2), in_table("b", 1)]
+    if nested:
+        struct = pa.StructArray.from_arrays(values, fields=columns)
+        columns = [pa.field("s", struct.type, metadata={"PARQUET:field_id": "3"})]
+        values, fields = [struct], [in_table("s", 3, {"type": "struct", "fields": fields})]
+    pq.write_table(pa.table(values, schema=pa.schema(columns)), path / "f.parquet")
+    metadata = {
+        "id": "x",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": {"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "3"},
+        "createdTime": 0,
+    }
+    size = (path / "f.parquet").stat().st_size
+    add = {
+        "path": "f.parquet",
+        "partitionValues": {},
+        "size": size,
+        "modificationTime": 0,
+        "dataChange": True,
+    }
+    actions = [
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+        {"metaData": metadata},
+        {"add": add},
+    ]
+    (path / "_delta_log" / f"{0:020}.json").write_text(
+        "".join(json.dumps(action) + "\n" for action in actions)
+    )
+    table = DeltaTable(path)
+    column = "s.a" if nested else "a"
+    assert pa.table(table.to_arrow(predicate=f"{column} = 200")).num_rows == 1
+    assert table.recompute_statistics()["numUpdatedFiles"] == 1
+    [file] = pa.table(table.files()).to_pylist()
+    least = file["stats"]["minValues"]
+    assert (least["s"] if nested else least) == {"a": 100, "b": 1}
+    assert pa.table(DeltaTable(path).to_arrow(predicate=f"{column} = 200")).num_rows == 1
 
 
 def test_files_get_statistics(table: DeltaTable) -> None:

@@ -76,8 +76,8 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on; on the
-/// same one if the system has no other. At most `ahead` items wait in between.
+/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on; on
+/// the same one if the system has no other. At most `ahead` items wait in between.
 ///
 /// # Errors
 /// Those of `consume`, which `produce` is told when it hands over the next item, and those of `produce`. The items that

@@ -141,7 +141,10 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let mut kept = Vec::with_capacity(pending.len());
     for Pending { file, .. } in pending {
         let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };
-        let is_same = current.deletion_vector == file.add.deletion_vector && current.size == file.add.size;
+        // Row ids that were given meanwhile go by the number of rows that the action had.
+        let is_same = current.deletion_vector == file.add.deletion_vector
+            && current.size == file.add.size
+            && current.base_row_id == file.add.base_row_id;
         if is_same {
             kept.push(Pending { file, current });
         }

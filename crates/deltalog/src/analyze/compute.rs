@@ -7,7 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Fields};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+use parquet::schema::types::Type;
 
 use super::poor::{TAG, lacks};
 use crate::dml::ListedFile;
@@ -69,6 +71,28 @@ impl Computed {
     }
 }
 
+/// Returns whether the column at `path` of a file, and all that it is part of, have the ids that the table's columns
+/// have there; also if these have none.
+fn has_ids(file: &Type, table: &Fields, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else { return true };
+    let in_table = table.iter().find(|field| field.name() == name);
+    let in_file = match file.is_group() {
+        true => file.get_fields().iter().find(|field| field.name() == name),
+        false => None,
+    };
+    let (Some(in_table), Some(in_file)) = (in_table, in_file) else { return false };
+    let info = in_file.get_basic_info();
+    let is_same = match in_table.metadata().get(PARQUET_FIELD_ID_META_KEY) {
+        Some(id) => info.has_id() && info.id().to_string() == *id,
+        None => true,
+    };
+    let parts = match in_table.data_type() {
+        DataType::Struct(parts) => parts,
+        _ => &Fields::empty(),
+    };
+    is_same && has_ids(in_file, parts, rest)
+}
+
 impl<'a> Computer<'a> {
     /// Creates what computes the statistics of `columns`, given by their physical names.
     ///
@@ -116,7 +140,11 @@ impl<'a> Computer<'a> {
             stats.forget(path.parts());
         }
         if !has_vector {
-            footer_columns(&footer, all(), false).for_each(|column| stats.set(&column));
+            // A scan finds a column by its id, if it has one: under its name may be another one.
+            let fields = self.base.mapped_schema().physical_arrow().fields();
+            let root = footer.file_metadata().schema_descr().root_schema();
+            let known = all().filter(|(path, _)| has_ids(root, fields, path.parts()));
+            footer_columns(&footer, known, false).for_each(|column| stats.set(&column));
         }
         let is_lacking = |column: &&Column| lacks(&stats, rows, &column.physical, &column.data_type, false);
         let lacking: Vec<&Column> = self.columns.iter().filter(is_lacking).collect();

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! - Rows with equal keys stay in the order in which they came.
-//! - If all rows fit in half of the memory, no file is written. Else one block of each run is in memory while they are merged: a
-//!   block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
+//! - If all rows fit in half of the memory, no file is written. Else one block of each run is in memory while they are
+//!   merged: a block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
 //! - Each row comes back with its number, counted from 0 in the order in which the rows came.
 //! - A run is sorted and written by a thread of its own, while the rows of the next one come. Each of the two may take
 //!   half of the memory.

@@ -65,7 +65,9 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?,
+            // No row group has more, and a writer takes the memory for as many.
+            values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
+                .map(|values| values.min(MOST_VALUES)),
         })
     }
 
@@ -96,6 +98,9 @@ impl BloomFilters {
         writer
     }
 }
+
+/// The most rows of a row group.
+const MOST_VALUES: u64 = 1 << 20;
 
 /// Returns whether equal values of a type are always the same bytes in a file.
 fn has_one_form(data_type: &DataType) -> bool {
