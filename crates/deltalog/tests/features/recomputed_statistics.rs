@@ -145,3 +145,43 @@ fn nan_is_not_looked_for_again() {
     assert!(has_read);
     assert_eq!((&stats["minValues"]["double"], &stats["maxValues"]["double"]), (&json!(-1.5), &Value::Null));
 }
+
+/// Column mapping by ids: the names in a file may be those of other columns. Protocol: "Column Mapping".
+#[test]
+fn columns_are_found_by_their_ids() {
+    let column = |name: &str, id: i64| {
+        Field::new(name, DataType::Int64, true)
+            .with_metadata([("PARQUET:field_id".to_owned(), id.to_string())].into())
+    };
+    let schema = Arc::new(Schema::new(vec![column("a", 1), column("b", 2)]));
+    let values: [ArrayRef; 2] =
+        [Arc::new(Int64Array::from(vec![1, 2])), Arc::new(Int64Array::from(vec![100, 200]))];
+    let rows = RecordBatch::try_new(schema, values.to_vec()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("_delta_log")).unwrap();
+    let path = directory.path().join("f.parquet");
+    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), rows.schema(), None).unwrap();
+    writer.write(&rows).unwrap();
+    writer.close().unwrap();
+    let in_table = |name: &str, id: i64| {
+        let mapping = json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": name});
+        json!({"name": name, "type": "long", "nullable": true, "metadata": mapping})
+    };
+    // Their names were swapped since.
+    let fields = json!({"type": "struct", "fields": [in_table("a", 2), in_table("b", 1)]}).to_string();
+    let mode = json!({"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"});
+    let size = fs::metadata(&path).unwrap().len();
+    let lines = [
+        json!({"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}),
+        json!({"metaData": {"id": "x", "format": {"provider": "parquet", "options": {}}, "schemaString": fields,
+                            "partitionColumns": [], "configuration": mode, "createdTime": 0}}),
+        json!({"add": {"path": "f.parquet", "partitionValues": {}, "size": size, "modificationTime": 0,
+                       "dataChange": true}}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(directory.path().join("_delta_log/00000000000000000000.json"), text).unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let (stats, _) = recomputed(&storage);
+    assert_eq!(stats["minValues"], json!({"a": 100, "b": 1}));
+    assert_eq!(stats["maxValues"], json!({"a": 200, "b": 2}));
+}
