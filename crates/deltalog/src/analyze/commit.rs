@@ -9,15 +9,13 @@
 //! A transaction conflicts with a commit that removes one of its files, changes the vector of one, or adds one again.
 //! Each attempt is made on a version whose files are known.
 
-use std::collections::HashMap;
-
 use super::compute::Computed;
 use super::{RecomputeMetrics, RecomputeRequest};
-use crate::dml::visit_files;
+use crate::dml::current_actions;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Add, LogPath};
-use crate::replay::{FileSet, add_at, batches_of_adds};
+use crate::protocol::Add;
+use crate::replay::{FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
 use crate::transaction::{
     Committed, Conflict, ConflictReason, Objection, Outcome, Transaction, WhatWasRead, changed_since,
@@ -123,21 +121,8 @@ impl<'a> Committer<'a> {
 /// Returns the files that are still those that were read, with their actions in `base`.
 fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let resolver = base.resolver();
-    let mut own = FileSet::of_paths(resolver);
     let read: Vec<Add> = pending.iter().map(|pending| pending.file.add.clone()).collect();
-    for batch in batches_of_adds(&read)? {
-        own.insert(&batch)?;
-    }
-    let mut found: HashMap<LogPath, Add> = HashMap::new();
-    visit_files(base, None, |batch, _| {
-        for (row, is_own) in own.contains(batch)?.values().iter().enumerate() {
-            if is_own {
-                let add = add_at(batch, row)?;
-                found.insert(resolver.parse(&add.path)?, add);
-            }
-        }
-        Ok(())
-    })?;
+    let mut found = current_actions(base, &read)?;
     let mut kept = Vec::with_capacity(pending.len());
     for Pending { file, .. } in pending {
         let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };

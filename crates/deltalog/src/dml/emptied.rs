@@ -6,12 +6,11 @@
 
 use roaring::RoaringTreemap;
 
-use super::listed::{ListedFile, visit_files};
+use super::listed::{ListedFile, current_actions};
 use super::run::deletes_by_vectors;
 use crate::error::Result;
 use crate::parallel;
 use crate::protocol::Add;
-use crate::replay::{FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::transaction::{Conflict, ConflictReason};
@@ -82,14 +81,12 @@ fn is_about(conflict: &Conflict, files: &[ListedFile]) -> bool {
 /// Returns the files that the newest version has, and those that it does not have.
 fn apart<'f>(base: &Snapshot, files: &'f [ListedFile]) -> Result<(Vec<&'f ListedFile>, Vec<&'f ListedFile>)> {
     let newest = base.refresh()?;
-    let mut live = FileSet::of_paths(newest.resolver());
-    visit_files(&newest, None, |batch, _| live.insert(batch).map(drop))?;
     let adds: Vec<Add> = files.iter().map(|file| file.add.clone()).collect();
-    let mut is_live = Vec::with_capacity(files.len());
-    for batch in batches_of_adds(&adds)? {
-        is_live.extend(live.contains(&batch)?.values().iter());
+    let found = current_actions(&newest, &adds)?;
+    let (mut live, mut gone) = (Vec::new(), Vec::new());
+    for file in files {
+        let place = if found.contains_key(&file.file.path) { &mut live } else { &mut gone };
+        place.push(file);
     }
-    let (live, gone): (Vec<_>, Vec<_>) = files.iter().zip(is_live).partition(|(_, is_live)| *is_live);
-    let file = |(file, _)| file;
-    Ok((live.into_iter().map(file).collect(), gone.into_iter().map(file).collect()))
+    Ok((live, gone))
 }

@@ -1,5 +1,6 @@
 //! The files of a version, with what a statement needs to know of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -8,8 +9,8 @@ use roaring::RoaringTreemap;
 use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
-use crate::protocol::Add;
-use crate::replay::{AddRequest, FileColumn, FileColumns, add_at};
+use crate::protocol::{Add, LogPath};
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, add_at, batches_of_adds};
 use crate::scan::{DataFile, FileRows, PartitionColumns, data_files, file_filters};
 use crate::snapshot::Snapshot;
 use crate::stats::{num_records, with_num_records};
@@ -118,6 +119,29 @@ pub(super) fn list(
             let add = add_at(batch, row)?;
             if wanted(&add.path) {
                 found.push(ListedFile { add, file });
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Returns the actions that `base` has for the data files of `files`, by their paths, with any deletion vectors.
+///
+/// # Errors
+/// `CorruptLog`, and errors of the store.
+pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<LogPath, Add>> {
+    let resolver = base.resolver();
+    let mut wanted = FileSet::of_paths(resolver);
+    for batch in batches_of_adds(files)? {
+        wanted.insert(&batch)?;
+    }
+    let mut found = HashMap::new();
+    visit_files(base, None, |batch, _| {
+        for (row, is_wanted) in wanted.contains(batch)?.values().iter().enumerate() {
+            if is_wanted {
+                let add = add_at(batch, row)?;
+                found.insert(resolver.parse(&add.path)?, add);
             }
         }
         Ok(())

@@ -23,11 +23,11 @@ use super::OptimizeRequest;
 use super::metrics::OptimizeMetrics;
 use super::rewrite::{NewFile, Rewritten, Source};
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
-use crate::dml::visit_files;
+use crate::dml::current_actions;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Add, LogPath};
-use crate::replay::{FileSet, add_at, batches_of_adds};
+use crate::replay::batches_of_adds;
 use crate::snapshot::Snapshot;
 use crate::stats::with_wide_bounds;
 use crate::transaction::{Committed, Conflict, ConflictReason, Outcome, Transaction, changed_since};
@@ -218,21 +218,7 @@ impl<'a> Committer<'a> {
     fn reconcile(&self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
         let sources: Vec<Add> =
             pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
-        let mut files = FileSet::of_paths(self.base.resolver());
-        for batch in batches_of_adds(&sources)? {
-            files.insert(&batch)?;
-        }
-        let resolver = self.base.resolver();
-        let mut found: HashMap<LogPath, Add> = HashMap::new();
-        visit_files(&self.base, None, |batch, _| {
-            for (row, is_source) in files.contains(batch)?.values().iter().enumerate() {
-                if is_source {
-                    let add = add_at(batch, row)?;
-                    found.insert(resolver.parse(&add.path)?, add);
-                }
-            }
-            Ok(())
-        })?;
+        let mut found = current_actions(&self.base, &sources)?;
         let (mut kept, mut given_up) = (Vec::new(), Vec::new());
         for Pending { bin, .. } in pending {
             match self.carried(&bin, &mut found)? {

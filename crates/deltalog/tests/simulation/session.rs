@@ -1,6 +1,7 @@
 //! A process as deltalog sees it: a table, an environment, a handle, and the record of what it was told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,10 @@ use crate::rows::batch;
 
 /// How far the clock of a process may be off.
 pub const MOST_SKEW_MS: u64 = 60_000;
+
+/// Reasons of conflicts with changes of the table, and not of its rows.
+const ABOUT_THE_TABLE: [&str; 4] =
+    ["metadata_changed", "protocol_changed", "table_replaced", "log_cleaned_up"];
 
 /// How often a search for a commit is tried while it gets no answer.
 const MOST_SEARCHES: u32 = 6;
@@ -113,6 +118,29 @@ impl<'a> Session<'a> {
             _ => {}
         }
         outcome
+    }
+
+    /// Notes how something ends that changes no rows: it does not matter whether its commit is there, and it gives way
+    /// to changes of the table.
+    ///
+    /// # Errors
+    /// Any other error.
+    pub fn maintained<T: Debug>(&self, done: Result<T>) -> Result<Outcome> {
+        let note = match done {
+            Ok(done) => format!("has done {done:?}"),
+            Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {
+                format!("does not know its commit: {error}")
+            }
+            Err(error)
+                if error.kind() == ErrorKind::CommitConflict
+                    && error.reason().is_some_and(|reason| ABOUT_THE_TABLE.contains(&reason)) =>
+            {
+                format!("gives up: {error}")
+            }
+            Err(error) => return Err(error),
+        };
+        self.process.note(note);
+        Ok(Outcome::Done)
     }
 
     /// Looks for a commit whose fate is unknown, when no request can be under way any more.
