@@ -10,7 +10,9 @@
 //! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files: appends,
 //!   overwrites, DML, whoever has written the files. An OPTIMIZE, and so a compaction itself, does not start one.
 //! - It is done before the call returns, and not behind it. Otherwise the next overwrite or UPDATE of the same program
-//!   could conflict with the compaction that its own previous write has started. The JVM connector does the same.
+//!   could conflict with the compaction that its own previous write has started. The JVM connector does the same. A
+//!   handle that was opened before the write does not know the compaction: a statement on it that rewrites files
+//!   conflicts.
 //! - The write never fails because of it: an error, also a conflict with another writer, is logged as a warning. The
 //!   old files then stay as they are, and the next write tries again.
 //! - It is bounded: by the number of partitions, and by the size of the files ([`AutoCompaction`]). What is left over
