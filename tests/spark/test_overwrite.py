@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import deltalog
 from deltalog.spark.bridge import writes
 from deltalog.spark.errors import AfterCommitError, CommitConflictError, DeltaError, InvalidArgumentError
-from deltalog.spark.sql import statements
+from deltalog.spark.sql.entries import NewEntry
 from deltalog.spark.tables import DeltaTable
 
 MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -203,7 +203,7 @@ def test_errors_after_a_commit_state_that_it_succeeded(
         data.write.format("deltalog").mode("ignore").save(path)
     assert not isinstance(unwritten.value, DeltaError)
     with dropped(spark, "unregistered"):
-        monkeypatch.setattr(statements, "_register", failing)
+        monkeypatch.setattr(NewEntry, "_put", failing)
         for statement in (
             f"CREATE TABLE unregistered (a INT) USING deltalog LOCATION '{path} 2'",
             f"CREATE TABLE unregistered USING deltalog LOCATION '{path} 3' AS SELECT 1 AS a",
@@ -223,7 +223,7 @@ def test_the_hint_registers_the_committed_table(
     )
     with dropped(spark, "unregistered"):
         with monkeypatch.context() as failing:
-            failing.setattr(statements, "_register", lambda *_: 1 / 0)
+            failing.setattr(NewEntry, "_put", lambda *_: 1 / 0)
             with pytest.raises(deltalog.errors.AfterCommitError, match="division by zero") as caught:
                 writer.saveAsTable("unregistered")
         statement = str(caught.value.hint).removeprefix("register it with ")

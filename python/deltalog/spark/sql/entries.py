@@ -24,17 +24,20 @@ class NewEntry(NamedTuple):
         """Makes the entry, after `version` was committed, which an error then names."""
         path = path_of(jvm, session, self.uri)
         with self._registering(path, version):
-            location = jvm.java("org.apache.hadoop.fs.Path")(path).toUri()
-            entry = jvm.static(
-                "CatalogEntries",
-                "create",
-                self.identifier,
-                self.is_managed,
-                location,
-                self.provider,
-                jvm.scala_map(dict(self.options)),
-            )
-            session.sessionState().catalog().createTable(entry, False, False)
+            self._put(jvm, session, path)
+
+    def _put(self, jvm: Jvm, session: Any, path: str) -> None:
+        location = jvm.java("org.apache.hadoop.fs.Path")(path).toUri()
+        entry = jvm.static(
+            "CatalogEntries",
+            "create",
+            self.identifier,
+            self.is_managed,
+            location,
+            self.provider,
+            jvm.scala_map(dict(self.options)),
+        )
+        session.sessionState().catalog().createTable(entry, False, False)
 
     @contextmanager
     def _registering(self, path: str, version: int | None) -> Iterator[None]:
