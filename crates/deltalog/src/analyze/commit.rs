@@ -17,9 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Add;
 use crate::replay::{FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
-use crate::transaction::{
-    Committed, Conflict, ConflictReason, Objection, Outcome, Transaction, WhatWasRead, changed_since,
-};
+use crate::transaction::{Committed, Conflict, ConflictReason, Objection, Outcome, Transaction, WhatWasRead};
 
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
@@ -78,11 +76,7 @@ impl<'a> Committer<'a> {
             if !is_about_files(&conflict) {
                 return Err(transaction.failed(conflict));
             }
-            let newest = base.refresh()?;
-            if let Some(reason) = changed_since(&base, &newest)? {
-                return Err(transaction.failed(Conflict::new(newest.version(), reason)));
-            }
-            base = newest;
+            base = transaction.newer_base(&base)?;
             let before = pending.len();
             pending = reconciled(&base, pending)?;
             metrics.given_up_files += (before - pending.len()) as u64;

@@ -36,7 +36,7 @@ mod commit;
 mod compute;
 mod poor;
 
-use crate::dml::{ListedFile, condition_of, reads_partitions_only, truth_in_partition, visit_files};
+use crate::dml::{ListedFile, PartitionChoice, visit_files};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -170,21 +170,11 @@ fn choose(
     let located = |error: Error| base.located(error);
     let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
     let predicate = predicate.transpose().map_err(located)?;
-    let condition = predicate.as_ref().map(|predicate| condition_of(base, predicate)).transpose()?;
-    if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
-        return Err(located(
-            Error::invalid_argument("files are chosen by partition columns only").with_hint(format!(
-                "use a predicate on the partition columns ({}), or none",
-                base.metadata().partition_columns.join(", ")
-            )),
-        ));
-    }
+    let partitions = PartitionChoice::of(base, predicate.as_ref())?;
     let mut chosen = Vec::new();
     visit_files(base, predicate.as_ref(), |batch, files| {
         for (row, file) in files.into_iter().enumerate() {
-            if let Some(condition) = &condition
-                && !truth_in_partition(condition, &file)?
-            {
+            if !partitions.includes(&file)? {
                 continue;
             }
             metrics.considered_files += 1;

@@ -298,9 +298,8 @@ impl RowChange {
         for (add, rows) in &emptied.rows {
             transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
         }
-        let removed: Vec<Add> = self.removed.iter().chain(&emptied.removed).cloned().collect();
-        for batch in batches_of_adds(&removed)? {
-            transaction.remove_files(&batch)?;
+        for removed in [&self.removed, &emptied.removed] {
+            batches_of_adds(removed)?.iter().try_for_each(|batch| transaction.remove_files(batch))?;
         }
         transaction.add_files(&self.added)?;
         transaction.add_change_files(self.change_files.iter().cloned());

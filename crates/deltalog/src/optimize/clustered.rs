@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use super::bins::packed;
 use super::cubes::{Cube, PROVIDER, names};
 use super::metrics::{ClusteringStats, FileCount};
-use super::plan::{Bin, BinOrder, Plan, has_many_deleted, live_bytes, order, size};
+use super::plan::{Bin, BinOrder, Plan, has_many_deleted, live_bytes, size, sort};
 use crate::dml::{ListedFile, visit_files};
 use crate::error::Result;
 use crate::predicate::ColumnPath;
@@ -102,7 +102,7 @@ impl Clustering {
         let new = unclustered.iter().map(|file| size(&file.add)).sum();
         let sizes: Vec<u64> = open.iter().map(|cube| cube.bytes).collect();
         let others = open.split_off(self.taking_part(!unclustered.is_empty(), new, &sizes));
-        unclustered.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
+        sort(&mut unclustered);
         unclustered.extend(open.into_iter().flat_map(|cube| cube.files));
         unclustered.iter().for_each(|file| stats.merged_files.add(size(&file.add)));
         let bins = packed(unclustered, self.cube_size, |file| live_bytes(&file.add));

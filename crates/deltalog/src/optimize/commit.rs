@@ -30,7 +30,7 @@ use crate::protocol::{Add, LogPath};
 use crate::replay::batches_of_adds;
 use crate::snapshot::Snapshot;
 use crate::stats::with_wide_bounds;
-use crate::transaction::{Committed, Conflict, ConflictReason, Outcome, Transaction, changed_since};
+use crate::transaction::{Committed, Conflict, ConflictReason, Outcome, Transaction};
 use crate::unused_files::{delete_data_file, delete_unused};
 
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
@@ -136,11 +136,7 @@ impl<'a> Committer<'a> {
             if !is_about_files(&conflict) {
                 return Err(transaction.failed(conflict));
             }
-            let newest = self.base.refresh()?;
-            if let Some(reason) = changed_since(&self.base, &newest)? {
-                return Err(transaction.failed(Conflict::new(newest.version(), reason)));
-            }
-            self.base = newest;
+            self.base = transaction.newer_base(&self.base)?;
             let (kept, given_up) = self.reconcile(pending)?;
             metrics.given_up += given_up.len() as u64;
             delete_unused(self.base.storage(), given_up.iter().flat_map(paths_of_new).collect());

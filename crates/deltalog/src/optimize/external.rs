@@ -57,14 +57,6 @@ pub struct BinOutput {
 }
 
 impl OptimizePlan {
-    /// Writes and commits the files in this process.
-    ///
-    /// # Errors
-    /// Those of [`super::optimize`].
-    pub fn execute(self) -> Result<Optimized> {
-        super::execute(self)
-    }
-
     /// Returns whether an engine can write the files: they are to be written, and their rows keep their order.
     pub fn is_for_engines(&self) -> bool {
         self.ordering.is_none() && !self.request.dry_run

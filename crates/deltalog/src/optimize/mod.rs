@@ -237,43 +237,39 @@ pub fn plan_optimize(
     })
 }
 
-/// Writes and commits the files in this process.
-fn execute(plan: OptimizePlan) -> Result<Optimized> {
-    let OptimizePlan {
-        base,
-        request,
-        environment,
-        spec,
-        target,
-        ordering,
-        batches,
-        mut metrics,
-        mut commits,
-    } = plan;
-    if request.dry_run {
-        let files = |bin: &plan::Bin| match bin.order {
-            plan::BinOrder::Curve => bin.files_of(target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1)),
-            plan::BinOrder::Kept => 1,
-        };
-        batches.iter().flatten().for_each(|bin| metrics.plan(bin, files(bin)));
-        return Ok(Optimized { commits: Vec::new(), metrics: metrics.ended(environment.now_ms()) });
-    }
-    let bytes = batches.iter().flatten().map(plan::Bin::work).sum::<u64>();
-    let progress = Progress::new("OPTIMIZE", base.storage().url(), bytes, "bytes");
-    let rewriter =
-        rewrite::BinRewriter::new(&base, spec, ordering, request.check_rows, progress, &environment)?;
-    let mut committer = commit::Committer::new(&base, &request, target, &environment);
-    for batch in batches {
-        let begun = std::time::Instant::now();
-        let written = rewriter.rewrite(&batch)?;
-        if let Some(rest) = request.commit_interval.filter(|_| !commits.is_empty()) {
-            environment.sleep(rest.saturating_sub(begun.elapsed()));
+impl OptimizePlan {
+    /// Writes and commits the files in this process.
+    ///
+    /// # Errors
+    /// Those of [`optimize`].
+    pub fn execute(mut self) -> Result<Optimized> {
+        let (base, request, environment) = (&self.base, &self.request, &self.environment);
+        if request.dry_run {
+            let files = |bin: &plan::Bin| match bin.order {
+                plan::BinOrder::Curve => {
+                    bin.files_of(self.target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1))
+                }
+                plan::BinOrder::Kept => 1,
+            };
+            self.batches.iter().flatten().for_each(|bin| self.metrics.plan(bin, files(bin)));
+            return Ok(self.finish());
         }
-        if let Some(committed) = committer.commit(written, &mut metrics)? {
-            commits.push(committed);
+        let bytes = self.batches.iter().flatten().map(plan::Bin::work).sum::<u64>();
+        let progress = Progress::new("OPTIMIZE", base.storage().url(), bytes, "bytes");
+        let checks_rows = request.check_rows;
+        let rewriter =
+            rewrite::BinRewriter::new(base, self.spec, self.ordering, checks_rows, progress, environment)?;
+        let mut committer = commit::Committer::new(base, request, self.target, environment);
+        for batch in self.batches {
+            let begun = std::time::Instant::now();
+            let written = rewriter.rewrite(&batch)?;
+            if let Some(rest) = request.commit_interval.filter(|_| !self.commits.is_empty()) {
+                environment.sleep(rest.saturating_sub(begun.elapsed()));
+            }
+            self.commits.extend(committer.commit(written, &mut self.metrics)?);
         }
+        Ok(Optimized { commits: self.commits, metrics: self.metrics.ended(environment.now_ms()) })
     }
-    Ok(Optimized { commits, metrics: metrics.ended(environment.now_ms()) })
 }
 
 /// Returns how the files of `base` are clustered; `None` if the request is about something else.

@@ -6,7 +6,7 @@ use super::bins::packed;
 use super::clustered::columns_of;
 use super::cubes::PROVIDER;
 use super::dropped_columns::DroppedColumns;
-use crate::dml::{ListedFile, condition_of, reads_partitions_only, truth_in_partition, visit_files};
+use crate::dml::{ListedFile, PartitionChoice, visit_files};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Add, PartitionValues};
@@ -87,15 +87,7 @@ impl Plan {
         choice: &Choice,
     ) -> Result<Self> {
         let located = |error: Error| base.located(error);
-        let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose()?;
-        if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
-            return Err(located(
-                Error::invalid_argument("files are chosen by partition columns only").with_hint(format!(
-                    "use a predicate on the partition columns ({}), or none",
-                    base.metadata().partition_columns.join(", ")
-                )),
-            ));
-        }
+        let partitions = PartitionChoice::of(base, predicate)?;
         let dropped = DroppedColumns::of(base);
         let mut considered_files = 0;
         let mut by_partition: BTreeMap<PartitionValues, Vec<ListedFile>> = BTreeMap::new();
@@ -111,9 +103,7 @@ impl Plan {
                 _ => by_partition.entry(listed.add.partition_values.clone()).or_default().push(listed),
             };
             for (row, file) in files.into_iter().enumerate() {
-                if let Some(condition) = &condition
-                    && !truth_in_partition(condition, &file)?
-                {
+                if !partitions.includes(&file)? {
                     continue;
                 }
                 considered_files += 1;
@@ -144,7 +134,7 @@ impl Plan {
             Ok(())
         })?;
         for (_, mut files) in by_partition {
-            files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
+            sort(&mut files);
             if matches!(choice, Choice::All) {
                 bins.push(Bin { files, order: BinOrder::Curve });
                 continue;
@@ -173,9 +163,12 @@ fn can_join(add: &Add, is_clustered: bool) -> bool {
     }
 }
 
-/// Returns by what files of a partition are ordered.
-pub(super) fn order(add: &Add) -> (i64, &str) {
-    (add.modification_time, &add.path)
+/// Brings files into the order in which they were added.
+pub(super) fn sort(files: &mut [ListedFile]) {
+    files.sort_by(|a, b| {
+        let [a, b] = [a, b].map(|file| (file.add.modification_time, file.add.path.as_str()));
+        a.cmp(&b)
+    });
 }
 
 /// Returns the size of a file in bytes.

@@ -13,7 +13,7 @@ use arrow::datatypes::Int64Type;
 
 use super::bins::packed;
 use super::commit::Committer;
-use super::plan::{Bin, BinOrder, live_bytes, order};
+use super::plan::{Bin, BinOrder, live_bytes, sort};
 use super::rewrite::BinRewriter;
 use super::{OptimizeMetrics, OptimizeRequest, Optimized};
 use crate::dml::ListedFile;
@@ -80,7 +80,7 @@ fn plan(base: &Snapshot, touched: &[Add], small: &SmallFiles) -> Result<(Vec<Bin
     chosen.truncate(small.most_partitions);
     let (mut bins, mut bytes) = (Vec::new(), 0_u64);
     for mut files in chosen {
-        files.sort_by(|a, b| order(&a.add).cmp(&order(&b.add)));
+        sort(&mut files);
         for files in packed(files, small.target_size, |file| live_bytes(&file.add)) {
             let bin = Bin { files, order: BinOrder::Kept };
             if bin.files.len() < 2 {

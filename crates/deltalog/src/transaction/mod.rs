@@ -105,7 +105,7 @@ pub fn changed_for_writers(
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema or domain; errors of the store.
-pub(crate) fn changed_since(base: &Snapshot, newest: &Snapshot) -> Result<Option<ConflictReason>> {
+fn changed_since(base: &Snapshot, newest: &Snapshot) -> Result<Option<ConflictReason>> {
     if newest.protocol() != base.protocol() {
         return Ok(Some(ConflictReason::ProtocolChanged));
     }
@@ -532,6 +532,19 @@ impl Transaction {
             Outcome::Committed(committed) => Ok(committed),
             Outcome::AlreadyApplied(applied) => Err(applied.into_error(url)),
             Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+        }
+    }
+
+    /// Returns the newest version of the table, `base` being the last one that was read: a transaction with a conflict
+    /// about its files may be made again on it, with what has become of them.
+    ///
+    /// # Errors
+    /// `CommitConflict` if files that were written for `base` must not be added there; errors of the store.
+    pub(crate) fn newer_base(&self, base: &Snapshot) -> Result<Snapshot> {
+        let newest = base.refresh()?;
+        match changed_since(base, &newest)? {
+            None => Ok(newest),
+            Some(reason) => Err(self.failed(Conflict::new(newest.version(), reason))),
         }
     }
 

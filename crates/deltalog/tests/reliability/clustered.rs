@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
 use deltalog::{
     ColumnPath, CreationMode, ErrorKind, Operation, OptimizeRequest, Optimized, ParseMode, PendingWrite,
@@ -17,7 +17,7 @@ use deltalog::{
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::common::ids::{environment, meanwhile};
+use crate::common::ids::{delete_rows, environment, meanwhile};
 use crate::common::newest;
 
 /// A row: an id, and two values by which rows are clustered.
@@ -119,10 +119,6 @@ fn cubes(snapshot: &Snapshot) -> BTreeMap<Option<String>, u64> {
         *found.entry(tag(&add, "ZCUBE_ID")).or_default() += u64::try_from(add.size).unwrap();
     }
     found
-}
-
-fn delete_rows(storage: &Storage, condition: &str) {
-    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
 fn cluster_by(storage: &Storage, columns: &[&str]) {

@@ -15,7 +15,7 @@ use deltalog::{
 };
 use tempfile::TempDir;
 
-use crate::common::ids::{ROWS, environment, files, ids, meanwhile, table};
+use crate::common::ids::{ROWS, delete_rows, environment, files, ids, meanwhile, table};
 use crate::common::{newest, schema};
 
 fn write(storage: &Storage) -> PendingWrite {
@@ -33,10 +33,6 @@ fn four_files() -> (TempDir, Storage) {
     }
     delete_rows(&storage, "id = 3 or id = 12");
     (directory, storage)
-}
-
-fn delete_rows(storage: &Storage, condition: &str) {
-    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
 /// Plans two bins of two files each.

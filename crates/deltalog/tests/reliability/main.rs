@@ -48,6 +48,7 @@ mod log_files;
 mod manifests;
 mod many_writers;
 mod optimized;
+mod optimized_overtaken;
 mod pending_writes;
 mod prepared;
 mod protected_logs;

@@ -7,26 +7,14 @@ use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
-    CheckLevel, Environment, ErrorKind, Operation, OptimizeRequest, PendingWrite, RecomputeRequest,
-    Recomputed, Result, SaveMode, Snapshot, Storage, TableChange, WriteRequest, alter_table, check_files,
-    optimize, recompute_statistics,
+    CheckLevel, Environment, ErrorKind, Operation, OptimizeRequest, RecomputeRequest, Recomputed, Result,
+    Snapshot, Storage, TableChange, alter_table, check_files, optimize, recompute_statistics,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::ids::{ROWS, environment, files, ids, meanwhile, table};
-use crate::common::{newest, schema};
-
-fn append(storage: &Storage, ids: impl IntoIterator<Item = i64>) {
-    let request = WriteRequest::new(schema(), SaveMode::Append);
-    let write = PendingWrite::begin(storage, request, &environment()).unwrap().unwrap();
-    let files = files(&write, ids);
-    write.commit(files, Operation::new("WRITE")).unwrap();
-}
-
-fn delete_rows(storage: &Storage, condition: &str) {
-    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
-}
+use crate::common::ids::{ROWS, append, delete_rows, environment, ids, meanwhile, table};
+use crate::common::newest;
 
 fn adds(snapshot: &Snapshot) -> Vec<Add> {
     let mut adds: Vec<Add> = listed_files(snapshot, None).unwrap().into_iter().map(|file| file.add).collect();

@@ -9,33 +9,22 @@ use std::sync::Mutex;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use deltalog::engine::deletion_vector::VectorPlace;
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::dml::listed_files;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
-    CheckLevel, Environment, ErrorKind, Operation, PendingWrite, RepairRequest, Repaired, Result, SaveMode,
-    Snapshot, Storage, TableChange, WriteRequest, alter_table, check_files, repair,
+    CheckLevel, Environment, ErrorKind, Operation, RepairRequest, Repaired, Result, Snapshot, Storage,
+    TableChange, alter_table, check_files, repair,
 };
 use deltalog_testkit::store::{Fault, Op};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::common::ids::{ROWS, environment, files, ids, table};
-use crate::common::{self, newest, overwrite, paths, schema, storage_in};
+use crate::common::ids::{ROWS, append, delete_rows, environment, ids, table};
+use crate::common::{self, newest, overwrite, paths, storage_in};
 
 const LEVELS: [CheckLevel; 3] = [CheckLevel::Files, CheckLevel::Footers, CheckLevel::Rows];
-
-fn append(storage: &Storage, ids: impl IntoIterator<Item = i64>) {
-    let request = WriteRequest::new(schema(), SaveMode::Append);
-    let write = PendingWrite::begin(storage, request, &environment()).unwrap().unwrap();
-    let files = files(&write, ids);
-    write.commit(files, Operation::new("WRITE")).unwrap();
-}
-
-fn delete_rows(storage: &Storage, condition: &str) {
-    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
-}
 
 /// Returns a request with what `set` sets.
 fn with(set: impl FnOnce(&mut RepairRequest)) -> RepairRequest {

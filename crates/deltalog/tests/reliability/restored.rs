@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::{DomainMetadata, TableFeature};
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
@@ -12,7 +12,7 @@ use deltalog::{
     optimize, restore,
 };
 
-use crate::common::ids::{environment, ids, table};
+use crate::common::ids::{delete_rows, environment, ids, table};
 use crate::common::{newest, schema};
 
 fn write(storage: &Storage, mode: SaveMode, ids: std::ops::Range<i64>) {
@@ -24,10 +24,6 @@ fn write(storage: &Storage, mode: SaveMode, ids: std::ops::Range<i64>) {
     writer.write(&RecordBatch::try_from_iter([("id", column)]).unwrap()).unwrap();
     let files = writer.finish().unwrap();
     write.commit(files, Operation::new("WRITE")).unwrap();
-}
-
-fn delete_rows(storage: &Storage, condition: &str) {
-    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
 fn change(storage: &Storage, change: &TableChange) {

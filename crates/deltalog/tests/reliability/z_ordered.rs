@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
 use deltalog::{
     ColumnPath, Curve, ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot,
@@ -16,7 +16,7 @@ use deltalog::{
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::common::ids::{environment, meanwhile};
+use crate::common::ids::{delete_rows, environment, meanwhile};
 use crate::common::newest;
 
 /// A row: an id, three values by which rows are ordered, and a partition.
@@ -141,10 +141,6 @@ fn adds(snapshot: &Snapshot) -> Vec<Add> {
 
 fn bytes(snapshot: &Snapshot) -> u64 {
     adds(snapshot).iter().map(|add| u64::try_from(add.size).unwrap()).sum()
-}
-
-fn delete_rows(storage: &Storage, condition: &str) {
-    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
 fn stored(directory: &TempDir) -> BTreeSet<String> {

@@ -17,7 +17,7 @@ from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, unescaped, uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.sql.entries import NewEntry, qualified
+from deltalog.spark.sql.entries import NewEntry, default_path, qualified
 from deltalog.spark.sql.names import place_of_name
 
 _COLUMNS = {
@@ -93,8 +93,8 @@ def cloned(
         # A table at the location without an entry is another one.
         mode = "error" if mode == "ignore" else mode
         # Also where it is not needed: it raises the error of a database that does not exist, before files are copied.
-        default = session.sessionState().catalog().defaultTablePath(identifier)
-        path = request.location or str(jvm.java("org.apache.hadoop.fs.Path")(default).toString())
+        default = default_path(jvm, session, identifier)
+        path = request.location or default
     location = location_of(jvm, session, Options({"path": path}))
     location.ensure_in_reach()
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)

@@ -57,3 +57,12 @@ def qualified(jvm: Jvm, session: Any, name: str) -> Any:
     return jvm.java("org.apache.spark.sql.catalyst.TableIdentifier")(
         parsed.table(), database if database.isDefined() else jvm.some(current), jvm.some("spark_catalog")
     )
+
+
+def default_path(jvm: Jvm, session: Any, identifier: Any) -> str:
+    """Returns where Spark puts a managed table of this name.
+
+    Raises Spark's error for a database that does not exist.
+    """
+    default = session.sessionState().catalog().defaultTablePath(identifier)
+    return str(jvm.java("org.apache.hadoop.fs.Path")(default).toString())

@@ -16,7 +16,7 @@ from deltalog.spark.options import Options
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.secrecy import check_table_options
 from deltalog.spark.sql.definition import Definition, defaults_of
-from deltalog.spark.sql.entries import NewEntry
+from deltalog.spark.sql.entries import NewEntry, default_path
 from deltalog.spark.write import job
 from deltalog.spark.write.base import overwrite_base
 from deltalog.spark.write.record import Record, started
@@ -161,8 +161,7 @@ class _Entry:
                 location = jvm.java("org.apache.hadoop.fs.Path")(found).toString()
                 self._check_location(session, str(location))
             elif location is None:
-                default = self._catalog.defaultTablePath(self._identifier)
-                location = jvm.java("org.apache.hadoop.fs.Path")(default).toString()
+                location = default_path(jvm, session, self._identifier)
         self.location = location_of(jvm, session, Options({**definition.options, "path": str(location)}))
         self.uri = self.location.uri
 

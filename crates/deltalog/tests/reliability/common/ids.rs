@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Snapshot, Storage, TableScan, WriteRequest};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::schema;
+use super::{newest, schema};
 
 /// The number of rows of [`table`].
 pub const ROWS: i64 = 10;
@@ -57,6 +58,19 @@ pub fn files(write: &PendingWrite, ids: impl IntoIterator<Item = i64>) -> Vec<Ad
     let mut writer = write.writer().unwrap();
     writer.write(&RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![ids]).unwrap()).unwrap();
     writer.finish().unwrap()
+}
+
+/// Appends a file with these ids.
+pub fn append(storage: &Storage, ids: impl IntoIterator<Item = i64>) {
+    let request = WriteRequest::new(schema(), SaveMode::Append);
+    let write = PendingWrite::begin(storage, request, &environment()).unwrap().unwrap();
+    let files = files(&write, ids);
+    write.commit(files, Operation::new("WRITE")).unwrap();
+}
+
+/// Deletes the rows for which `condition` is true.
+pub fn delete_rows(storage: &Storage, condition: &str) {
+    delete(&newest(storage), Some(condition), Request::new(&environment())).unwrap();
 }
 
 /// Returns the ids of all rows in their order, as integers of 64 bits. They are the first column.
