@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benches import store
+from benches import setups
 from benches.contender import (
     ARROW_DATASET,
     DELTALAKE,
@@ -25,9 +23,6 @@ from benches.contender import (
     Contender,
 )
 from benches.tables import Checkpointed, Commits, Data, Littered, Plain, TableSpec
-from benches.tables.actions import MONTHS, ROWS_PER_FILE
-from benches.tables.checkpointed import CHANGES_PER_COMMIT, TAIL, VERSION, commit, removed_later
-from benches.tables.littered import leave
 
 SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
@@ -84,102 +79,6 @@ class Case:
         return self.tables.get(scale) or self.tables[max(self.tables, key=SCALES.index)]
 
 
-def _table_alone(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    return {"table": str(table)}
-
-
-def _in_store(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    return store.place(table)
-
-
-def _in_store_beside_local(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    return {**store.place(table, bytes_per_second=None), "local": str(table)}
-
-
-def _unanswered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """An empty table. Each writer appends as many rows as the specification has files in a commit."""
-    import pyarrow as pa
-
-    from deltalog import write_deltalake
-
-    assert isinstance(spec, Commits)
-    empty = scratch / "empty"
-    write_deltalake(empty, pa.table({"id": pa.array([], pa.int64())}))
-    return {**store.place(empty, lost_percent=10), "writers": 32, "each": spec.adds}
-
-
-def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Selects a month by partition values and a hundredth of the files by statistics."""
-    assert isinstance(spec, Checkpointed)
-    return {
-        "table": str(table),
-        "predicate": f"month = '{MONTHS[4]}' AND i0 < {spec.files * ROWS_PER_FILE // 100}",
-    }
-
-
-def _with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links, and adds a commit for the contender to put into place."""
-    assert isinstance(spec, Checkpointed)
-    copy, version = scratch / "table", VERSION + TAIL + 1
-    shutil.copytree(table, copy, copy_function=os.link)
-    text = scratch / "commit"
-    text.write_text(commit(version, spec.files, []))
-    return {
-        "table": str(copy),
-        "commit": str(text),
-        "commit_to": str(copy / "_delta_log" / f"{version:020}.json"),
-    }
-
-
-def _copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links. Whoever writes a file that is there replaces it, and leaves the original alone."""
-    shutil.copytree(table, scratch / "table", copy_function=os.link)
-    return {"table": str(scratch / "table")}
-
-
-def _with_threads(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log. Each thread appends as many rows as the table has files."""
-    assert isinstance(spec, Commits)
-    return {**_copied(spec, table, scratch), "threads": 64, "each": spec.adds}
-
-
-def _with_next_commits(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links, and adds five commits, which add and remove files, to put into place."""
-    assert isinstance(spec, Checkpointed)
-    arguments = _copied(spec, table, scratch)
-    gone = removed_later(spec.files, TAIL * CHANGES_PER_COMMIT)
-    commits = scratch / "commits"
-    commits.mkdir()
-    for number in range(TAIL):
-        version = VERSION + TAIL + 1 + number
-        removed = gone[number * CHANGES_PER_COMMIT : (number + 1) * CHANGES_PER_COMMIT]
-        (commits / f"{version:020}.json").write_text(commit(version, spec.files, removed))
-    return {**arguments, "commits": str(commits)}
-
-
-def _with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    return {"table": str(table), "target": str(scratch / "written")}
-
-
-def _with_partitions(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """A partition has a hundred rows."""
-    assert isinstance(spec, Data)
-    return {**_with_target(spec, table, scratch), "partitions": spec.rows // 100}
-
-
-def _copied_with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    return {**_copied(spec, table, scratch), "target": str(scratch / "written")}
-
-
-def _littered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log alone by links, and puts files beside it that no version needs, to be deleted."""
-    assert isinstance(spec, Littered)
-    copy = scratch / "table"
-    shutil.copytree(table / "_delta_log", copy / "_delta_log", copy_function=os.link)
-    leave(copy, spec.left)
-    return {"table": str(table), "copy": str(copy)}
-
-
 _MANY_FILES: Mapping[str, TableSpec] = {
     "small": Checkpointed(10_000),
     "medium": Checkpointed(100_000),
@@ -221,7 +120,7 @@ CASES = (
         name="open-list",
         about="open a table with a classic checkpoint and five commits, list all files",
         operation="open_list",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables=_MANY_FILES,
         contenders=(OURS, KERNEL, KERNEL_LEAN, DELTALAKE),
         ratios=(
@@ -237,7 +136,7 @@ CASES = (
         name="list-held",
         about="the same list as one Arrow table in memory, and the peak growth of the process",
         operation="list_held",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("held", "ours", "deltalake"),),
@@ -247,7 +146,7 @@ CASES = (
         name="replay/1000x500",
         about="as open-list, for 1,000 commits of 500 files each, without a checkpoint",
         operation="open_list",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables={"small": Commits(50, 50), "medium": Commits(200, 500), "full": Commits(1_000, 500)},
         contenders=(OURS, KERNEL, KERNEL_LEAN, DELTALAKE),
         ratios=(
@@ -261,7 +160,7 @@ CASES = (
         name="replay/10000x5",
         about="as open-list, for 10,000 commits of 5 files each, without a checkpoint",
         operation="open_list",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables={"small": Commits(200, 5), "medium": Commits(2_000, 5), "full": Commits(10_000, 5)},
         contenders=(OURS, KERNEL, KERNEL_LEAN, DELTALAKE),
         ratios=(
@@ -274,7 +173,7 @@ CASES = (
         name="plan",
         about="open, list the files that may match predicates on a partition column and on statistics",
         operation="plan",
-        setup=_with_predicate,
+        setup=setups.with_predicate,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("plan", "ours", "deltalake", time=0.05),),
@@ -283,7 +182,7 @@ CASES = (
         name="refresh",
         about="bring an open table up to date: no new commit, one new commit",
         operation="refresh",
-        setup=_with_next_commit,
+        setup=setups.with_next_commit,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("no-op", "ours", "deltalake"), Ratio("one commit", "ours", "deltalake")),
@@ -293,7 +192,7 @@ CASES = (
         name="checkpoint",
         about="open the table, and write a classic checkpoint of its newest version",
         operation="checkpoint",
-        setup=_copied,
+        setup=setups.copied,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("checkpoint", "ours", "deltalake", time=0.4, memory=0.2),),
@@ -302,7 +201,7 @@ CASES = (
         name="checkpoint-v2",
         about="write a V2 checkpoint with sidecars, and another one after five commits",
         operation="checkpoint_again",
-        setup=_with_next_commits,
+        setup=setups.with_next_commits,
         tables=_V2_FILES,
         contenders=(OURS,),
         ratios=(),
@@ -312,7 +211,7 @@ CASES = (
         name="vacuum",
         about="find a tenth of the files, which no version needs, by a listing; delete them",
         operation="vacuum",
-        setup=_littered,
+        setup=setups.littered,
         tables=_LITTERED,
         contenders=(OURS, DELTALAKE),
         ratios=(
@@ -324,7 +223,7 @@ CASES = (
         name="convert",
         about="make a table of a directory of Parquet files, with the statistics of their footers",
         operation="convert",
-        setup=_copied,
+        setup=setups.copied,
         tables=_PLAIN,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("convert", "ours", "deltalake", time=0.5),),
@@ -333,7 +232,7 @@ CASES = (
         name="statements",
         about="DELETE of 10 %, UPDATE of 1 %, MERGE of 11,340 keys (1 % matched, update and insert); 16 columns",
         operation="statements",
-        setup=_copied,
+        setup=setups.copied,
         tables=_ROWS,
         contenders=(OURS, DELTALAKE),
         ratios=tuple(
@@ -350,7 +249,7 @@ CASES = (
         name="optimize",
         about="join 1,000 files of 8,000 rows of 16 columns as files of 128 MiB",
         operation="optimize",
-        setup=_copied,
+        setup=setups.copied,
         tables=_SMALL_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("optimize", "ours", "deltalake", time=0.6),),
@@ -359,7 +258,7 @@ CASES = (
         name="z-order",
         about="order 8,000,000 rows of 16 columns by four of them, into 100 files",
         operation="z_order",
-        setup=_copied,
+        setup=setups.copied,
         tables=_ROWS,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("z-order", "ours", "deltalake", time=0.5),),
@@ -368,7 +267,7 @@ CASES = (
         name="append",
         about="append one row to an open table: the median of the commits between two checkpoints",
         operation="append",
-        setup=_copied,
+        setup=setups.copied,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(
@@ -381,7 +280,7 @@ CASES = (
         name="append-threads",
         about="64 threads append single rows to one local table; the mean time of an append",
         operation="append_at_once",
-        setup=_with_threads,
+        setup=setups.with_threads,
         tables={"small": Commits(1, 5), "medium": Commits(1, 20), "full": Commits(1, 100)},
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("per append", "ours", "deltalake", time=0.25),),
@@ -390,7 +289,7 @@ CASES = (
         name="scan",
         about="the rows as Arrow: one filtered column; all 16 columns, ours with string views and plain strings",
         operation="scan",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables=_ROWS,
         contenders=(OURS, DELTALAKE, POLARS, DUCKDB, ARROW_DATASET),
         ratios=(
@@ -414,7 +313,7 @@ CASES = (
         name="store-open-list",
         about="as open-list, from a store with 20 ms per request",
         operation="store_open_list",
-        setup=_in_store_beside_local,
+        setup=setups.in_store_beside_local,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(
@@ -426,7 +325,7 @@ CASES = (
         name="store-scan",
         about="500 files of 2.75 MB as Arrow, from a store with 20 ms per request and 200 MB/s",
         operation="store_scan",
-        setup=_in_store,
+        setup=setups.in_store,
         tables={"small": Data(400_000, files=20), "full": Data(12_500_000, files=500)},
         contenders=(OURS, DELTALAKE, POLARS),
         ratios=(
@@ -438,7 +337,7 @@ CASES = (
         name="store-append",
         about="as append, to a table in a store with 20 ms per request",
         operation="store_append",
-        setup=_in_store,
+        setup=setups.in_store,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("one row", "ours", "deltalake"),),
@@ -447,7 +346,7 @@ CASES = (
         name="store-unanswered",
         about="32 writers append 25 rows each, one by one, to a store that loses 10 % of its answers",
         operation="store_unanswered",
-        setup=_unanswered,
+        setup=setups.unanswered,
         tables={"small": Commits(1, 5), "full": Commits(1, 25)},
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("appends", "ours", "deltalake"),),
@@ -456,7 +355,7 @@ CASES = (
         name="write-rows",
         about="write 8,000,000 rows of 16 columns as a new table: from a stream of Parquet, and from memory",
         operation="write",
-        setup=_with_target,
+        setup=setups.with_target,
         tables=_ROWS,
         contenders=(OURS, DELTALAKE),
         ratios=(
@@ -469,7 +368,7 @@ CASES = (
         name="write-partitions",
         about="write 1,000,000 rows of 16 columns to 10,000 partitions, which come in random order",
         operation="write_partitioned",
-        setup=_with_partitions,
+        setup=setups.with_partitions,
         tables=_ROWS_OF_PARTITIONS,
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("partitions", "ours", "deltalake"),),
@@ -479,7 +378,7 @@ CASES = (
         name="spark-scan",
         about="Spark: a filtered sum of one column; all 16 columns",
         operation="scan",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables=_ROWS,
         contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM, JVM_PARQUET),
         ratios=tuple(
@@ -497,7 +396,7 @@ CASES = (
         name="spark-scan-dv",
         about="Spark: the same queries with a deletion vector on every file (10 % deleted), and without",
         operation="scan_vectors",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables=_DELETED_ROWS,
         contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM),
         ratios=tuple(
@@ -526,7 +425,7 @@ CASES = (
         name="spark-write",
         about="Spark: write the 16 columns as a new table",
         operation="write",
-        setup=_with_target,
+        setup=setups.with_target,
         tables=_ROWS,
         contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM, JVM_PARQUET),
         ratios=(
@@ -540,7 +439,7 @@ CASES = (
         name="spark-statements",
         about="Spark: DELETE of 10 %, UPDATE of 1 %, MERGEs of 11,340 and 500,000 keys; with vectors and by rewriting",
         operation="statements",
-        setup=_copied_with_target,
+        setup=setups.copied_with_target,
         tables=_ROWS,
         contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM),
         ratios=(
@@ -565,7 +464,7 @@ CASES = (
         name="spark-vacuum",
         about="Spark: the same, by VACUUM ... DRY RUN and VACUUM",
         operation="vacuum",
-        setup=_littered,
+        setup=setups.littered,
         tables=_LITTERED,
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("dry run", "ours", "jvm", time=0.3), Ratio("delete", "ours", "jvm", time=0.3)),
@@ -575,7 +474,7 @@ CASES = (
         name="spark-optimize",
         about="Spark: the same as optimize, by OPTIMIZE",
         operation="optimize",
-        setup=_copied,
+        setup=setups.copied,
         tables=_SMALL_FILES,
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("optimize", "ours", "jvm", time=0.6),),
@@ -585,7 +484,7 @@ CASES = (
         name="spark-z-order",
         about="Spark: the same as z-order, by OPTIMIZE ... ZORDER BY",
         operation="z_order",
-        setup=_copied,
+        setup=setups.copied,
         tables=_ROWS,
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("z-order", "ours", "jvm", time=0.5),),
@@ -595,7 +494,7 @@ CASES = (
         name="spark-convert",
         about="Spark: the same as convert, by CONVERT TO DELTA",
         operation="convert",
-        setup=_copied,
+        setup=setups.copied,
         tables=_PLAIN,
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("convert", "ours", "jvm", time=0.5),),
@@ -605,7 +504,7 @@ CASES = (
         name="spark-plan",
         about="Spark: from the path to the files of the tasks, and to the tasks; no filter, first plan",
         operation="plan",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables={"small": Checkpointed(10_000), "full": Checkpointed(100_000)},
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("plan", "ours", "jvm"), Ratio("tasks", "ours", "jvm")),
@@ -616,7 +515,7 @@ CASES = (
         name="spark-first-plan",
         about="the same, for a million files; growth of the driver's heap",
         operation="plan",
-        setup=_table_alone,
+        setup=setups.table_alone,
         tables=_MANY_FILES,
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("plan", "ours", "jvm", time=0.1), Ratio("tasks", "ours", "jvm")),
