@@ -51,11 +51,12 @@ handler.addFilter(Answers())
 logging.basicConfig(level=1, handlers=[handler], format="%(name)s %(message)s")
 warnings.simplefilter("always")
 
+# One string a time: print() writes each argument alone, and other threads log between them.
 def attempt(name, work):
     try:
-        print("did", name, repr(work()))
+        print(f"did {name} {work()!r}")
     except Exception as error:
-        print("failed", name, repr(error), vars(error))
+        print(f"failed {name} {error!r} {vars(error)}")
         traceback.print_exc(file=sys.stdout)
 
 data = spark.range(3, numPartitions=1).selectExpr("id", "'x' AS s")
