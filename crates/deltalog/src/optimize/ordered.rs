@@ -27,6 +27,7 @@ use crate::predicate::ColumnPath;
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::unused_files::delete_unused;
+use crate::write::{Dictionaries, WriteOptions};
 
 /// The number of batches of sorted rows that wait to be encoded.
 const AHEAD: usize = 4;
@@ -109,7 +110,9 @@ impl BinRewriter<'_> {
         let mut numbers = Numbers::new(self.numbers.clone());
         let mut new = Vec::new();
         let files = bin.files_of(ordering.target).clamp(1, sorter.rows().max(1));
-        let written = self.write(sorter, files, bin.bytes() / files, memory / 2, &mut numbers, &mut new);
+        let options =
+            WriteOptions { dictionaries: Some(Dictionaries::default()), ..self.options(memory / 2) };
+        let written = self.write(sorter, files, bin.bytes() / files, &options, &mut numbers, &mut new);
         if let Err(error) = written {
             delete_unused(self.base.storage(), new.into_iter().map(|new| new.add.path).collect());
             return Err(error);
@@ -141,7 +144,7 @@ impl BinRewriter<'_> {
         sorter: Sorter,
         files: u64,
         bytes: u64,
-        memory: usize,
+        options: &WriteOptions,
         numbers: &mut Numbers,
         new: &mut Vec<NewFile>,
     ) -> Result<()> {
@@ -155,7 +158,7 @@ impl BinRewriter<'_> {
             while rest.num_rows() > 0 {
                 let (mut writer, start, end) = match begun.take() {
                     Some(begun) => begun,
-                    None => (self.writer(memory)?, row, end_of(new.len() as u64 + 1)),
+                    None => (self.writer(options.clone())?, row, end_of(new.len() as u64 + 1)),
                 };
                 let rows =
                     usize::try_from(end - row).map_or(rest.num_rows(), |left| left.min(rest.num_rows()));

@@ -129,7 +129,7 @@ impl<'a> BinRewriter<'a> {
 
     /// Writes the rows of a bin to one file, in the order in which they are.
     fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
-        let (mut writer, mut read) = (self.writer(memory_budget)?, self.read_rows());
+        let (mut writer, mut read) = (self.writer(self.options(memory_budget))?, self.read_rows());
         let sources = self.read(files, |batch| {
             read.add(&batch)?;
             writer.write(&batch)
@@ -143,9 +143,13 @@ impl<'a> BinRewriter<'a> {
         self.checked(files, &read, Rewritten { sources, new, order: RowOrder::Kept })
     }
 
+    /// Returns the options of writers that take so many bytes of memory.
+    pub(super) fn options(&self, memory_budget: usize) -> WriteOptions {
+        WriteOptions { memory_budget, ..WriteOptions::new(self.environment.clone()) }
+    }
+
     /// Returns a writer of one new file.
-    pub(super) fn writer(&self, memory_budget: usize) -> Result<DataWriter> {
-        let options = WriteOptions { memory_budget, ..WriteOptions::new(self.environment.clone()) };
+    pub(super) fn writer(&self, options: WriteOptions) -> Result<DataWriter> {
         DataWriter::new(self.base.storage().clone(), self.copy.spec.clone(), options)
     }
 

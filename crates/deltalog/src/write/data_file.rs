@@ -17,6 +17,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::blooms::BloomFilters;
 use super::chunk::Chunk;
+use super::dictionaries::Dictionaries;
 use super::encoder::Encoder;
 use super::held::bytes;
 use super::split::PartitionKey;
@@ -41,6 +42,7 @@ pub(super) struct DataFile {
     chunk: Chunk,
     threads: usize,
     bloom_filters: BloomFilters,
+    dictionaries: Option<Dictionaries>,
     encoder: Option<Encoder>,
     is_created: bool,
     has_nan: bool,
@@ -61,6 +63,7 @@ impl DataFile {
         key: PartitionKey,
         schema: SchemaRef,
         bloom_filters: BloomFilters,
+        dictionaries: Option<Dictionaries>,
     ) -> Self {
         Self {
             path,
@@ -71,6 +74,7 @@ impl DataFile {
             chunk: Chunk::default(),
             threads: parallel::cores(),
             bloom_filters,
+            dictionaries,
             encoder: None,
             is_created: false,
             has_nan: false,
@@ -157,7 +161,8 @@ impl DataFile {
             None => {
                 let file = storage.create_file(&self.path)?;
                 self.is_created = true;
-                Encoder::new(file, &self.schema, &self.bloom_filters, self.threads)
+                let dictionaries = self.dictionaries.as_ref();
+                Encoder::new(file, &self.schema, &self.bloom_filters, dictionaries, self.threads)
                     .map_err(|error| failed(&self.path, error))?
             }
         };
@@ -183,6 +188,9 @@ impl DataFile {
     pub(super) fn close(self) -> Result<Option<ClosedFile>> {
         let Some(encoder) = self.encoder else { return Ok(None) };
         let (metadata, file) = encoder.finish().map_err(|error| failed(&self.path, error))?;
+        if let Some(dictionaries) = &self.dictionaries {
+            dictionaries.learn(&metadata);
+        }
         let size = file.finish()?;
         Ok(Some(ClosedFile { path: self.path, key: self.key, size, metadata, has_nan: self.has_nan }))
     }

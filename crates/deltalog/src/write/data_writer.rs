@@ -14,6 +14,7 @@ use arrow::record_batch::RecordBatch;
 
 use super::chunk::weight_of;
 use super::completion::complete;
+use super::dictionaries::Dictionaries;
 use super::group::group;
 use super::inbox::Inbox;
 use super::output::Output;
@@ -47,6 +48,8 @@ pub struct WriteOptions {
     pub memory_budget: usize,
     /// The directory of the temporary file for rows that do not fit in memory, if it is not the one of the system.
     pub temporary_directory: Option<PathBuf>,
+    /// What is known of the dictionaries of such rows. Without it, each file has one for each column.
+    pub dictionaries: Option<Dictionaries>,
     /// The source of modification times and of the ids in file names.
     pub environment: Environment,
 }
@@ -59,6 +62,7 @@ impl WriteOptions {
             directory: None,
             memory_budget: 256 << 20,
             temporary_directory: None,
+            dictionaries: None,
             environment,
         }
     }
@@ -99,12 +103,12 @@ impl DataWriter {
             ));
         }
         let constraints = spec.bound_rules().map_err(|error| error.in_table(storage.url()))?;
-        let WriteOptions { target_file_size, directory, memory_budget, temporary_directory, environment } =
-            options;
-        let overflow = Overflow::new(temporary_directory.unwrap_or_else(std::env::temp_dir));
-        let target_file_size = target_file_size.unwrap_or(spec.target_file_size());
+        let target_file_size = options.target_file_size.unwrap_or(spec.target_file_size());
+        let memory_budget = options.memory_budget;
+        let temporary = options.temporary_directory.clone().unwrap_or_else(std::env::temp_dir);
+        let overflow = Overflow::new(temporary);
         let file_columns = spec.file_columns();
-        let output = Output::new(storage, spec, directory, environment);
+        let output = Output::new(storage, spec, options);
         Ok(Self {
             constraints,
             file_columns,

@@ -26,6 +26,7 @@ use parquet::file::properties::{BloomFilterPosition, EnabledStatistics, WriterPr
 use parquet::file::writer::SerializedFileWriter;
 
 use super::blooms::BloomFilters;
+use super::dictionaries::Dictionaries;
 use crate::parallel;
 use crate::storage::FileWriter;
 
@@ -66,6 +67,7 @@ impl Encoder {
         file: FileWriter,
         schema: &SchemaRef,
         bloom_filters: &BloomFilters,
+        dictionaries: Option<&Dictionaries>,
         threads: usize,
     ) -> Result<Self, ParquetError> {
         let properties = WriterProperties::builder()
@@ -75,8 +77,13 @@ impl Encoder {
             .set_coerce_types(true)
             // A reader gets the end of a file first, and with it what may be all filters.
             .set_bloom_filter_position(BloomFilterPosition::End);
-        let properties = bloom_filters.ask(properties).build();
-        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let properties = bloom_filters.ask(properties);
+        let properties = match dictionaries {
+            Some(dictionaries) => dictionaries.ask(properties),
+            None => properties,
+        };
+        let options =
+            ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
         // It converts the schema, and gives what it made of it.
         let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
         let (file, factory) = writer.into_serialized_writer()?;
@@ -200,7 +207,7 @@ mod tests {
     /// Creates an encoder of a file `f` in `directory`.
     fn encoder(directory: &Path, rows: &RecordBatch) -> Encoder {
         let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
-        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), &BloomFilters::default(), 2)
+        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), &BloomFilters::default(), None, 2)
             .unwrap()
     }
 

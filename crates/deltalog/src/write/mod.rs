@@ -24,6 +24,7 @@
 //! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
 //! | `indexed` | reads from the table's properties which columns have statistics |
 //! | `blooms` | reads from them which columns have Bloom filters |
+//! | `dictionaries` | learns from files which columns need no dictionary |
 //! | `spec` | what all of them keep to, by the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
 //!
@@ -37,6 +38,7 @@ mod completion;
 mod counted;
 mod data_file;
 mod data_writer;
+mod dictionaries;
 mod encoder;
 mod fit;
 mod fit_leaf;
@@ -62,6 +64,7 @@ pub use blooms::BloomFilters;
 pub(crate) use blooms::{COLUMNS as BLOOM_FILTER_COLUMNS, check_bloom_filters};
 pub(crate) use completion::RowCompletion;
 pub use data_writer::{DataWriter, WriteOptions};
+pub use dictionaries::Dictionaries;
 pub use fit::fit;
 pub(crate) use footer::{THREADS as FOOTER_THREADS, read_footer};
 pub(crate) use held::bytes as bytes_of_rows;

@@ -11,6 +11,8 @@ use arrow::record_batch::RecordBatch;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::data_file::{ClosedFile, DataFile};
+use super::data_writer::WriteOptions;
+use super::dictionaries::Dictionaries;
 use super::fit::fit;
 use super::hive;
 use super::spec::TableWriteSpec;
@@ -27,6 +29,7 @@ pub(super) struct Output {
     file_schema: SchemaRef,
     data_schema: SchemaRef,
     directory: Option<String>,
+    dictionaries: Option<Dictionaries>,
     environment: Environment,
     /// The paths of the files that exist.
     created: HashSet<String>,
@@ -45,19 +48,15 @@ const ROWS_AT_ONCE: i64 = 1024;
 const BYTES_AT_ONCE: i64 = 16 << 20;
 
 impl Output {
-    pub(super) fn new(
-        storage: Storage,
-        spec: TableWriteSpec,
-        directory: Option<String>,
-        environment: Environment,
-    ) -> Self {
+    pub(super) fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Self {
         Self {
             storage,
             file_schema: spec.file_schema(),
             data_schema: spec.data_schema(),
             spec,
-            directory,
-            environment,
+            directory: options.directory,
+            dictionaries: options.dictionaries,
+            environment: options.environment,
             created: HashSet::new(),
             adds: Vec::new(),
         }
@@ -83,6 +82,7 @@ impl Output {
             values.to_vec(),
             SchemaRef::clone(&self.file_schema),
             self.spec.bloom_filters().clone(),
+            self.dictionaries.clone(),
         )
     }
 

@@ -30,6 +30,8 @@ pub struct Cast {
     pub has_rows: bool,
     /// Whether the table has an identity column.
     pub counts: bool,
+    /// Whether processes choose clustering columns.
+    pub is_clustered: bool,
     /// From how many small files on writes compact them; 0 if they do not.
     pub compacts_from: u64,
     /// After how many days all continue, when a part of the log has expired; 0 if they do not.
@@ -54,13 +56,15 @@ impl Cast {
         let (counts, pauses) = (has_rows && random.chance(250), random.chance(150) && place.has_days());
         let pause_days = if pauses { 2 } else { 0 };
         let compacts_from = if has_rows && random.chance(300) { 2 + random.below(3) } else { 0 };
+        let is_clustered = has_rows && random.chance(400);
         Self {
             place,
             parts,
             is_founded,
-            properties: properties(random, pause_days > 0),
+            properties: properties(random, pause_days > 0, is_clustered),
             has_rows,
             counts,
+            is_clustered,
             compacts_from,
             pause_days,
         }
@@ -83,9 +87,13 @@ impl Cast {
 }
 
 /// Draws the properties of a table.
-fn properties(random: &mut Random, expires: bool) -> BTreeMap<String, String> {
+fn properties(random: &mut Random, expires: bool, is_clustered: bool) -> BTreeMap<String, String> {
     let interval = random.pick(&["2", "3", "5", "10"]);
     let mut properties = vec![("delta.checkpointInterval", *interval)];
+    if is_clustered {
+        // The processes choose the columns.
+        properties.push(("delta.feature.clustering", "supported"));
+    }
     if random.chance(300) {
         properties.push(("delta.enableInCommitTimestamps", "true"));
     }

@@ -26,8 +26,8 @@ use crate::rows::batch;
 pub const MOST_SKEW_MS: u64 = 60_000;
 
 /// Reasons of conflicts with changes of the table, and not of its rows.
-const ABOUT_THE_TABLE: [&str; 4] =
-    ["metadata_changed", "protocol_changed", "table_replaced", "log_cleaned_up"];
+const ABOUT_THE_TABLE: [&str; 5] =
+    ["metadata_changed", "protocol_changed", "domain_changed", "table_replaced", "log_cleaned_up"];
 
 /// How often a search for a commit is tried while it gets no answer.
 const MOST_SEARCHES: u32 = 6;

@@ -8,10 +8,11 @@ use deltalog_testkit::judge::Outcome;
 use crate::play::Verdict;
 
 /// The verbs that commit. All but plain appends meet conflicts.
-const COMMITTING: [&str; 9] = [
+const COMMITTING: [&str; 10] = [
     "add a column",
     "append",
     "append with progress",
+    "cluster",
     "delete rows",
     "overwrite",
     "redefine",

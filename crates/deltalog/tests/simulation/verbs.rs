@@ -4,6 +4,7 @@ mod add_column;
 mod append;
 mod checkpoint;
 mod clean_up;
+mod cluster;
 mod compact;
 mod delete_rows;
 mod find;
@@ -36,6 +37,7 @@ pub const WRITER: Role = &[
     (3, replace_rows::replace_rows),
     (3, update_rows::update_rows),
     (4, optimize::run),
+    (2, cluster::cluster),
     (1, recompute::run),
     (1, redefine::redefine),
     (2, restore::run),

@@ -47,6 +47,10 @@ pub struct Commit {
     pub is_description: bool,
     /// Whether it is a RESTORE: the files of an earlier version are those of the table again.
     pub is_restore: bool,
+    /// Whether it is an OPTIMIZE that changes the order of rows.
+    pub reorders: bool,
+    /// The clustering columns, if they are set.
+    pub clustering: Option<Vec<String>>,
     /// `commitInfo.userMetadata`.
     pub mark: Option<String>,
     /// The deletion vectors of the files that are added, by logical file.
@@ -129,6 +133,11 @@ impl Commit {
                     let mark = mark.get("rowIdHighWaterMark").and_then(Value::as_i64);
                     std::mem::replace(&mut commit.high_water_mark, mark).is_none()
                 }
+                "domainMetadata"
+                    if fields.get("domain").is_some_and(|domain| domain == "delta.clustering") =>
+                {
+                    commit.clustering.replace(clustering(fields)?).is_none()
+                }
                 "commitInfo" => {
                     infos += 1;
                     commit.txn_id = fields.get("txnId").and_then(Value::as_str).map(str::to_owned);
@@ -138,6 +147,11 @@ impl Commit {
                     let timestamp = fields.get("inCommitTimestamp").and_then(Value::as_i64);
                     commit.timestamp_ms = timestamp.filter(|_| number == 0);
                     operation = text_of(fields, "operation").unwrap_or_default();
+                    let has_columns = |parameter: &str| {
+                        let columns = fields.get("operationParameters").and_then(|all| all.get(parameter));
+                        columns.and_then(Value::as_str).is_some_and(|columns| columns != "[]")
+                    };
+                    commit.reorders = has_columns("zOrderBy") || has_columns("clusterBy");
                     commit.is_vacuum = operation.starts_with("VACUUM ") && text.lines().count() == 1;
                     infos == 1
                 }
@@ -212,6 +226,18 @@ impl RowIds {
             commit_version: fields.get("defaultRowCommitVersion").and_then(Value::as_i64),
         }
     }
+}
+
+/// Returns the clustering columns of an action. Protocol: "Clustered Table".
+fn clustering(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
+    if fields.get("removed") == Some(&Value::Bool(true)) {
+        return Ok(Vec::new());
+    }
+    let found: Value = serde_json::from_str(&text_of(fields, "configuration")?).map_err(|e| e.to_string())?;
+    let paths: Vec<Vec<String>> =
+        serde_json::from_value(found.get("clusteringColumns").cloned().unwrap_or_default())
+            .map_err(|error| error.to_string())?;
+    Ok(paths.iter().map(|path| path.join(".")).collect())
 }
 
 /// Returns the logical file of an action, and its deletion vector. Protocol: "Derived Fields".

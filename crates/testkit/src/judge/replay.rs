@@ -14,6 +14,8 @@ pub struct State {
     pub progress: BTreeMap<String, i64>,
     /// The newest metadata.
     pub metadata: TableMetadata,
+    /// The clustering columns.
+    pub clustering: Vec<String>,
 }
 
 /// A log, from version 0 on.
@@ -113,6 +115,9 @@ impl State {
         self.progress.extend(commit.progress.clone());
         if let Some(metadata) = &commit.metadata {
             self.metadata = metadata.clone();
+        }
+        if let Some(columns) = &commit.clustering {
+            self.clustering.clone_from(columns);
         }
         Ok(())
     }

@@ -90,7 +90,10 @@ impl Case {
         let Some(commit) = self.commit(version) else { return false };
         let is_own = match &write.restores {
             Some((_, mark)) => commit.mark.as_ref() == Some(mark),
-            None => write.files.keys().any(|path| commit.is_new(path)) && !commit.is_restore,
+            None => {
+                write.clusters.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark))
+                    || write.files.keys().any(|path| commit.is_new(path)) && !commit.is_restore
+            }
         };
         let overwrites_too = write.replaces.is_some_and(|base| base < version) && commit.changes_files();
         // A conflict that is found before the commit names the newest version instead of that of the application.
@@ -101,10 +104,20 @@ impl Case {
         });
         // What a VACUUM is about to delete is not to be restored.
         let vacuums_too = write.restores.is_some() && commit.is_vacuum;
+        // Files need statistics of the clustering columns, and changes of the metadata keep to them.
+        let sets_clustering = commit.clustering.is_some();
+        let clusters_too = match &write.clusters {
+            Some(_) => sets_clustering || commit.changes_files(),
+            None => {
+                let depends = !write.files.is_empty() || write.sets_metadata() || write.restores.is_some();
+                sets_clustering && depends
+            }
+        };
         let changes_too = commit.metadata.is_some()
             // A RESTORE may set them, and take columns away.
             && (write.sets_metadata()
                 || write.restores.is_some()
+                || write.clusters.is_some()
                 || commit.is_restore
                 || self.is_another_table(version))
             && !self.changes_metadata(usize::try_from(version).unwrap_or(usize::MAX), write);
@@ -113,6 +126,7 @@ impl Case {
                 || records_too
                 || vacuums_too
                 || changes_too
+                || clusters_too
                 || self.deletes_too(write, version, commit)
                 || self.replaces_too(write, commit))
     }
@@ -132,7 +146,7 @@ impl Case {
     }
 
     /// Returns whether `commit` removes a file with rows that `write` deletes, or one of these rows. Rows that are only
-    /// moved are found where they are then.
+    /// moved are found where they are then, if they keep their order.
     fn deletes_too(&self, write: &Write, version: u64, commit: &Commit) -> bool {
         let Some(own) = self.deleted_rows(write) else { return false };
         if let Some(theirs) = self.writes().get(&version).and_then(|theirs| self.deleted_rows(theirs)) {
@@ -140,7 +154,8 @@ impl Case {
         }
         let files = self.files();
         let rows = |path: &String| files.get(path.as_str()).into_iter().copied().flatten();
-        !commit.is_move && commit.removed_paths.iter().any(|path| rows(path).any(|row| own.contains(row)))
+        (!commit.is_move || commit.reorders)
+            && commit.removed_paths.iter().any(|path| rows(path).any(|row| own.contains(row)))
     }
 
     /// Returns the rows that `write` deletes by their positions.

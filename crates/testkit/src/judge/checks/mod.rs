@@ -44,7 +44,7 @@ pub struct Case {
 type Check = fn(&Case) -> Result<(), String>;
 
 /// Each promise with its check. The names are those of the table in the design.
-const CHECKS: [(&str, Check); 17] = [
+const CHECKS: [(&str, Check); 18] = [
     ("an acknowledged commit is in the log exactly once, as a whole", commits::acknowledged),
     ("what failed is not in the log", commits::failed),
     ("what is unknown is in the log at most once, as a whole, and is found there", commits::unknown),
@@ -55,6 +55,7 @@ const CHECKS: [(&str, Check); 17] = [
     ("an overwrite replaces what it has read, and nothing else", rows::overwrites),
     ("a version has the rows that its commits leave, one after another", rows::rows),
     ("a change of the metadata changes nothing else", table::metadata),
+    ("the clustering columns are those that were asked for last", table::clustering),
     ("the progress of an application is recorded once and in order", table::progress),
     ("in-commit timestamps increase", table::timestamps),
     ("each row id is given once", table::row_ids),
@@ -80,8 +81,8 @@ impl Case {
         self.log.states.get(usize::try_from(version).ok()?)
     }
 
-    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes or of its
-    /// RESTORE, its property or its column.
+    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes, of its
+    /// RESTORE or of its clustering, its property or its column.
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {
@@ -91,7 +92,10 @@ impl Case {
             }
             let is_marked = write.deletes.is_some()
                 && write.progress.as_ref().is_some_and(|(app, _)| commit.progress.contains_key(app));
+            let is_clustered =
+                write.clusters.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark));
             is_marked
+                || is_clustered
                 || self.changes_metadata(*version, write)
                 || write.files.keys().any(|path| commit.is_new(path))
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Case;
 use crate::judge::commit::RowIds;
-use crate::judge::history::MINE;
+use crate::judge::history::{MINE, Write};
 
 /// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what others have set.
 pub(super) fn metadata(case: &Case) -> Result<(), String> {
@@ -48,6 +48,30 @@ pub(super) fn progress(case: &Case) -> Result<(), String> {
             if *progress != before + 1 {
                 return Err(format!("version {version} records {progress} of '{app}' after {before}"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Protocol: "Clustered Table". Another table in the place of the old one is not clustered.
+pub(super) fn clustering(case: &Case) -> Result<(), String> {
+    let writes = case.writes();
+    let mut expected: Vec<String> = Vec::new();
+    for (version, state) in (0..).zip(&case.log.states) {
+        match writes.get(&version) {
+            Some(Write { clusters: Some((columns, _)), .. }) => expected.clone_from(columns),
+            Some(Write { redefines: true, .. }) => expected.clear(),
+            Some(Write { restores: Some((earlier, _)), .. }) => {
+                let Some(earlier) = case.state(*earlier) else { continue };
+                expected.clone_from(&earlier.clustering);
+            }
+            _ => {}
+        }
+        if state.clustering != expected {
+            return Err(format!(
+                "version {version} is clustered by {:?}, not {expected:?}",
+                state.clustering
+            ));
         }
     }
     Ok(())

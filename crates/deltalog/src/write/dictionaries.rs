@@ -1,0 +1,139 @@
+//! Which columns of similar files have dictionaries.
+//!
+//! A dictionary pays if values repeat. If nearly all are different, it takes a fifth of the time of encoding and makes
+//! the file larger: its values are stored whole, and then an index for each row. Parquet's writers only give up a
+//! dictionary that reaches 1 MiB, which a file of less than 131,072 different numbers never does.
+//!
+//! - What the files before have shown decides: a column has no dictionary if that of the last file saved less than a
+//!   tenth of the bytes.
+//! - Each [`TRIED_AGAIN`]th file has all dictionaries again, because columns change along a curve.
+//! - Only the size of files depends on it. With several files at once, it depends on which of them ends first.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parquet::basic::Type;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::properties::WriterPropertiesBuilder;
+use parquet::schema::types::ColumnPath as FilePath;
+
+/// After how many files all columns have dictionaries again.
+const TRIED_AGAIN: usize = 8;
+
+/// What the files of a write, or of several writes of similar rows, have shown of their dictionaries. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Dictionaries(Arc<Mutex<Shown>>);
+
+#[derive(Debug, Default)]
+struct Shown {
+    /// The number of files that have begun.
+    begun: usize,
+    /// The leaf columns whose dictionaries do not pay.
+    useless: HashSet<FilePath>,
+}
+
+impl Dictionaries {
+    /// Asks the writer of the next file for the dictionaries that pay.
+    pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
+        let mut shown = self.shown();
+        shown.begun += 1;
+        if shown.begun % TRIED_AGAIN != 1 {
+            for column in &shown.useless {
+                writer = writer.set_column_dictionary_enabled(column.clone(), false);
+            }
+        }
+        writer
+    }
+
+    /// Learns from the footer of a file.
+    pub(super) fn learn(&self, footer: &ParquetMetaData) {
+        let mut shown = self.shown();
+        // The last row groups are small if there are several.
+        for column in footer.row_groups().first().map_or(&[][..], |group| group.columns()) {
+            match pays(column) {
+                Some(true) => shown.useless.remove(column.column_path()),
+                Some(false) => shown.useless.insert(column.column_path().clone()),
+                None => continue,
+            };
+        }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns whether the dictionary of a column saves a tenth of the bytes of its values; `None` if it has none.
+fn pays(column: &ColumnChunkMetaData) -> Option<bool> {
+    column.dictionary_page_offset()?;
+    let nulls = column.statistics().and_then(|statistics| statistics.null_count_opt()).unwrap_or(0);
+    let values = u128::try_from(column.num_values()).ok()?.saturating_sub(u128::from(nulls));
+    let plain = match column.column_type() {
+        Type::BOOLEAN => values.div_ceil(8),
+        Type::INT32 | Type::FLOAT => values * 4,
+        Type::INT64 | Type::DOUBLE => values * 8,
+        Type::INT96 => values * 12,
+        Type::BYTE_ARRAY => values * 4 + u128::try_from(column.unencoded_byte_array_data_bytes()?).ok()?,
+        Type::FIXED_LEN_BYTE_ARRAY => values * u128::try_from(column.column_descr().type_length()).ok()?,
+    };
+    let stored = u128::try_from(column.uncompressed_size()).ok()?;
+    Some(stored * 10 < plain * 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    use super::*;
+    use crate::storage::Storage;
+    use crate::write::blooms::BloomFilters;
+    use crate::write::encoder::Encoder;
+
+    /// Writes a file with a column of numbers and one of texts, each with so many different values and a NULL among ten
+    /// rows. Returns which of the columns have a dictionary.
+    fn write(dictionaries: &Dictionaries, numbers: usize, texts: usize) -> [bool; 2] {
+        let present = |row: usize| row % 10 != 0;
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter(
+            (0..20_000).map(|row| present(row).then_some((row % numbers) as i64)),
+        ));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter(
+            (0..20_000).map(|row| present(row).then(|| format!("text {}", row % texts))),
+        ));
+        let rows = RecordBatch::try_from_iter([("number", numbers), ("text", texts)]).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let (file, no_filters) = (storage.create_file("f").unwrap(), BloomFilters::default());
+        let mut encoder = Encoder::new(file, rows.schema_ref(), &no_filters, Some(dictionaries), 1).unwrap();
+        encoder.write(&rows, usize::MAX).unwrap();
+        let (footer, file) = encoder.finish().unwrap();
+        file.finish().unwrap();
+        dictionaries.learn(&footer);
+        let columns = footer.row_group(0).columns();
+        [0, 1].map(|column| columns[column].dictionary_page_offset().is_some())
+    }
+
+    #[test]
+    fn a_column_of_different_values_has_a_dictionary_in_the_first_file_and_in_each_eighth_after_it() {
+        let dictionaries = Dictionaries::default();
+        let all = 20_000;
+        assert_eq!(write(&dictionaries, all, 9), [true, true]);
+        for _ in 2..=TRIED_AGAIN {
+            assert_eq!(write(&dictionaries, all, 9), [false, true]);
+        }
+        // The columns have changed places meanwhile.
+        assert_eq!(write(&dictionaries, 9, all), [true, true]);
+        for _ in 2..=TRIED_AGAIN {
+            assert_eq!(write(&dictionaries, 9, all), [true, false]);
+        }
+    }
+
+    #[test]
+    fn a_dictionary_of_few_values_pays_although_most_of_it_is_the_values() {
+        let dictionaries = Dictionaries::default();
+        for _ in 0..3 {
+            assert_eq!(write(&dictionaries, 5_000, 5_000), [true, true]);
+        }
+    }
+}
