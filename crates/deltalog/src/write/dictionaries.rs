@@ -94,7 +94,7 @@ mod tests {
     /// Writes a file with a column of numbers and one of texts, each with so many different values and a NULL among ten
     /// rows. Returns which of the columns have a dictionary.
     fn write(dictionaries: &Dictionaries, numbers: usize, texts: usize) -> [bool; 2] {
-        let present = |row: usize| row % 10 != 0;
+        let present = |row: usize| !row.is_multiple_of(10);
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter(
             (0..20_000).map(|row| present(row).then_some((row % numbers) as i64)),
         ));

@@ -132,7 +132,7 @@ fn operations_of(name: &str, said: &str) -> Vec<Operation> {
                 verb: "write",
                 began: time.parse().unwrap(),
                 ended: None,
-                intent: Intent::Write(Write {
+                intent: Intent::write(Write {
                     // Nobody has written rows to it.
                     files: [(file.to_owned(), Vec::new())].into(),
                     replaces: base.parse().ok(),

@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
 
     /// Returns a write that adds files and whatever `write` says.
     pub fn adding(&self, files: &Files, write: Write) -> Intent {
-        Intent::Write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
+        Intent::write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }
 
     /// Returns a text that no operation had before.

@@ -61,13 +61,20 @@ pub fn class_of(row: i64) -> i64 {
 #[derive(Debug, Clone)]
 pub enum Intent {
     /// To commit a write.
-    Write(Write),
+    Write(Box<Write>),
     /// To see the table: the newest version, or this one.
     Read(Option<u64>),
     /// To look for the commit with this id, which is known to be at this version.
     Find(String, u64),
     /// To do something that changes no version, such as a checkpoint.
     Maintain,
+}
+
+impl Intent {
+    /// Returns the intent to commit a write.
+    pub fn write(write: Write) -> Self {
+        Self::Write(Box::new(write))
+    }
 }
 
 /// What a process saw of a version.

@@ -9,7 +9,7 @@ use crate::session::Session;
 pub fn add_column(session: &mut Session<'_>) {
     let column = session.mark("column");
     let write = Write { column: Some(column.clone()), ..Write::default() };
-    session.operate("add a column", Intent::Write(write), |session, _| {
+    session.operate("add a column", Intent::write(write), |session, _| {
         let base = session.base(3)?;
         let field = StructField::new(column, PrimitiveType::Long, true);
         let change = TableChange::AddColumns(vec![NewColumn::new(ColumnPath::new::<&str>([]), field)]);

@@ -8,7 +8,7 @@ use crate::session::Session;
 /// Appends files to the newest version, or to that of the handle. Creates the table if there is none.
 pub fn append(session: &mut Session<'_>) {
     let on_handle = session.process.below(2) == 0;
-    session.operate("append", Intent::Write(Write::default()), |session, intend| {
+    session.operate("append", Intent::write(Write::default()), |session, intend| {
         let request = session.request(SaveMode::Append);
         let write = match session.handle.as_ref().filter(|_| on_handle) {
             Some(handle) => PendingWrite::begin_on(handle, request, &session.environment)?,

@@ -18,7 +18,7 @@ pub fn cluster(session: &mut Session<'_>) {
     let mark = session.mark("clustering");
     let chosen = columns.iter().map(|column| (*column).to_owned()).collect();
     let write = Write { clusters: Some((chosen, mark.clone())), ..Write::default() };
-    session.operate("cluster", Intent::Write(write), |session, _| {
+    session.operate("cluster", Intent::write(write), |session, _| {
         let base = session.base(3)?;
         let change =
             TableChange::ClusterBy(columns.iter().map(|column| ColumnPath::new([*column])).collect());

@@ -15,10 +15,10 @@ pub fn delete_rows(session: &mut Session<'_>) {
     }
     let mark = session.mark("delete");
     let write = Write { progress: Some((mark.clone(), 1)), ..Write::default() };
-    session.operate("delete rows", Intent::Write(write.clone()), |session, intend| {
+    session.operate("delete rows", Intent::write(write.clone()), |session, intend| {
         let base = session.base(2)?;
         let Some((file, rows)) = session.some_rows(&base)? else { return Ok(Outcome::Done) };
-        intend(Intent::Write(Write { deletes: Some((file.path.clone(), rows.clone())), ..write }));
+        intend(Intent::write(Write { deletes: Some((file.path.clone(), rows.clone())), ..write }));
         let mut transaction = Transaction::new(&base, Operation::new("DELETE"), &session.environment)?;
         transaction.record_progress(mark, 1);
         transaction.delete_rows(file, rows.into_iter().collect::<DeletionVector>());

@@ -7,10 +7,10 @@ use crate::session::Session;
 
 /// Replaces all files of the newest version, or of that of the handle.
 pub fn overwrite(session: &mut Session<'_>) {
-    session.operate("overwrite", Intent::Write(Write::default()), |session, intend| {
+    session.operate("overwrite", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;
         let write = Write { replaces: Some(base.version()), ..Write::default() };
-        intend(Intent::Write(write.clone()));
+        intend(Intent::write(write.clone()));
         let request = session.request(SaveMode::Overwrite);
         let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
         let pending = pending.expect("only the mode ignore gives nothing");

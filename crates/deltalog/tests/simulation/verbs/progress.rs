@@ -9,11 +9,11 @@ use crate::session::Session;
 /// Appends the next write of one of two applications, both of which several processes may be.
 pub fn append_with_progress(session: &mut Session<'_>) {
     let app = format!("app-{}", session.process.below(2));
-    session.operate("append with progress", Intent::Write(Write::default()), |session, intend| {
+    session.operate("append with progress", Intent::write(Write::default()), |session, intend| {
         let recorded = Snapshot::open(&session.storage, None)?.app_transaction(&app)?;
         let next = recorded.map_or(1, |recorded| recorded.version + 1);
         let write = Write { progress: Some((app.clone(), next)), ..Write::default() };
-        intend(Intent::Write(write.clone()));
+        intend(Intent::write(write.clone()));
         let mut request = session.request(SaveMode::Append);
         request.app_transactions = vec![SetTransaction::new(app, next)];
         let pending = PendingWrite::begin(&session.storage, request, &session.environment)?;

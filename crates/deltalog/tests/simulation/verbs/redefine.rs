@@ -7,10 +7,10 @@ use crate::session::Session;
 
 /// Replaces the table of the newest version, or of that of the handle, by one with other rows.
 pub fn redefine(session: &mut Session<'_>) {
-    session.operate("redefine", Intent::Write(Write::default()), |session, intend| {
+    session.operate("redefine", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;
         let write = Write { replaces: Some(base.version()), redefines: true, ..Write::default() };
-        intend(Intent::Write(write.clone()));
+        intend(Intent::write(write.clone()));
         let mut definition = TableDefinition::new(session.cast.schema());
         definition.configuration.clone_from(&session.cast.properties);
         let mode = CreationMode::CreateOrReplace;

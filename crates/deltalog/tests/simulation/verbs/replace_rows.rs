@@ -13,7 +13,7 @@ pub fn replace_rows(session: &mut Session<'_>) {
     }
     let class = session.process.below(CLASSES as u64) as i64;
     let write = Write { replaces_class: Some(class), ..Write::default() };
-    session.operate("replace rows", Intent::Write(write.clone()), |session, intend| {
+    session.operate("replace rows", Intent::write(write.clone()), |session, intend| {
         let base = session.base(3)?;
         let mut request = session.request(SaveMode::Overwrite);
         request.replace_where = Some(ReplaceWhere::new(format!("class = {class}")));

@@ -11,14 +11,14 @@ const MOST_VERSIONS: u64 = 6;
 
 /// Restores a version before the newest one, or before that of the handle.
 pub fn run(session: &mut Session<'_>) {
-    session.operate("restore", Intent::Write(Write::default()), |session, intend| {
+    session.operate("restore", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;
         if base.version() == 0 {
             return Ok(Outcome::Done);
         }
         let back = 1 + session.process.below(MOST_VERSIONS.min(base.version()));
         let (version, mark) = (base.version() - back, session.mark("restore"));
-        intend(Intent::Write(Write {
+        intend(Intent::write(Write {
             replaces: Some(base.version()),
             restores: Some((version, mark.clone())),
             ..Write::default()

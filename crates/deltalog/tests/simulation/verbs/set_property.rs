@@ -9,7 +9,7 @@ use crate::session::Session;
 pub fn set_property(session: &mut Session<'_>) {
     let value = session.mark("value");
     let write = Write { property: Some(value.clone()), ..Write::default() };
-    session.operate("set a property", Intent::Write(write), |session, _| {
+    session.operate("set a property", Intent::write(write), |session, _| {
         let base = session.base(3)?;
         let change = TableChange::SetProperties([(MINE.to_owned(), value)].into());
         let committed = alter_table(&base, &change, Default::default(), &session.environment)?;

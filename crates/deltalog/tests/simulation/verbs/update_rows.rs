@@ -16,7 +16,7 @@ pub fn update_rows(session: &mut Session<'_>) {
     }
     let mark = session.mark("update");
     let write = Write { progress: Some((mark.clone(), 1)), ..Write::default() };
-    session.operate("update rows", Intent::Write(write.clone()), |session, intend| {
+    session.operate("update rows", Intent::write(write.clone()), |session, intend| {
         let base = session.base(2)?;
         let Some((file, rows)) = session.some_rows(&base)? else { return Ok(Outcome::Done) };
         let mut change = RowChange::new(&base, &session.environment)?;

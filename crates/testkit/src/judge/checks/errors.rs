@@ -65,7 +65,7 @@ impl Case {
             Intent::Read(Some(version)) => Some(*version),
             // The newest version can always be read.
             Intent::Read(None) => None,
-            Intent::Write(Write { restores: Some((earlier, _)), .. }) => Some(*earlier),
+            Intent::Write(write) => write.restores.as_ref().map(|(earlier, _)| *earlier).or(version),
             _ => version,
         };
         let ended = operation.ended.unwrap_or(u64::MAX);
