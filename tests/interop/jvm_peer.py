@@ -34,6 +34,8 @@ def session(jars: list[str]) -> SparkSession:
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.sql.shuffle.partitions", "1")
+        # VACUUM lists directories in so many tasks, which are 10,000 otherwise.
+        .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
