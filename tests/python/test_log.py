@@ -134,6 +134,25 @@ def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
     assert (difference.field, difference.checksum, difference.replay) == ("numFiles", 11, 12)
 
 
+def test_the_order_of_features_is_no_difference(tmp_path: Path) -> None:
+    """Protocol, "Protocol Evolution": features are sets. The JVM connector orders them by their hashes."""
+    properties = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
+    write_deltalake(tmp_path, pa.table({"id": [1]}), configuration=properties)
+    file = tmp_path / "_delta_log" / f"{0:020}.crc"
+    checksum = json.loads(file.read_text())
+    features = checksum["protocol"]["writerFeatures"]
+    assert len(features) > 1
+    checksum["protocol"]["writerFeatures"] = features[::-1]
+    file.write_text(json.dumps(checksum))
+    found = DeltaTable(tmp_path).verify()
+    assert found.ok
+    assert "protocol" in found.checked
+    checksum["protocol"]["writerFeatures"] = features[1:]
+    file.write_text(json.dumps(checksum))
+    (difference,) = DeltaTable(tmp_path).verify().differences
+    assert difference.field == "protocol"
+
+
 def test_a_checkpoint_of_the_open_version(table: Path) -> None:
     opened = DeltaTable(table, version=5)
     opened.create_checkpoint()

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::log::{FileSizeHistogram, VersionChecksum};
-use crate::protocol::Add;
+use crate::protocol::{Add, Protocol};
 use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 
@@ -84,7 +84,7 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     let Some((file, checksum)) = snapshot.checksum_file()? else { return Ok(found) };
     found.file = Some(file);
     let (protocol, metadata) = snapshot.replay_table_actions()?;
-    found.compare("protocol", checksum.protocol.as_ref(), &protocol);
+    found.compare("protocol", checksum.protocol.clone().map(in_order).as_ref(), &in_order(protocol));
     found.compare("metadata", checksum.metadata.as_ref(), &metadata);
     compare_commit(snapshot, &checksum, &mut found)?;
     compare_transactions_and_domains(snapshot, &checksum, &mut found)?;
@@ -111,6 +111,15 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
         found.compare("allFiles", Some(&listed), &live(snapshot)?);
     }
     Ok(found)
+}
+
+/// Returns the protocol with its features by name: they are sets, whose order each writer chooses.
+fn in_order(mut protocol: Protocol) -> Protocol {
+    for features in [&mut protocol.reader_features, &mut protocol.writer_features].into_iter().flatten() {
+        features.sort_unstable();
+        features.dedup();
+    }
+    protocol
 }
 
 /// Compares the fields that come from the commit itself.

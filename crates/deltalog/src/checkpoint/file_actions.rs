@@ -20,7 +20,7 @@ const BATCH_ROWS: usize = 8 * 1024;
 /// How the file actions of a version are written.
 pub(super) struct FileActions {
     adds: AddColumns,
-    /// Tombstones that are not newer have expired.
+    /// Tombstones that are older have expired.
     expired_ms: i64,
 }
 
@@ -47,9 +47,10 @@ impl FileActions {
         self.adds.replayed()
     }
 
-    /// Returns whether a tombstone of this time has expired.
+    /// Returns whether a tombstone of this time has expired: whether the time now exceeds the threshold, as it does for
+    /// VACUUM. Protocol: "Add File and Remove File".
     pub(super) fn has_expired(&self, time_ms: i64) -> bool {
-        time_ms <= self.expired_ms
+        time_ms < self.expired_ms
     }
 
     /// Returns all file actions of `snapshot`, first the live files.

@@ -191,7 +191,7 @@ pub fn unexpired(table: &Table) -> BTreeSet<Key> {
         // An invalid retention: no tombstone with a time expires.
         Some(_) => i64::MAX,
     };
-    let kept = |(_, time): &(u64, Option<i64>)| time.is_some_and(|time| NOW_MS - time < retention);
+    let kept = |(_, time): &(u64, Option<i64>)| time.is_some_and(|time| NOW_MS - time <= retention);
     table.dead.iter().filter(|(_, time)| kept(time)).map(|(key, _)| key.clone()).collect()
 }
 

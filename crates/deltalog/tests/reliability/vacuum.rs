@@ -159,7 +159,7 @@ proptest! {
         let last = Table::at(&storage, history.len() as u64 - 1);
         let cutoff = NOW_MS - retention;
         let live = files_of(last.live.keys().cloned());
-        let retained = last.dead.iter().filter(|(_, (_, time))| time.is_some_and(|time| time > cutoff));
+        let retained = last.dead.iter().filter(|(_, (_, time))| time.is_some_and(|time| time >= cutoff));
         let retained = files_of(retained.map(|(key, _)| key.clone()));
         // A tombstone of the same file that is older may come later.
         let removed_since = history.iter().flatten().filter_map(|step| match step {
@@ -320,6 +320,27 @@ fn files_that_a_later_commit_adds_stay_however_old_they_are() {
         assert_eq!(plan.delete().unwrap().files, 1);
         assert_eq!(files(&storage), ["a", "back"].map(str::to_owned).into());
         assert_eq!(paths(&newest(&storage)), ["a", "back"]);
+    }
+}
+
+/// "A tombstone expires when current time exceeds the expiration threshold": for checkpoints as for VACUUM. Protocol:
+/// "Add File and Remove File".
+#[test]
+fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
+    for (removed_ms, stays) in [(NOW_MS - WEEK_MS, true), (NOW_MS - WEEK_MS - 1, false)] {
+        let (store, storage) = empty();
+        write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+        write_commit(&storage, 1, &[add_line("a")]);
+        write_commit(
+            &storage,
+            2,
+            &[json!({"remove": {"path": "a", "deletionTimestamp": removed_ms}}).to_string()],
+        );
+        put(&store, "a", 0);
+        for _ in 0..2 {
+            assert_eq!(planned(&plan(&storage, request(WEEK_MS))).is_empty(), stays);
+            write_checkpoint(&newest(&storage), &environment()).unwrap();
+        }
     }
 }
 
