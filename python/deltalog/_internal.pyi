@@ -832,24 +832,31 @@ class SparkOptimize:
         purges: bool,
         commit: CommitArguments,
         target_size: int | None = None,
+        z_order: tuple[Sequence[str], str] | None = None,
+        full: bool = False,
     ) -> SparkOptimize:
         """Plans which files are written again; see `optimize`."""
     @property
-    def keeps_order(self) -> bool:
-        """Whether Spark can write the files: their rows keep their order."""
+    def ordering(self) -> tuple[list[list[str]], bool, int] | None:
+        """How rows of bins that are ordered are ordered: the parts of the names of the columns, whether the curve is
+        Hilbert's, and how many bits a rank has. None if there are no such bins."""
+    @property
+    def tasks(self) -> int:
+        """The number of new files of all batches, each of which is written by a task."""
     @property
     def batches(self) -> int:
         """The number of batches, which are one commit each."""
     @property
     def bins(self) -> int:
-        """The number of bins of all batches. The files of a bin become one file."""
+        """The number of bins of all batches. The files of a bin become one file, or several if rows are ordered."""
     @property
     def bytes(self) -> int:
         """The size of all files that are written again, in bytes."""
     def files(self, batch: int) -> SparkPlan:
         """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
-    def outputs(self, batch: int) -> list[tuple[int, str, list[str | None]]]:
-        """Returns for each bin the number of its old files, and of its new one the directory and the partition values.
+    def outputs(self, batch: int) -> list[tuple[int, int, bool, int, str, list[str | None]]]:
+        """Returns for each bin the number of its old files, that of its new ones, whether its rows are ordered, about
+        how many they are, and of the new files the directory and the partition values.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """

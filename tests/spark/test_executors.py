@@ -352,20 +352,6 @@ def test_the_session_does_not_change_what_is_moved(
     assert rows(spark, table, columns) == before
 
 
-def test_the_driver_clusters(spark: SparkSession, path: str) -> None:
-    """The rows of a clustered table are ordered, which the tasks do not do, whatever their size."""
-    spark.sql(f"CREATE TABLE clustered (a INT, b INT) USING deltalog CLUSTER BY (b) LOCATION '{path}'")
-    try:
-        for first in (0, 10):
-            spark.sql(f"INSERT INTO clustered SELECT {first} + id, id % 3 FROM range(10)")
-        [done] = spark.sql("OPTIMIZE clustered").collect()
-        assert (done.metrics.clusteringStats.numOutputZCubes, is_by_executors(path)) == (1, False)
-        assert sorted(row.a for row in spark.table("clustered").collect()) == [*range(20)]
-        assert len(names(path)) == len(DeltaTable(path).file_uris()) + done.metrics.numFilesRemoved
-    finally:
-        spark.sql("DROP TABLE clustered")
-
-
 def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSession, path: str) -> None:
     """Spark would shift INT96 of other writers on request, and look for columns in their exact spelling."""
     Path(path).mkdir()
@@ -420,8 +406,9 @@ def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFix
 def test_an_optimize_ends_once(spark: SparkSession, path: str) -> None:
     create(spark, path, "")
     plan = SparkOptimize.begin(DeltaTable(path)._snapshot, "p = 'z'", False, commit_arguments(None, None))
-    assert (plan.batches, plan.bins, plan.files(0).kept) == (1, 1, 4)
-    [(count, directory, values)] = plan.outputs(0)
+    assert (plan.batches, plan.bins, plan.tasks, plan.files(0).kept, plan.ordering) == (1, 1, 1, 4, None)
+    [(count, new, is_ordered, estimated, directory, values)] = plan.outputs(0)
+    assert (new, is_ordered, estimated) == (1, False, 40)
     assert (count, directory, values[0]) == (4, "p=z/q=2024-02-29T06%3A02%3A03.000004Z/", "z")
     metrics, version = plan.finish()
     assert (metrics["numFilesAdded"], version) == (0, None)

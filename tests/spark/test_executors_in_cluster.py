@@ -72,7 +72,7 @@ SCRIPT = """
                 found.append(int(process.name))
         return found
 
-    def optimize_while(path, work):
+    def optimize_while(path, work, order=""):
         # Does something as soon as there is a new file.
         before, done = files(path), []
 
@@ -83,13 +83,13 @@ SCRIPT = """
 
         thread = threading.Thread(target=wait)
         thread.start()
-        [row] = spark.sql(f"OPTIMIZE deltalog.`{path}`").collect()
+        [row] = spark.sql(f"OPTIMIZE deltalog.`{path}` {order}").collect()
         thread.join()
         return row.metrics, done[0], before
 
-    def check(path, expected, metrics, before, orphans):
+    def check(path, expected, metrics, before, orphans, added=8):
         assert rows(path) == expected
-        assert (metrics.numFilesAdded, metrics.numFilesRemoved) == (8, 24), metrics
+        assert (metrics.numFilesAdded, metrics.numFilesRemoved) == (added, 24), metrics
         assert DeltaTable(path).verify().ok
         named = {uri.removeprefix("file://") for uri in DeltaTable(path).file_uris()}
         left = files(path) - before - named
@@ -155,6 +155,17 @@ SCRIPT = """
     metrics, victims, before = optimize_while(path, kill)
     # The tasks that died leave at most their files.
     check(path, expected, metrics, before, 2)
+
+    # Rows are ordered: another executor dies with rows that it has shuffled, which others shuffle again.
+    while len(executors()) < 2:
+        time.sleep(0.1)
+    path = table("ordered", 200_000)
+    expected = rows(path)
+    sizes = [Path(uri.removeprefix("file://")).stat().st_size for uri in DeltaTable(path).file_uris()]
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(sum(sizes) // 24))
+    metrics, victims, before = optimize_while(path, kill, "ZORDER BY (v, id)")
+    check(path, expected, metrics, before, 4, len(DeltaTable(path).file_uris()))
+    assert metrics.numFilesAdded >= 24, metrics
     print("done")
 """
 

@@ -193,7 +193,7 @@ impl From<&OptimizeMetrics> for Metrics {
 }
 
 /// How rows are ordered: the columns, and the name of the curve.
-type ZOrder = (Vec<String>, String);
+pub(crate) type ZOrder = (Vec<String>, String);
 
 /// How a clustered table is clustered: whether as a whole, and the size of cubes.
 type Cluster = (bool, Option<u64>);
@@ -228,14 +228,20 @@ pub(crate) fn optimize(
         request.purges = purges;
         (request.dry_run, request.check_rows) = (dry_run, check_rows);
         (request.full, request.cube_size) = cluster.unwrap_or_default();
-        if let Some((columns, curve)) = &z_order {
-            request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
-            request.curve = curve_named(curve)?;
+        if let Some(z_order) = &z_order {
+            along(&mut request, z_order)?;
         }
         request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
         let done = core_optimize(&snapshot, request, &upkeep::environment())?;
         Ok((Metrics::from(&done.metrics), done.commits.last().map(|committed| committed.version)))
     })
+}
+
+/// Asks for rows that are ordered.
+pub(crate) fn along(request: &mut OptimizeRequest, (columns, curve): &ZOrder) -> Result<(), Error> {
+    request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
+    request.curve = curve_named(curve)?;
+    Ok(())
 }
 
 fn curve_named(name: &str) -> Result<Curve, Error> {

@@ -2,21 +2,25 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use deltalog::engine::optimize::{OptimizePlan, plan_optimize};
+use deltalog::engine::optimize::{BinOutput, OptimizePlan, plan_optimize};
 use deltalog::engine::transaction::Operation;
-use deltalog::{Error, OptimizeRequest, Optimized, Result, Snapshot};
+use deltalog::{Curve, Error, OptimizeRequest, Optimized, Result, Snapshot};
 use pyo3::prelude::*;
 
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::CommitArguments;
-use crate::optimize::Metrics;
+use crate::optimize::{Metrics, ZOrder, along};
 use crate::snapshot::Snapshot as PySnapshot;
 use crate::spark_plan::{NumberedFile, SparkPlan, file_number, pack_numbered};
 use crate::spark_write::SparkWrite;
 use crate::upkeep;
 
-/// Where the rows of a bin go: the number of old files, the directory, and the partition values.
-type Output = (usize, String, Vec<Option<String>>);
+/// Where the rows of a bin go: the numbers of old and of new files, whether and about how many rows are ordered, the
+/// directory, and the partition values.
+type Output = (usize, usize, bool, u64, String, Vec<Option<String>>);
+
+/// How rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits of a rank.
+type Ordering = (Vec<Vec<String>>, bool, u32);
 
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct SparkOptimize {
@@ -51,7 +55,8 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
 #[pymethods]
 impl SparkOptimize {
     #[staticmethod]
-    #[pyo3(signature = (snapshot, predicate, purges, commit, target_size = None))]
+    #[pyo3(signature = (snapshot, predicate, purges, commit, target_size = None, z_order = None, full = false))]
+    #[expect(clippy::too_many_arguments, reason = "arguments of Python")]
     fn begin(
         py: Python<'_>,
         snapshot: &Bound<'_, PySnapshot>,
@@ -59,22 +64,40 @@ impl SparkOptimize {
         purges: bool,
         commit: CommitArguments,
         target_size: Option<u64>,
+        z_order: Option<ZOrder>,
+        full: bool,
     ) -> PyResult<Self> {
         let base = snapshot.get().0.clone();
         call(py, || {
             let mut request = OptimizeRequest::default();
             request.predicate = predicate;
-            (request.purges, request.target_size) = (purges, target_size);
+            (request.purges, request.target_size, request.full) = (purges, target_size, full);
+            if let Some(z_order) = &z_order {
+                along(&mut request, z_order)?;
+            }
             request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
             let plan = plan_optimize(&base, request, &upkeep::environment())?;
             Ok(Self { base, plan: Mutex::new(Some(plan)) })
         })
     }
 
-    /// Whether Spark can write the files: their rows keep their order.
+    /// How the rows of bins that are ordered are ordered; None if there are no such bins.
     #[getter]
-    fn keeps_order(&self, py: Python<'_>) -> PyResult<bool> {
-        call(py, || self.with(|plan| Ok(plan.is_for_engines())))
+    fn ordering(&self, py: Python<'_>) -> PyResult<Option<Ordering>> {
+        call(py, || {
+            self.with(|plan| {
+                Ok(plan.ordering().map(|ordering| {
+                    let columns = ordering.columns.iter().map(|column| column.parts().to_vec()).collect();
+                    (columns, ordering.curve == Curve::Hilbert, ordering.bits)
+                }))
+            })
+        })
+    }
+
+    /// The number of new files of all batches, each of which is written by a task.
+    #[getter]
+    fn tasks(&self, py: Python<'_>) -> PyResult<usize> {
+        call(py, || self.with(|plan| Ok(plan.tasks())))
     }
 
     /// The number of batches, which are one commit each.
@@ -110,8 +133,12 @@ impl SparkOptimize {
     fn outputs(&self, py: Python<'_>, batch: usize) -> PyResult<Vec<Output>> {
         call(py, || {
             self.with(|plan| {
-                let outputs = plan.outputs(batch).into_iter();
-                Ok(outputs.map(|output| (output.files, output.directory, output.partition_values)).collect())
+                let outputs = plan.outputs(batch).into_iter().map(|output| {
+                    let BinOutput { files, new_files, is_ordered, rows, directory, partition_values } =
+                        output;
+                    (files, new_files, is_ordered, rows, directory, partition_values)
+                });
+                Ok(outputs.collect())
             })
         })
     }

@@ -217,6 +217,43 @@ class Purge(Action):
 
 
 @dataclass(frozen=True)
+class ZOrder(Action):
+    """Orders the rows of each partition by `id`."""
+
+
+@dataclass(frozen=True)
+class RecomputeStatistics(Action):
+    """Describes all files anew."""
+
+
+@dataclass(frozen=True)
+class Restore(Action):
+    """Makes an earlier version the newest one again."""
+
+    version: int
+    earlier: Model
+
+    def apply(self, model: Model) -> Model:
+        # What applications have recorded stays.
+        return replace(
+            self.earlier,
+            applications=model.applications,
+            next_id=model.next_id,
+            names=model.names,
+            is_aged=model.is_aged,
+            retained=model.retained,
+        )
+
+    def __str__(self) -> str:
+        return f"Restore(version={self.version})"
+
+
+@dataclass(frozen=True)
+class Vacuum(Action):
+    """Deletes what no version needs that is younger than a week: nothing that a reader may ask for."""
+
+
+@dataclass(frozen=True)
 class Checkpoint(Action):
     pass
 
@@ -235,4 +272,4 @@ class CleanUp(Action):
     kept: int
 
     def apply(self, model: Model) -> Model:
-        return replace(model, is_aged=True)
+        return replace(model, is_aged=True, retained=())

@@ -209,6 +209,10 @@ def _overwrite_partitions(rng: random.Random, model: Model) -> does.Action | Non
     return does.OverwritePartitions(_rows(rng, model)) if model.partition_by else None
 
 
+def _restore(rng: random.Random, model: Model) -> does.Action | None:
+    return does.Restore(*rng.choice(model.retained)) if model.retained else None
+
+
 # How each action is drawn, and how often.
 _DRAWN: list[tuple[Draw, float]] = [
     (lambda rng, model: does.Append(_rows(rng, model)), 5),
@@ -231,6 +235,10 @@ _DRAWN: list[tuple[Draw, float]] = [
     (_drop_constraint, 0.5),
     (lambda rng, model: does.Optimize(), 1.5),
     (lambda rng, model: does.Purge() if model.has("delta.enableDeletionVectors") else None, 1),
+    (lambda rng, model: does.ZOrder(), 0.7),
+    (lambda rng, model: does.RecomputeStatistics(), 0.7),
+    (_restore, 1),
+    (lambda rng, model: does.Vacuum(), 0.5),
     (lambda rng, model: does.Checkpoint(), 1.5),
     (lambda rng, model: does.CompactLog(rng.randrange(2, 5)), 1),
     (lambda rng, model: does.CleanUp(rng.randrange(1, 3)), 0.7),

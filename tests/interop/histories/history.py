@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import deltalog
@@ -29,6 +29,10 @@ RICH: list[dict[str, str]] = [
     {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"},
     {"delta.enableInCommitTimestamps": "true", "delta.enableChangeDataFeed": "true"},
 ]
+
+
+# From how many of the last states one is restored.
+MOST_RETAINED = 3
 
 
 def seeded(text: str) -> random.Random:
@@ -65,7 +69,7 @@ class History:
         players = self._cast(rng, jvm, directory)
         model = start(rng, self._properties(rng, players), has_partitions=not _mix_paths(players))
         rng.choice(players).create(path, model)
-        expected = {0: model}
+        expected, last = {0: model}, 0
         for number in range(length):
             rng = seeded(f"{self.seed} {number}")
             player = rng.choice(players)
@@ -74,8 +78,13 @@ class History:
                 continue
             self.steps.append(f"{number}: {player.name}: {action}")
             player.play(path, model, action)
-            model = action.apply(model)
-            expected[DeltaTable(path).version()] = model
+            before, model = model, action.apply(model)
+            newest = DeltaTable(path).version()
+            expected[newest] = model
+            if newest > last:
+                known = replace(before, retained=())
+                model = replace(model, retained=(*model.retained, (last, known))[-MOST_RETAINED:])
+                last = newest
         return self._compare(path, expected, jvm)
 
     def _cast(self, rng: random.Random, jvm: Jvm | None, directory: Path) -> list[Player]:

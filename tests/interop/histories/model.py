@@ -47,6 +47,8 @@ class Model:
     next_id: int = 0
     # How many names were given, so that each is new.
     names: int = 0
+    # The versions that can be restored, each with its state.
+    retained: tuple[tuple[int, Model], ...] = ()
     # Whether log files were made older than their retention.
     is_aged: bool = False
 

@@ -22,7 +22,8 @@ Actions = frozenset[type[does.Action]]
 WRITES = frozenset({does.Append, does.AppendOnce, does.Overwrite, does.ReplaceWhere, does.AppendWithColumn})
 CHANGES = frozenset({does.AddColumn, does.SetProperty, does.AddConstraint, does.DropConstraint})
 MAPPED_CHANGES = frozenset({does.RenameColumn, does.DropColumn, does.WidenColumn, does.UnsetProperty})
-STATEMENTS = frozenset({does.Delete, does.Update, does.Merge, does.Optimize})
+STATEMENTS = frozenset({does.Delete, does.Update, does.Merge})
+MAINTENANCE = frozenset({does.Optimize, does.ZOrder, does.Restore, does.Vacuum})
 LOG = frozenset({does.Checkpoint, does.CleanUp})
 
 
@@ -57,8 +58,11 @@ class Ours:
         WRITES
         | CHANGES
         | MAPPED_CHANGES
+        | STATEMENTS
+        | MAINTENANCE
         | LOG
         | {does.OverwritePartitions, does.OverwriteSchema, does.CompactLog}
+        | {does.Purge, does.RecomputeStatistics}
     )
 
     def plays(self, action: does.Action) -> bool:
@@ -87,6 +91,25 @@ class Ours:
                 write_deltalake(path, rows, mode="overwrite", partition_overwrite="dynamic")
             case does.ReplaceWhere(predicate, rows):
                 write_deltalake(path, rows, mode="overwrite", predicate=predicate.sql(in_backticks))
+            case does.Delete(predicate):
+                table.delete(predicate.sql(in_backticks))
+            case does.Update(predicate, column, _, literal):
+                table.update({in_backticks(column): literal}, predicate=predicate.sql(in_backticks))
+            case does.Merge(rows):
+                merge = table.merge(rows, "t.id = s.id", source_alias="s", target_alias="t")
+                merge.when_matched_update_all().when_not_matched_insert_all().execute()
+            case does.Optimize():
+                table.optimize.compact(check_rows=True)
+            case does.Purge():
+                table.optimize.purge(check_rows=True)
+            case does.ZOrder():
+                table.optimize.z_order("id", check_rows=True)
+            case does.RecomputeStatistics():
+                table.recompute_statistics(all_files=True)
+            case does.Restore(version):
+                table.restore(version)
+            case does.Vacuum():
+                table.vacuum(dry_run=False)
             case does.AddColumn(column):
                 alter.add_columns(deltalog.Schema.from_arrow(pa.schema([column])))
             case does.RenameColumn(column, name):
@@ -125,7 +148,7 @@ class Rust:
     """
 
     name = "deltalake"
-    actions = WRITES | CHANGES - {does.SetProperty} | STATEMENTS | LOG
+    actions = WRITES | CHANGES - {does.SetProperty} | STATEMENTS | MAINTENANCE | LOG
 
     def plays(self, action: does.Action) -> bool:
         return type(action) in self.actions
@@ -158,6 +181,12 @@ class Rust:
                 merge.when_matched_update_all().when_not_matched_insert_all().execute()
             case does.Optimize():
                 table.optimize.compact()
+            case does.ZOrder():
+                table.optimize.z_order(["id"])
+            case does.Restore(version):
+                table.restore(version)
+            case does.Vacuum():
+                table.vacuum(dry_run=False)
             case does.AddColumn(column):
                 fields = deltalake.Schema.from_arrow(pa.schema([column])).fields
                 table.alter.add_columns(fields)
@@ -187,6 +216,7 @@ class Connector:
         | CHANGES
         | MAPPED_CHANGES
         | STATEMENTS
+        | MAINTENANCE
         | {does.OverwritePartitions, does.Purge}
     )
 
@@ -197,8 +227,15 @@ class Connector:
         self._rows = directory / "rows.parquet"
 
     def plays(self, action: does.Action) -> bool:
-        # Its REPLACE WHERE takes comparisons of columns alone.
-        is_refused = isinstance(action, does.ReplaceWhere) and "%" in action.predicate.template
+        match action:
+            # Its REPLACE WHERE takes comparisons of columns alone.
+            case does.ReplaceWhere(predicate, _):
+                is_refused = "%" in predicate.template
+            # It enables the feature of local times in a new table only, or if all features are named.
+            case does.AddColumn(column):
+                is_refused = column.type == pa.timestamp("us")
+            case _:
+                is_refused = False
         return type(action) in self.actions and not is_refused
 
     def create(self, path: Path, model: Model) -> None:
@@ -241,6 +278,12 @@ class Connector:
                 )
             case does.Optimize():
                 self._jvm.run(f"OPTIMIZE {table}")
+            case does.ZOrder():
+                self._jvm.run(f"OPTIMIZE {table} ZORDER BY (id)")
+            case does.Restore(version):
+                self._jvm.run(f"RESTORE {table} TO VERSION AS OF {version}")
+            case does.Vacuum():
+                self._jvm.run(f"VACUUM {table}")
             case does.Purge():
                 self._jvm.run(f"REORG TABLE {table} APPLY (PURGE)")
             case does.AddColumn(column):

@@ -255,7 +255,7 @@ impl<'a> Committer<'a> {
         }
         let files: Vec<u64> = bin.new.iter().map(|new| new.rows).collect();
         let carried = bin.order.positions(&carried, &files).map_err(|error| self.base.located(error))?;
-        Ok(Some((current, carried)))
+        Ok(carried.map(|carried| (current, carried)))
     }
 }
 

@@ -29,7 +29,7 @@
 //!   few of those that were clustered before ([`clustered`]). Files of other implementations are left alone
 //!   (`clusteringProvider`): to mix their rows would undo the work.
 //! - An engine may write the files of a batch instead, and report how many rows of each old file it has copied
-//!   ([`external`]).
+//!   ([`external`], [`reported`]).
 //!
 //! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
 //! those whose footers have columns that were dropped. So a second run reads footers and has nothing to do.
@@ -48,6 +48,7 @@ mod moved;
 mod ordered;
 mod plan;
 mod ranks;
+mod reported;
 mod rewrite;
 mod row_sum;
 mod small_files;
@@ -64,7 +65,7 @@ use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
 pub use curve::Curve;
-pub use external::{BinOutput, OptimizePlan};
+pub use external::{BinOutput, EngineOrdering, OptimizePlan};
 pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 pub(crate) use small_files::{SmallFiles, compact_small_files};
 
@@ -245,12 +246,7 @@ impl OptimizePlan {
     pub fn execute(mut self) -> Result<Optimized> {
         let (base, request, environment) = (&self.base, &self.request, &self.environment);
         if request.dry_run {
-            let files = |bin: &plan::Bin| match bin.order {
-                plan::BinOrder::Curve => {
-                    bin.files_of(self.target).clamp(1, bin.rows().unwrap_or(u64::MAX).max(1))
-                }
-                plan::BinOrder::Kept => 1,
-            };
+            let files = |bin: &plan::Bin| bin.new_files(self.target) as u64;
             self.batches.iter().flatten().for_each(|bin| self.metrics.plan(bin, files(bin)));
             return Ok(self.finish());
         }

@@ -33,6 +33,8 @@ pub(super) enum RowOrder {
     Kept,
     /// The numbers of the rows, in their new order.
     Changed(Numbers),
+    /// Another order, which an engine has made.
+    Unknown,
 }
 
 /// The file with the numbers of all rows whose order changes. It has none until there are some.
@@ -54,14 +56,19 @@ const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
     /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
-    /// file.
+    /// file; `None` if that is not known.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.
-    pub(super) fn positions(&self, rows: &RoaringTreemap, files: &[u64]) -> Result<Vec<RoaringTreemap>> {
+    pub(super) fn positions(
+        &self,
+        rows: &RoaringTreemap,
+        files: &[u64],
+    ) -> Result<Option<Vec<RoaringTreemap>>> {
         let mut found = vec![RoaringTreemap::new(); files.len()];
         match self {
             _ if rows.is_empty() => {}
+            Self::Unknown => return Ok(None),
             Self::Kept => {
                 let mut places = FilePlaces::new(files);
                 for row in rows {
@@ -78,7 +85,7 @@ impl RowOrder {
                 })?;
             }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 }
 
@@ -237,10 +244,10 @@ mod tests {
                 };
                 cuts.windows(2).map(file).collect()
             };
-            let found = RowOrder::Changed(numbers).positions(&asked, &files).unwrap();
+            let found = RowOrder::Changed(numbers).positions(&asked, &files).unwrap().unwrap();
             prop_assert_eq!(found, rows_of(&order));
             let kept: Vec<u64> = (0..order.len() as u64).collect();
-            prop_assert_eq!(RowOrder::Kept.positions(&asked, &files).unwrap(), rows_of(&kept));
+            prop_assert_eq!(RowOrder::Kept.positions(&asked, &files).unwrap().unwrap(), rows_of(&kept));
         }
     }
 }

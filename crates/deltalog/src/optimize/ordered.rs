@@ -21,6 +21,7 @@ use super::ranks::Sample;
 use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::sorted::Sorter;
 use crate::definition::columns_with_bounds;
+use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::predicate::ColumnPath;
@@ -84,6 +85,19 @@ impl Ordering {
     pub(super) fn of_cubes(columns: Vec<ColumnPath>, target: u64) -> Self {
         Self { columns, curve: Curve::Hilbert, target, makes_cubes: true }
     }
+
+    /// Returns the columns, and the curve through the ranks of their values.
+    pub(super) fn along(&self) -> (&[ColumnPath], Curve) {
+        (&self.columns, self.curve)
+    }
+
+    /// Marks the new files of a bin as a cube, if the table is clustered.
+    pub(super) fn mark(&self, new: &mut [NewFile], environment: &Environment) {
+        if self.makes_cubes {
+            let cube = Cube { id: environment.uuid().to_string(), columns: self.columns.clone() };
+            new.iter_mut().for_each(|new| cube.mark(&mut new.add));
+        }
+    }
 }
 
 fn is_partition(base: &Snapshot, column: &ColumnPath) -> bool {
@@ -117,11 +131,7 @@ impl BinRewriter<'_> {
             delete_unused(self.base.storage(), new.into_iter().map(|new| new.add.path).collect());
             return Err(error);
         }
-        if ordering.makes_cubes {
-            let id = self.environment.uuid().to_string();
-            let cube = Cube { id, columns: ordering.columns.clone() };
-            new.iter_mut().for_each(|new| cube.mark(&mut new.add));
-        }
+        ordering.mark(&mut new, self.environment);
         self.checked(&bin.files, &read, Rewritten { sources, new, order: RowOrder::Changed(numbers) })
     }
 

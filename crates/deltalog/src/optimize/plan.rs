@@ -67,6 +67,15 @@ impl Bin {
         self.files.iter().map(|file| file.add.stats.as_deref().and_then(num_records)).sum()
     }
 
+    /// Returns how many new files of about `target` bytes the rows become.
+    pub(super) fn new_files(&self, target: u64) -> usize {
+        let files = match self.order {
+            BinOrder::Kept => 1,
+            BinOrder::Curve => self.files_of(target).clamp(1, self.rows().unwrap_or(u64::MAX).max(1)),
+        };
+        usize::try_from(files).unwrap_or(usize::MAX)
+    }
+
     /// Returns how many files of about `target` bytes hold the rows.
     pub(super) fn files_of(&self, target: u64) -> u64 {
         self.files.iter().map(|file| live_bytes(&file.add)).sum::<u64>().div_ceil(target.max(1))

@@ -60,10 +60,10 @@ fn rows_of(base: &Snapshot, file: &ListedFile) -> Vec<i64> {
 fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
     let mut reported = Reported::default();
     let (listed, mut first) = (plan.files(batch).collect::<Vec<_>>(), 0);
-    for (number, BinOutput { files: count, directory, partition_values }) in
-        plan.outputs(batch).into_iter().enumerate()
-    {
-        assert_eq!((directory, partition_values), (String::new(), Vec::new()));
+    for (number, output) in plan.outputs(batch).into_iter().enumerate() {
+        let BinOutput { files: count, new_files, is_ordered, rows: estimated, .. } = output;
+        assert_eq!((output.directory, output.partition_values), (String::new(), Vec::new()));
+        assert_eq!((new_files, is_ordered), (1, false));
         let mut bin = ReportedBin { bin: u32::try_from(number).unwrap(), ..ReportedBin::default() };
         let mut rows = Vec::new();
         for (index, file) in listed.iter().enumerate().skip(first).take(count) {
@@ -74,6 +74,7 @@ fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
             rows.extend(of_file);
         }
         first += count;
+        assert!(estimated >= rows.len() as u64);
         if !rows.is_empty() {
             bin.file = Some(reported.files.len());
             reported.files.extend(files(&write(base.storage()), rows));
@@ -192,25 +193,29 @@ fn a_bin_whose_files_others_have_removed_is_given_up() {
 #[test]
 fn reports_that_do_not_fit_the_plan_are_refused() {
     type Change = fn(&mut Reported);
-    let changes: [(&str, Change); 10] = [
-        ("no task has written bin 1", |reported| drop((reported.bins.pop(), reported.files.pop()))),
-        ("two tasks have written bin 0", |reported| reported.bins[1].bin = 0),
-        ("the unknown bin 2", |reported| reported.bins[1].bin = 2),
-        ("read 9 rows of a file that has 10", |reported| {
+    let changes: [(&str, Change); 11] = [
+        ("no task has written the file 1", |reported| drop((reported.bins.pop(), reported.files.pop()))),
+        ("two tasks have written the file 0", |reported| reported.bins[1].bin = 0),
+        ("the unknown file 2", |reported| reported.bins[1].bin = 2),
+        ("read 19 rows, but its new file has 20", |reported| {
             let row = reported.bins.iter_mut().flat_map(|bin| &mut bin.rows).find(|(_, rows)| *rows == 10);
             row.unwrap().1 -= 1;
         }),
-        ("read 0 rows of a file", |reported| {
+        ("rows of a file that has 10 by its statistics", |reported| {
+            let rows = &mut reported.bins[0].rows;
+            (rows[0].1, rows[1].1) = (rows[0].1 + 1, rows[1].1 - 1);
+        }),
+        ("read 10 rows, but its new file has 20", |reported| {
             reported.bins[0].rows.remove(0);
         }),
-        ("read 0 rows of a file", |reported| reported.bins[0].rows.reverse()),
+        ("which is not next in that bin", |reported| reported.bins[0].rows.reverse()),
         ("which is not next in that bin", |reported| reported.bins[0].rows.push((2, 10))),
         ("but its new file has", |reported| reported.files.swap(0, 1)),
         ("belongs to no bin", |reported| {
             let again = reported.files[0].clone();
             reported.files.push(again);
         }),
-        ("its new file has 0", |reported| reported.bins[0].file = None),
+        ("belongs to no bin", |reported| reported.bins[0].file = None),
     ];
     for (expected, change) in changes {
         let (directory, storage) = table(&[]);
@@ -237,20 +242,116 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     }
 }
 
-/// Rows in another order, and plans that are only shown, are not for engines.
+/// Plans to order the rows by `id` in three files, all of which are one bin.
+fn ordered(base: &Snapshot) -> OptimizePlan {
+    let mut request = OptimizeRequest::default();
+    let bytes: i64 = listed_files(base, None).unwrap().into_iter().map(|file| file.add.size).sum();
+    request.target_size = Some(u64::try_from(bytes / 3 + 1).unwrap());
+    (request.curve, request.z_order) = (Curve::ZOrder, vec![deltalog::ColumnPath::parse("ID")]);
+    let plan = plan_optimize(base, request, &environment()).unwrap();
+    assert_eq!((plan.batches(), plan.bins(), plan.is_for_engines()), (1, 1, true));
+    let ordering = plan.ordering().unwrap();
+    assert_eq!(
+        (ordering.columns[0].to_string(), ordering.curve, ordering.bits),
+        ("id".into(), Curve::ZOrder, 16)
+    );
+    plan
+}
+
+/// Does what the tasks of an engine do that sorts rows backwards.
+fn sorted(base: &Snapshot, plan: &OptimizePlan) -> Reported {
+    let [output] = plan.outputs(0).try_into().unwrap();
+    assert!(output.is_ordered && output.new_files == plan.tasks() && output.rows == 40, "{output:?}");
+    let mut rows: Vec<(i64, u32)> = Vec::new();
+    for (number, file) in plan.files(0).enumerate() {
+        rows.extend(rows_of(base, file).into_iter().map(|id| (id, u32::try_from(number).unwrap())));
+    }
+    rows.sort_by(|a, b| b.cmp(a));
+    let mut reported = Reported::default();
+    let of_file = rows.len().div_ceil(output.new_files);
+    for (number, rows) in rows.chunks(of_file).enumerate() {
+        let mut bin = ReportedBin { bin: u32::try_from(number).unwrap(), ..ReportedBin::default() };
+        let mut counts = std::collections::BTreeMap::new();
+        rows.iter().for_each(|(_, file)| *counts.entry(*file).or_insert(0) += 1);
+        bin.rows = counts.into_iter().collect();
+        bin.file = Some(reported.files.len());
+        reported
+            .files
+            .extend(files(&write(base.storage()), rows.iter().map(|(id, _)| *id).collect::<Vec<_>>()));
+        reported.bins.push(bin);
+    }
+    reported
+}
+
 #[test]
-fn an_order_of_rows_is_not_for_engines() {
+fn tasks_may_order_rows() {
     let (_directory, storage) = four_files();
     let base = newest(&storage);
-    for is_dry in [false, true] {
-        let mut request = OptimizeRequest::default();
-        request.curve = Curve::Hilbert;
-        request.dry_run = is_dry;
-        if !is_dry {
-            request.z_order = vec![deltalog::ColumnPath::parse("id")];
-        }
-        let mut plan = plan_optimize(&base, request, &environment()).unwrap();
-        let error = plan.commit_reported(0, Reported::default()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    let mut plan = ordered(&base);
+    let reported = sorted(&base, &plan);
+    assert_eq!(plan.commit_reported(0, reported).unwrap(), Some(base.version() + 1));
+    let metrics = plan.finish().metrics;
+    assert_eq!((metrics.added.count(), metrics.removed.count(), metrics.removed_vectors), (3, 4, 2));
+    let new = newest(&storage);
+    assert_eq!((ids(&new), new.totals().unwrap().files), (ids(&base), 3));
+    assert!(new.verify().unwrap().is_ok());
+    // A statement that it overtakes does not find its rows.
+    let error = delete(&base, Some("id = 1"), Request::new(&environment())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+}
+
+/// Where the rows are in the new files is not known. The new files are deleted.
+#[test]
+fn ordered_rows_that_others_delete_meanwhile_give_their_bin_up() {
+    let (directory, storage) = four_files();
+    let base = newest(&storage);
+    let mut plan = ordered(&base);
+    let before = stored(&directory).len();
+    let reported = sorted(&base, &plan);
+    delete_rows(&storage, "id = 17");
+    assert_eq!(plan.commit_reported(0, reported).unwrap(), None);
+    assert_eq!(plan.finish().metrics.given_up, 1);
+    let expected: Vec<i64> = (0..40).filter(|id| ![3, 12, 17].contains(id)).collect();
+    assert_eq!((ids(&newest(&storage)), stored(&directory).len()), (expected, before));
+}
+
+/// Neither too few rows nor too many of an old file become rows of the table, in whichever of the new files.
+#[test]
+fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
+    type Change = fn(&mut Reported);
+    let changes: [(&str, Change); 4] = [
+        ("no task has written the file 2", |reported| drop((reported.bins.pop(), reported.files.pop()))),
+        ("but its new file has", |reported| reported.bins[1].rows[0].1 += 1),
+        ("by its statistics in the log", |reported| {
+            let rows = &mut reported.bins[1].rows;
+            (rows[0].1, rows[1].1) = (rows[0].1 + 1, rows[1].1 - 1);
+        }),
+        ("which is not next in that bin", |reported| reported.bins[1].rows[0].0 = 4),
+    ];
+    for (expected, change) in changes {
+        let (directory, storage) = four_files();
+        let base = newest(&storage);
+        let before = stored(&directory).len();
+        let mut plan = ordered(&base);
+        let mut reported = sorted(&base, &plan);
+        assert!(reported.bins[1].rows.len() > 1);
+        let all = reported.files.len();
+        change(&mut reported);
+        let left = all - reported.files.len();
+        let error: Error = plan.commit_reported(0, reported).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+        assert_eq!((newest(&storage).version(), stored(&directory).len()), (base.version(), before + left));
     }
+}
+
+#[test]
+fn a_dry_run_is_not_for_engines() {
+    let (_directory, storage) = four_files();
+    let mut request = OptimizeRequest::default();
+    request.dry_run = true;
+    let mut plan = plan_optimize(&newest(&storage), request, &environment()).unwrap();
+    assert!(!plan.is_for_engines());
+    let error = plan.commit_reported(0, Reported::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }

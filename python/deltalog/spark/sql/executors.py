@@ -1,8 +1,8 @@
 """OPTIMIZE and REORG whose files the tasks of Spark write.
 
 ```text
-core: bins of old files ──► Spark: one task for each bin, which reads its files ──► core: one commit for each batch
-                            in their order and writes one new file
+core: bins of old files ──► Spark: one task for each new file, which has the rows ──► core: one commit for each batch
+                            of a bin in their order, or a part of the curve
 ```
 
 - The core plans and commits; the driver reads no row. What the tasks report is compared with the plan before a batch is
@@ -16,6 +16,7 @@ core: bins of old files ──► Spark: one task for each bin, which reads its 
 import contextlib
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from deltalog._internal import (
@@ -48,6 +49,8 @@ MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 _MIN_BYTES = 256 << 20
 # The columns after those of the files: the number of the old file, and the position of the row there.
 _MARKERS = 2
+# The columns after those, if rows are ordered: which task writes the row, and its place there.
+_KEYS = 2
 
 _log = logging.getLogger("deltalog.spark")
 
@@ -64,17 +67,26 @@ class Executors(NamedTuple):
         return cls(Jvm(spark.sparkContext._gateway), spark._jsparkSession)
 
     def optimize(
-        self, snapshot: Snapshot, predicate: str | None, commit: CommitArguments, *, purges: bool
+        self,
+        snapshot: Snapshot,
+        predicate: str | None,
+        commit: CommitArguments,
+        *,
+        purges: bool = False,
+        z_order: tuple[Sequence[str], str] | None = None,
+        full: bool = False,
     ) -> dict[str, Any]:
-        """Makes fewer, larger files of small ones, or files without what was deleted. Returns the metrics."""
-        plan = SparkOptimize.begin(snapshot, predicate, purges, commit, self.target_size())
+        """Makes fewer, larger files of small ones, or files without what was deleted, or orders rows by columns along a
+        curve; clusters new files of a clustered table, or all of them. Returns the metrics."""
+        plan = SparkOptimize.begin(snapshot, predicate, purges, commit, self.target_size(), z_order, full)
         reason = self._reason_for_driver(snapshot, plan)
         name = "REORG" if purges else "OPTIMIZE"
         if reason is not None:
             _log.info("%s v%d: the driver carries out %s: %s", snapshot.uri, snapshot.version, name, reason)
             metrics, _ = plan.execute()
             return metrics
-        session = self.jvm.static("BinRows", "session", self.session)
+        kind = "BinRows" if plan.ordering is None else "OrderedRows"
+        session = self.jvm.static(kind, "session", self.session)
         for batch in range(plan.batches):
             self._write(session, snapshot, plan, batch, name)
         metrics, _ = plan.finish()
@@ -91,8 +103,6 @@ class Executors(NamedTuple):
         """Returns why the driver writes the files; None if the tasks of Spark do."""
         if plan.bins == 0:
             return "there is nothing to do"
-        if not plan.keeps_order:
-            return "the rows are clustered"
         obstacle = last_location(snapshot.uri).obstacle
         if obstacle is not None:
             return obstacle
@@ -101,7 +111,7 @@ class Executors(NamedTuple):
             return "the tasks of a local session run in the driver"
         if plan.bytes < least:
             return f"the files have {plan.bytes} bytes, and less than {least}"
-        if plan.bins == 1 and least > 0:
+        if plan.tasks == 1 and least > 0:
             return "the files become one file"
         try:
             file_format(self.session, snapshot, is_for_statement=True)
@@ -131,14 +141,23 @@ class Executors(NamedTuple):
                     scan = self.jvm.static(
                         "BinRows", "scan", session, statement_relation(session, snapshot, key, name)
                     )
-                    columns = fit.file_columns(
-                        write, schema.field_names(snapshot.schema_json), tracking + _MARKERS
-                    )
-                    rows = described(self.jvm, session, scan, write, {"files": columns})
+                    more = tracking + _MARKERS
+                    if plan.ordering is not None:
+                        columns, is_hilbert, bits = plan.ordering
+                        names = json.dumps(columns)
+                        scan = self.jvm.static(
+                            "OrderedRows", "keyed", session, scan, bins, names, is_hilbert, bits
+                        )
+                        more += _KEYS
+                    files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
+                    rows = described(self.jvm, session, scan, write, {"files": files})
                     directories = json.dumps(rows.partition_columns)
-                    packed = self.jvm.static("BinRows", "packed", session, rows.rows, bins, directories)
+                    if plan.ordering is None:
+                        moved = self.jvm.static("BinRows", "packed", session, rows.rows, bins, directories)
+                    else:
+                        moved = self.jvm.static("OrderedRows", "shuffled", rows.rows, bins, directories)
                     marked = self.jvm.new("BinRows", bins, tracking)
-                    run_job(self.jvm, FileRows(packed, []), write, Options({}), running, marked)
+                    run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
                 running.begin_commit()
             except BaseException:
                 with contextlib.suppress(DeltaError):  # The first error is the one to raise.

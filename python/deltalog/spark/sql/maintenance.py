@@ -144,7 +144,7 @@ def optimized(
     """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
     orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
 
-    Files whose rows keep their order are written by the executors, if there are some and it pays.
+    The files are written by the executors, if there are some and it pays.
 
     Returns a row of `OPTIMIZED`.
     """
@@ -156,8 +156,8 @@ def optimized(
         raise InvalidArgumentError("z_order has no columns: name one or more, or leave it out")
     order = None if z_order is None else (z_order, curve or "hilbert")
     arguments = commit_arguments(None, user_metadata)
-    if executors is not None and order is None and not dry_run and not full:
-        metrics = executors.optimize(snapshot, predicate, arguments, purges=purges)
+    if executors is not None and not dry_run:
+        metrics = executors.optimize(snapshot, predicate, arguments, purges=purges, z_order=order, full=full)
     else:
         size = None if executors is None else executors.target_size()
         clustering = (full, None) if full else None

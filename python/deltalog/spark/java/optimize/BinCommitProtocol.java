@@ -3,7 +3,10 @@ package io.deltalog.spark;
 import java.io.IOException;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
-/** The commit protocol of a job in which each task writes a bin to one file, and reports the rows of each old one. */
+/**
+ * The commit protocol of a job in which each task writes a bin, or a part of one whose rows are ordered, to one file, and
+ * reports the rows of each old one.
+ */
 public class BinCommitProtocol extends TableCommitProtocol {
   private final Bins bins;
   private transient CopiedRows copied;
@@ -15,8 +18,10 @@ public class BinCommitProtocol extends TableCommitProtocol {
 
   public void setupTask(TaskAttemptContext context) {
     super.setupTask(context);
-    int bin = task(context);
-    copied = new CopiedRows(bins.start(bin), bins.start(bin + 1));
+    int bin = bins.ofTask(task(context));
+    int start = bins.start(bin);
+    int end = bins.start(bin + 1);
+    copied = bins.isOrdered(bin) ? new ShuffledRows(start, end) : new CopiedRows(start, end);
   }
 
   /** Returns the rows that this attempt copies. */
@@ -25,11 +30,11 @@ public class BinCommitProtocol extends TableCommitProtocol {
   }
 
   protected String directory(int task, String named) {
-    return bins.directory(task);
+    return bins.directory(bins.ofTask(task));
   }
 
   protected String[] partitionValues(int task, String directory) {
-    return bins.values(task);
+    return bins.values(bins.ofTask(task));
   }
 
   protected void addTo(TaskReport added, int task) throws IOException {

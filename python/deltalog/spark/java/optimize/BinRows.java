@@ -13,18 +13,20 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 
 /**
- * The rows of the files that an OPTIMIZE writes again, in which each bin is one partition: file after file, each in its
- * order.
+ * The rows of the files that an OPTIMIZE writes again. If all bins keep their order, each is one partition: file after
+ * file, each in its order. Else they are shuffled (OrderedRows).
  *
  * The last columns of the rows are the number of the old file and the position of the row there.
  */
 public class BinRows extends MarkedRows {
   static final String FILE = "__deltalog_file";
   static final String ROW = "__deltalog_row";
-  private static final String[][] SETTINGS = {
-    // Each file is a partition of its own: it is never split, and no other one fits beside it.
+  /** Each file is a partition of its own: it is never split, and no other one fits beside it. */
+  private static final String[][] WHOLE_FILES = {
     {"spark.sql.files.maxPartitionBytes", String.valueOf(1L << 60)},
     {"spark.sql.files.openCostInBytes", String.valueOf(1L << 60)},
+  };
+  private static final String[][] SETTINGS = {
     // Each bin becomes one file.
     {"spark.sql.files.maxRecordsPerFile", "0"},
     // Days are copied as they are. Files that say so have those of the old calendar, which the reader converts.
@@ -52,12 +54,23 @@ public class BinRows extends MarkedRows {
 
   /** Returns a copy of a session that reads each file as a whole. */
   public static SparkSession session(SparkSession given) {
-    SparkSession session = given.cloneSession();
+    SparkSession session = copied(given);
     session.conf().unset("spark.sql.files.maxPartitionNum");
-    for (int i = 0; i < SETTINGS.length; i++) {
-      session.conf().set(SETTINGS[i][0], SETTINGS[i][1]);
-    }
+    set(session, WHOLE_FILES);
     return session;
+  }
+
+  /** Returns a copy of a session that copies values as they are. */
+  static SparkSession copied(SparkSession given) {
+    SparkSession session = given.cloneSession();
+    set(session, SETTINGS);
+    return session;
+  }
+
+  private static void set(SparkSession session, String[][] settings) {
+    for (int i = 0; i < settings.length; i++) {
+      session.conf().set(settings[i][0], settings[i][1]);
+    }
   }
 
   /** Returns the rows of a relation, with those columns that track rows. */

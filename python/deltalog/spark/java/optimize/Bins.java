@@ -1,29 +1,46 @@
 package io.deltalog.spark;
 
 import java.io.Serializable;
+import java.util.Arrays;
 import java.util.List;
 
-/** The bins of a batch of an OPTIMIZE: how many files each has, and where the file that they become belongs. */
+/**
+ * The bins of a batch of an OPTIMIZE: how many files each has, and where the files that they become belong. A bin becomes
+ * one file, or several if its rows are ordered. Each new file is written by the task with its number.
+ */
 public class Bins implements Serializable {
-  /** The number of the first file of each bin, and at the end that of all files. */
+  /** The number of the first old file of each bin, and at the end that of all files. */
   private final int[] starts;
-  /** The directory of each new file; null for the root. */
+  /** The number of the first new file of each bin, and at the end that of all files. */
+  private final int[] tasks;
+  private final boolean[] ordered;
+  private final long[] rows;
+  /** The directory of the new files; null for the root. */
   private final String[] directories;
-  /** The text of the partition values of each new file. */
+  /** The text of the partition values of the new files. */
   private final String[][] values;
 
-  /** Takes the bins as JSON: for each its number of files, directory and partition values. */
+  /**
+   * Takes the bins as JSON: for each its numbers of old and of new files, whether and about how many rows are ordered,
+   * directory and partition values.
+   */
   public Bins(String json) {
     List bins = (List) Json.value(json, List.class);
     starts = new int[bins.size() + 1];
+    tasks = new int[bins.size() + 1];
+    ordered = new boolean[bins.size()];
+    rows = new long[bins.size()];
     directories = new String[bins.size()];
     values = new String[bins.size()][];
     for (int i = 0; i < directories.length; i++) {
       List bin = (List) bins.get(i);
       starts[i + 1] = starts[i] + ((Number) bin.get(0)).intValue();
-      String directory = (String) bin.get(1);
+      tasks[i + 1] = tasks[i] + ((Number) bin.get(1)).intValue();
+      ordered[i] = ((Boolean) bin.get(2)).booleanValue();
+      rows[i] = ((Number) bin.get(3)).longValue();
+      String directory = (String) bin.get(4);
       directories[i] = directory.isEmpty() ? null : directory.substring(0, directory.length() - 1);
-      values[i] = (String[]) ((List) bin.get(2)).toArray(new String[0]);
+      values[i] = (String[]) ((List) bin.get(5)).toArray(new String[0]);
     }
   }
 
@@ -35,6 +52,40 @@ public class Bins implements Serializable {
   /** Returns the number of the first file of a bin. Those of the last one end at that of the bin after it. */
   public int start(int bin) {
     return starts[bin];
+  }
+
+  /** Returns the number of the first new file of a bin, and of its task. Those of the last one end as old files do. */
+  public int firstTask(int bin) {
+    return tasks[bin];
+  }
+
+  /** Returns the number of new files. */
+  public int tasks() {
+    return tasks[directories.length];
+  }
+
+  /** Returns the bin of an old file. Each bin has files. */
+  public int ofFile(int file) {
+    return of(starts, file);
+  }
+
+  /** Returns the bin of a task. */
+  public int ofTask(int task) {
+    return of(tasks, task);
+  }
+
+  private static int of(int[] starts, int number) {
+    int found = Arrays.binarySearch(starts, number);
+    return found >= 0 ? found : -found - 2;
+  }
+
+  public boolean isOrdered(int bin) {
+    return ordered[bin];
+  }
+
+  /** Returns about how many rows the old files of a bin have. */
+  public long rows(int bin) {
+    return rows[bin];
   }
 
   public String directory(int bin) {

@@ -44,7 +44,7 @@ public class CopiedRows {
         + " of the file " + number + " came after row " + row + " of the file " + file);
   }
 
-  public void reportTo(TaskReport report, int bin) throws IOException {
-    report.addBin(bin, files, rows, count);
+  public void reportTo(TaskReport report, int task) throws IOException {
+    report.addBin(task, files, rows, count);
   }
 }

@@ -70,11 +70,14 @@ public class TaskReport {
     add(kind, content);
   }
 
-  /** Adds that a bin was written: the numbers of its old files that have rows, in their order, and of these rows. */
-  public void addBin(int bin, int[] files, long[] rows, int count) throws IOException {
+  /**
+   * Adds what the task with this number has written of a bin: the numbers of the old files that have rows, in their
+   * order, and of these rows.
+   */
+  public void addBin(int task, int[] files, long[] rows, int count) throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();
     DataOutputStream record = new DataOutputStream(content);
-    record.writeInt(bin);
+    record.writeInt(task);
     for (int i = 0; i < count; i++) {
       record.writeInt(files[i]);
       record.writeLong(rows[i]);

@@ -1,0 +1,90 @@
+package io.deltalog.spark;
+
+import java.io.Serializable;
+import java.util.Arrays;
+
+/**
+ * The places of cells on Hilbert's curve or the Z-order through a grid, as in the core's `optimize::curve`: bytes that
+ * compare as the places do, and a tie that tells rows of one cell apart.
+ */
+public class CurveGrid implements Serializable {
+  private final boolean isHilbert;
+  private final int dimensions;
+  private final int bits;
+
+  /** Creates the grid, in which each coordinate has so many bits. */
+  public CurveGrid(boolean isHilbert, int dimensions, int bits) {
+    this.isHilbert = isHilbert;
+    this.dimensions = dimensions;
+    this.bits = bits;
+  }
+
+  public int bits() {
+    return bits;
+  }
+
+  /** Returns the place of a cell, whose coordinates are changed. */
+  public byte[] place(int[] cell, int tie) {
+    if (isHilbert && dimensions > 1) {
+      transpose(cell);
+    }
+    int length = (bits * dimensions + 7) / 8;
+    byte[] place = new byte[length + 4];
+    int at = 0;
+    for (int bit = bits - 1; bit >= 0; bit--) {
+      for (int i = 0; i < dimensions; i++) {
+        place[at >> 3] |= (cell[i] >> bit & 1) << (7 - (at & 7));
+        at++;
+      }
+    }
+    for (int i = 0; i < 4; i++) {
+      place[length + i] = (byte) (tie >>> (24 - 8 * i));
+    }
+    return place;
+  }
+
+  /**
+   * Replaces the coordinates by those whose interleaved bits are the place on Hilbert's curve: J. Skilling, "Programming
+   * the Hilbert curve", AIP Conference Proceedings 707 (2004), AxestoTranspose.
+   */
+  private void transpose(int[] cell) {
+    for (int bit = bits - 1; bit > 0; bit--) {
+      int below = (1 << bit) - 1;
+      for (int i = 0; i < dimensions; i++) {
+        if ((cell[i] >> bit & 1) == 1) {
+          cell[0] ^= below;
+        } else {
+          int swapped = (cell[0] ^ cell[i]) & below;
+          cell[0] ^= swapped;
+          cell[i] ^= swapped;
+        }
+      }
+    }
+    for (int i = 1; i < dimensions; i++) {
+      cell[i] ^= cell[i - 1];
+    }
+    int flipped = 0;
+    for (int bit = bits - 1; bit > 0; bit--) {
+      if ((cell[dimensions - 1] >> bit & 1) == 1) {
+        flipped ^= (1 << bit) - 1;
+      }
+    }
+    for (int i = 0; i < dimensions; i++) {
+      cell[i] ^= flipped;
+    }
+  }
+
+  /** Returns the places of all cells of the grid in turns, the first coordinate the fastest, as hexadecimal digits. */
+  public String[] all() {
+    String[] places = new String[1 << (bits * dimensions)];
+    int[] cell = new int[dimensions];
+    for (int number = 0; number < places.length; number++) {
+      for (int i = 0; i < dimensions; i++) {
+        cell[i] = number >> (i * bits) & ((1 << bits) - 1);
+      }
+      byte[] place = place(cell, 0);
+      places[number] = new java.math.BigInteger(1, Arrays.copyOf(place, place.length - 4)).toString(16);
+    }
+    return places;
+  }
+}

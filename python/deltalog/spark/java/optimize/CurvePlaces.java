@@ -1,0 +1,84 @@
+package io.deltalog.spark;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/** Where the rows of the bins of a batch are on the curve, and which task writes them. */
+public class CurvePlaces implements Serializable {
+  private final Bins bins;
+  private final CurveGrid grid;
+  /** The ranks of each column in each bin; null for bins that keep their order. */
+  private final Ranks[][] ranks;
+  /** The places at which the next task of a bin begins. */
+  private final byte[][][] splits;
+
+  /** Takes a sample of the rows of each bin: the values of the columns, and a random tie. */
+  public CurvePlaces(Bins bins, CurveGrid grid, int columns, List[] samples) {
+    this.bins = bins;
+    this.grid = grid;
+    ranks = new Ranks[samples.length][];
+    splits = new byte[samples.length][][];
+    for (int bin = 0; bin < samples.length; bin++) {
+      if (!bins.isOrdered(bin)) {
+        continue;
+      }
+      int count = samples[bin].size();
+      ranks[bin] = new Ranks[columns];
+      for (int i = 0; i < columns; i++) {
+        Object[] values = new Object[count];
+        for (int row = 0; row < count; row++) {
+          values[row] = ((SampledRow) samples[bin].get(row)).value(i);
+        }
+        ranks[bin][i] = new Ranks(values, grid.bits());
+      }
+      Object[] places = new Object[count];
+      for (int row = 0; row < count; row++) {
+        SampledRow sampled = (SampledRow) samples[bin].get(row);
+        int[] cell = new int[columns];
+        for (int i = 0; i < columns; i++) {
+          cell[i] = ranks[bin][i].of(sampled.value(i));
+        }
+        places[row] = grid.place(cell, sampled.tie());
+      }
+      Arrays.sort(places, new ValueOrder());
+      int tasks = bins.firstTask(bin + 1) - bins.firstTask(bin);
+      splits[bin] = new byte[count == 0 ? 0 : tasks - 1][];
+      for (int i = 0; i < splits[bin].length; i++) {
+        splits[bin][i] = (byte[]) places[(int) ((long) (i + 1) * count / tasks)];
+      }
+    }
+  }
+
+  /** Returns the place of a row, among those of its bin, by the number of its old file and its position there. */
+  public byte[] place(InternalRow row, OrderedColumn[] columns, int[] cell, int file, long position) {
+    Ranks[] of = ranks[bins.ofFile(file)];
+    if (of == null) {
+      return java.nio.ByteBuffer.allocate(12).putInt(file).putLong(position).array();
+    }
+    for (int i = 0; i < columns.length; i++) {
+      cell[i] = of[i].of(columns[i].value(row));
+    }
+    return grid.place(cell, tie(file, position));
+  }
+
+  /** Returns the number of the task that writes the row of a file with this place. */
+  public int task(int file, byte[] place) {
+    int bin = bins.ofFile(file);
+    int first = bins.firstTask(bin);
+    if (splits[bin] == null) {
+      return first;
+    }
+    int found = Arrays.binarySearch(splits[bin], place, new ValueOrder());
+    return first + (found >= 0 ? found + 1 : -found - 1);
+  }
+
+  /** Mixes file and position to what looks random, and is the same if a task is repeated. */
+  private static int tie(int file, long position) {
+    long mixed = position + file * 0x9E3779B97F4A7C15L;
+    mixed = (mixed ^ mixed >>> 30) * 0xBF58476D1CE4E5B9L;
+    mixed = (mixed ^ mixed >>> 27) * 0x94D049BB133111EBL;
+    return (int) (mixed >>> 32);
+  }
+}

@@ -1,0 +1,37 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+
+/** The rows that a task copies in an order of its own, counted by their old files. */
+public class ShuffledRows extends CopiedRows {
+  private final int start;
+  private final long[] rows;
+
+  /** Creates it for the files with the numbers from start to before end. */
+  public ShuffledRows(int start, int end) {
+    super(start, end);
+    this.start = start;
+    this.rows = new long[end - start];
+  }
+
+  public void note(int number, long position) {
+    if (number < start || number - start >= rows.length) {
+      throw new IllegalStateException("deltalog cannot use the shuffles of this version of Spark: a row of the file "
+          + number + " came to a task of the files from " + start + " to " + (start + rows.length - 1));
+    }
+    rows[number - start]++;
+  }
+
+  public void reportTo(TaskReport report, int task) throws IOException {
+    int[] files = new int[rows.length];
+    long[] found = new long[rows.length];
+    int count = 0;
+    for (int i = 0; i < rows.length; i++) {
+      if (rows[i] > 0) {
+        files[count] = start + i;
+        found[count++] = rows[i];
+      }
+    }
+    report.addBin(task, files, found, count);
+  }
+}

@@ -1,0 +1,364 @@
+"""Z-order and clustering by the tasks of Spark: the same rows in files that can be told apart, beside others."""
+
+import itertools
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from deltalog import CommitConflictError, DeltaTable, InvalidArgumentError, MissingFileError, write_deltalake
+from deltalog._internal import delete_rows
+from deltalog.commit import commit_arguments
+from deltalog.spark import tables
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.sql import executors
+from tests.spark.test_executors import (
+    contents,
+    files,
+    is_by_executors,
+    last_commit,
+    meanwhile,
+    names,
+    of_kind,
+    rows,
+)
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+TRACKING = {"delta.enableRowTracking": "true"}
+
+
+@pytest.fixture(autouse=True)
+def by_executors(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set(executors.MIN_SIZE, "0")
+    yield
+    spark.conf.unset(executors.MIN_SIZE)
+
+
+def points(count: int, seed: int = 0) -> pa.Table:
+    """Rows with two columns that have nothing to do with each other."""
+    chance = random.Random(seed)  # noqa: S311 (no secret)
+    x = [chance.randrange(1_000_000) for _ in range(count)]
+    y = [f"{chance.randrange(1_000_000):06}" for _ in range(count)]
+    return pa.table(
+        {"id": range(seed * count, (seed + 1) * count), "p": [i % 2 for i in range(count)], "x": x, "y": y}
+    )
+
+
+def create(
+    path: str, configuration: dict[str, str], partition_by: list[str] | None = None, count: int = 4_000
+) -> None:
+    for seed in range(4):
+        write_deltalake(
+            path, points(count, seed), mode="append", partition_by=partition_by, configuration=configuration
+        )
+
+
+def overlap(path: str, column: str) -> float:
+    """Returns which share of the files has a value of the column, on average over values."""
+    bounds = [
+        (stats["minValues"][column], stats["maxValues"][column])
+        for stats in (json.loads(add["stats"]) for add in of_kind(last_commit(path), "add"))
+    ]
+    values = [value for bound in bounds for value in bound]
+    found = sum(low <= value <= high for low, high in bounds for value in values)
+    return float(found / len(bounds) / len(values))
+
+
+def target(path: str, count: int) -> int:
+    """Returns the size of files of which the table has about so many."""
+    sizes = [Path(file).stat().st_size for file in files(path)]
+    return sum(sizes) // count
+
+
+@pytest.mark.parametrize(
+    ("configuration", "partition_by"),
+    [
+        ({}, None),
+        (VECTORS | TRACKING, ["p"]),
+        (VECTORS | {"delta.columnMapping.mode": "name"}, ["p"]),
+    ],
+)
+def test_each_row_stays_once_and_files_can_be_told_apart(
+    spark: SparkSession, path: str, configuration: dict[str, str], partition_by: list[str] | None
+) -> None:
+    create(path, configuration, partition_by)
+    table = f"deltalog.`{path}`"
+    if configuration:
+        spark.sql(f"DELETE FROM {table} WHERE id % 7 = 3")
+    tracked = "delta.enableRowTracking" in configuration
+    columns = "*, _metadata.row_id, _metadata.row_commit_version" if tracked else "*"
+    before = rows(spark, table, columns)
+    other = path + " by the core"
+    shutil.copytree(path, other)
+    size = target(path, 16)
+    spark.conf.set(executors.MAX_FILE_SIZE, str(size))
+    try:
+        [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+    assert is_by_executors(path)
+    assert rows(spark, table, columns) == before
+    assert DeltaTable(path).verify().ok
+    expected = DeltaTable(other).optimize.z_order(["x", "y"], target_size=size)
+    for name in (
+        "numFilesAdded",
+        "numFilesRemoved",
+        "numBins",
+        "totalConsideredFiles",
+        "partitionsOptimized",
+    ):
+        assert done.metrics[name] == expected[name], name
+    assert done.metrics.zOrderStats.inputOtherFiles.num == expected["zOrderStats"]["inputOtherFiles"]["num"]
+    added = of_kind(last_commit(path), "add")
+    assert 14 <= len(added) <= 20
+    counts = [json.loads(add["stats"])["numRecords"] for add in added]
+    assert max(counts) < 1.5 * min(counts), counts
+    if "delta.columnMapping.mode" not in configuration:
+        for column in ("x", "y"):
+            assert overlap(path, column) < 1.2 * overlap(other, column) < 0.7, column
+    [info] = of_kind(last_commit(path), "commitInfo")
+    assert json.loads(info["operationParameters"]["zOrderBy"]) == ["x", "y"]
+
+
+def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str) -> None:
+    """NULL, NaN, negative and large numbers, texts that begin alike, and days before 1970."""
+    table = f"deltalog.`{path}`"
+    columns = {
+        "l": "BIGINT",
+        "i": "INT",
+        "h": "SMALLINT",
+        "b": "TINYINT",
+        "f": "FLOAT",
+        "d": "DOUBLE",
+        "c": "DECIMAL(9, 2)",
+        "e": "DECIMAL(38, 4)",
+        "t": "TIMESTAMP",
+        "n": "TIMESTAMP_NTZ",
+        "a": "DATE",
+        "s": "STRING",
+    }
+    spark.sql(
+        f"CREATE TABLE {table} (k INT, {', '.join(f'{name} {kind}' for name, kind in columns.items())}, "
+        f"z STRUCT<`a.b`: INT, x: STRUCT<y: STRING>>) USING deltalog"
+    )
+    # Numbers from -600 to 599, each once, so that the order of every column is the same.
+    select = """
+        k, k AS l, k AS i, k AS h, CAST(k DIV 10 AS TINYINT) AS b,
+        IF(k = 599, FLOAT('NaN'), FLOAT(k)) AS f, IF(k = 599, DOUBLE('NaN'), DOUBLE(k)) AS d,
+        k / 100 AS c, CAST(concat(k, '00000000000000000000') AS DECIMAL(38, 4)) AS e,
+        timestamp_seconds(k * 100000L) AS t, CAST(timestamp_seconds(k * 100000L) AS TIMESTAMP_NTZ) AS n, date_add(DATE '1970-01-01', k) AS a,
+        concat(repeat('x', 25), lpad(k + 600, 4, '0')) AS s,
+        named_struct('a.b', k, 'x', named_struct('y', lpad(k + 600, 4, '0'))) AS z
+    """
+    for number in range(3):
+        spark.sql(
+            f"INSERT INTO {table} SELECT {select} "
+            f"FROM (SELECT CAST(id * 3 + {number} - 600 AS INT) AS k FROM range(400))"
+        )
+    spark.sql(f"INSERT INTO {table} (k) VALUES (-601), (-602)")
+    before = rows(spark, table)
+    spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 4)))
+    ways = [*((name,) for name in columns), ("z.`a.b`",), ("z.x.y",), ("l", "z.x.y", "d")]
+    try:
+        for by in ways:
+            spark.sql(f"OPTIMIZE {table} ZORDER BY ({', '.join(by)})")
+            assert is_by_executors(path)
+            assert rows(spark, table) == before, by
+            if len(by) == 1 and by != ("b",):
+                # Each file has a range of rows. NULL is the first, NaN the last.
+                ranges = sorted(
+                    (min(row["k"] for row in file), max(row["k"] for row in file)) for file in contents(path)
+                )
+                assert len(ranges) >= 3
+                for (_, high), (low, _) in itertools.pairwise(ranges):
+                    assert high < low, (by, ranges)
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+
+
+def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> None:
+    """A column with one value, and with a frequent one, does not make one large file."""
+    for number in range(4):
+        data = {
+            "id": range(number * 5_000, (number + 1) * 5_000),
+            "one": [1] * 5_000,
+            "none": pa.nulls(5_000, pa.int64()),
+        }
+        write_deltalake(path, pa.table(data), mode="append")
+    table = f"deltalog.`{path}`"
+    try:
+        for columns in ("one", "one, none"):
+            spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 5)))
+            spark.sql(f"OPTIMIZE {table} ZORDER BY ({columns})")
+            counts = [len(rows) for rows in contents(path)]
+            assert len(counts) >= 5
+            assert max(counts) < 1.3 * min(counts), counts
+            assert sorted(row["id"] for file in contents(path) for row in file) == list(range(20_000))
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+
+
+def test_a_clustered_table(spark: SparkSession, path: str) -> None:
+    """New files become a cube, files with deleted rows in other cubes are written again in their order, FULL clusters
+    all."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, p BIGINT, x BIGINT, y STRING) USING deltalog CLUSTER BY (x, y) "
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    for seed in range(3):
+        write_deltalake(path, points(4_000, seed), mode="append")
+    spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 12)))
+    before = rows(spark, table)
+
+    def cubes() -> set[str]:
+        return {add["tags"]["ZCUBE_ID"] for add in of_kind(last_commit(path), "add") if add.get("tags")}
+
+    try:
+        [done] = spark.sql(f"OPTIMIZE {table}").collect()
+        assert is_by_executors(path)
+        assert rows(spark, table) == before
+        assert done.metrics.clusteringStats.numOutputZCubes == 1
+        assert len(cubes()) == 1
+        assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
+        assert overlap(path, "x") < 0.8
+        assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
+        # A small file is new, and files of the cube have deleted rows, so that there are bins of both orders.
+        [cube] = cubes()
+        spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
+        write_deltalake(path, points(100, 900), mode="append")
+        before = rows(spark, table)
+        kept = [[row for row in file if row["x"] >= 200_000 or row["id"] % 2] for file in contents(path)]
+        spark.sql(f"OPTIMIZE {table}")
+        assert is_by_executors(path)
+        assert rows(spark, table) == before
+        assert cubes() > {cube}
+        assert not any(add.get("deletionVector") for add in of_kind(last_commit(path), "add"))
+        # The rows of old files are in their order.
+        assert [file for file in contents(path) if len(file) > 100] == sorted(
+            (file for file in kept if len(file) > 100), key=str
+        )
+        spark.sql(f"ALTER TABLE {table} CLUSTER BY (y)")
+        [done] = spark.sql(f"OPTIMIZE {table} FULL").collect()
+        assert done.metrics.numFilesAdded > 1
+        assert is_by_executors(path)
+        assert rows(spark, table) == before
+        assert len(cubes()) == 1
+        assert DeltaTable(path).verify().ok
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+
+
+def delete(path: str, condition: str, version: int | None = None) -> Any:
+    return delete_rows(DeltaTable(path, version=version)._snapshot, condition, commit_arguments(None, None))
+
+
+def test_a_bin_of_which_others_delete_rows_is_given_up(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(path, VECTORS, ["p"], 500)
+    table = f"deltalog.`{path}`"
+    version, old = DeltaTable(path).version(), names(path)
+    meanwhile(monkeypatch, lambda: delete(path, "p = 1 and id = 7"))
+    [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
+    assert (done.metrics.numFilesAdded, done.metrics.numBinsGivenUp) == (1, 1)
+    assert sorted(row.id for row in spark.sql(f"SELECT id FROM {table}").collect()) == [
+        number for number in range(2_000) if number != 7
+    ]
+    data = {name for name in names(path) - old if "deletion_vector" not in name}
+    assert len(data) == 1
+    # A statement that is overtaken does not find its rows.
+    with pytest.raises(CommitConflictError):
+        delete(path, "p = 0 and id = 8", version)
+    monkeypatch.undo()
+    [again] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
+    assert (again.metrics.numFilesAdded, again.metrics.numBinsGivenUp) == (2, 0)
+
+
+def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None:
+    create(path, {}, None, 500)
+    table = f"deltalog.`{path}`"
+    victim = Path(files(path)[2])
+    victim.rename(victim.with_suffix(".away"))
+    version, before = DeltaTable(path).version(), names(path)
+    with pytest.raises(MissingFileError, match="the file is not there"):
+        spark.sql(f"OPTIMIZE {table} ZORDER BY (x)").collect()
+    assert (DeltaTable(path).version(), names(path)) == (version, before)
+
+
+def test_verbs_procedures_and_what_is_refused(spark: SparkSession, path: str) -> None:
+    create(path, {}, ["p"], 500)
+    before = rows(spark, f"deltalog.`{path}`")
+    tables.DeltaTable.forPath(spark, path).optimize().where("p = 1").executeZOrderBy("y", "x")
+    assert is_by_executors(path)
+    assert {add["partitionValues"]["p"] for add in of_kind(last_commit(path), "add")} == {"1"}
+    spark.sql(f"CALL deltalog.optimize('{path}', z_order => array('x'), curve => 'zorder')")
+    assert is_by_executors(path)
+    assert rows(spark, f"deltalog.`{path}`") == before
+    for columns, words in (("p", "partition column"), ("nothing", "nothing"), ("x, x", "twice")):
+        with pytest.raises(InvalidArgumentError, match=words):
+            spark.sql(f"OPTIMIZE deltalog.`{path}` ZORDER BY ({columns})")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "true"},
+        {
+            "spark.sql.files.maxPartitionBytes": "4000",
+            "spark.sql.files.openCostInBytes": "1",
+            "spark.sql.files.maxRecordsPerFile": "3",
+            "spark.sql.ansi.enabled": "false",
+        },
+        {"spark.sql.parquet.enableVectorizedReader": "false", "spark.sql.codegen.wholeStage": "false"},
+    ],
+)
+def test_the_session_does_not_change_what_is_moved(
+    spark: SparkSession, path: str, settings: dict[str, str]
+) -> None:
+    """Neither how files are split and read, nor how many tasks a shuffle has, nor how many rows a file may have."""
+    create(path, VECTORS | TRACKING, None, 2_000)
+    table = f"deltalog.`{path}`"
+    spark.sql(f"DELETE FROM {table} WHERE id % 10 = 1")
+    columns = "*, _metadata.row_id"
+    before = rows(spark, table, columns)
+    size = target(path, 4)
+    old = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in (settings | {executors.MAX_FILE_SIZE: str(size)}).items():
+        spark.conf.set(name, value)
+    try:
+        [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+        for name, before_it in old.items():
+            if before_it is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, before_it)
+    assert is_by_executors(path)
+    assert rows(spark, table, columns) == before
+    assert 4 <= done.metrics.numFilesAdded == len(files(path)) <= 6
+
+
+@pytest.mark.parametrize(("dimensions", "bits"), [(1, 6), (2, 5), (3, 4), (4, 3), (5, 2)])
+def test_the_curve_is_that_of_the_core(spark: SparkSession, dimensions: int, bits: int) -> None:
+    """Each cell of Hilbert's curve is next to the one before it, and each place is that of one cell."""
+    jvm = Jvm(spark.sparkContext._gateway)
+    places = list(jvm.new("CurveGrid", True, dimensions, bits).all())
+    # Places begin with the highest bit, and are filled up to bytes.
+    shift = -dimensions * bits % 8
+    cells = {int(place, 16) >> shift: number for number, place in enumerate(places)}
+    assert sorted(cells) == list(range(1 << (dimensions * bits)))
+
+    def cell(number: int) -> list[int]:
+        return [number >> (at * bits) & ((1 << bits) - 1) for at in range(dimensions)]
+
+    walk = [cell(cells[place]) for place in range(len(cells))]
+    for last, this in itertools.pairwise(walk):
+        assert sum(abs(a - b) for a, b in zip(last, this, strict=True)) == 1
