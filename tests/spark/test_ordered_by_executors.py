@@ -152,8 +152,8 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
         k, k AS l, k AS i, k AS h, CAST(k DIV 10 AS TINYINT) AS b,
         IF(k = 599, FLOAT('NaN'), FLOAT(k)) AS f, IF(k = 599, DOUBLE('NaN'), DOUBLE(k)) AS d,
         k / 100 AS c, CAST(concat(k, '00000000000000000000') AS DECIMAL(38, 4)) AS e,
-        timestamp_seconds(k * 100000L) AS t, CAST(timestamp_seconds(k * 100000L) AS TIMESTAMP_NTZ) AS n, date_add(DATE '1970-01-01', k) AS a,
-        concat(repeat('x', 25), lpad(k + 600, 4, '0')) AS s,
+        timestamp_seconds(k * 100000L) AS t, CAST(timestamp_seconds(k * 100000L) AS TIMESTAMP_NTZ) AS n,
+        date_add(DATE '1970-01-01', k) AS a, concat(repeat('x', 25), lpad(k + 600, 4, '0')) AS s,
         named_struct('a.b', k, 'x', named_struct('y', lpad(k + 600, 4, '0'))) AS z
     """
     for number in range(3):

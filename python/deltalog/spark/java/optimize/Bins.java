@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The bins of a batch of an OPTIMIZE: how many files each has, and where the files that they become belong. A bin becomes
- * one file, or several if its rows are ordered. Each new file is written by the task with its number.
+ * The bins of a batch of an OPTIMIZE: how many files each has, and where the files that they become belong. A bin
+ * becomes one file, or several if its rows are ordered. Each new file is written by the task with its number.
  */
 public class Bins implements Serializable {
   /** The number of the first old file of each bin, and at the end that of all files. */

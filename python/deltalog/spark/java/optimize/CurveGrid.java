@@ -44,8 +44,8 @@ public class CurveGrid implements Serializable {
   }
 
   /**
-   * Replaces the coordinates by those whose interleaved bits are the place on Hilbert's curve: J. Skilling, "Programming
-   * the Hilbert curve", AIP Conference Proceedings 707 (2004), AxestoTranspose.
+   * Replaces the coordinates by those whose interleaved bits are the place on Hilbert's curve: J. Skilling,
+   * "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), AxestoTranspose.
    */
   private void transpose(int[] cell) {
     for (int bit = bits - 1; bit > 0; bit--) {

@@ -22,8 +22,8 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A column by which rows are ordered: where its values are in a row, and how they compare, as in the statistics of files.
- * Each value is a Long, a Double, bytes (those of a text in UTF-8), or the digits of a large decimal.
+ * A column by which rows are ordered: where its values are in a row, and how they compare, as in the statistics of
+ * files. Each value is a Long, a Double, bytes (those of a text in UTF-8), or the digits of a large decimal.
  */
 public class OrderedColumn implements Serializable {
   /** The bytes of a value that count: statistics have a prefix of texts only. */
