@@ -13,48 +13,48 @@ from deltalog._internal import forget_snapshots
 from deltalog.spark.read import planner
 
 
-def _session() -> SparkSession:
+def session() -> SparkSession:
     spark = spark_session.session()
     deltalog.spark.enable(spark)
     return spark
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.scan(watch, _session(), "deltalog", table)
+    return spark_session.scan(watch, session(), "deltalog", table)
 
 
 def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.scan_vectors(watch, _session(), "deltalog", table)
+    return spark_session.scan_vectors(watch, session(), "deltalog", table)
 
 
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
-    return spark_session.write(watch, _session(), "deltalog", table, target)
+    return spark_session.write(watch, session(), "deltalog", table, target)
 
 
 def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
-    return spark_changed.statements(watch, _session(), "deltalog", table)
+    return spark_changed.statements(watch, session(), "deltalog", table)
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
-    return spark_session.vacuum(watch, _session(), "deltalog", table, copy)
+    return spark_session.vacuum(watch, session(), "deltalog", table, copy)
 
 
 def optimize(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.optimize(watch, _session(), "deltalog", table, ordered.JOINED)
+    return spark_session.optimize(watch, session(), "deltalog", table, ordered.JOINED)
 
 
 def z_order(watch: Watch, table: str) -> dict[str, Any]:
     order = f"ZORDER BY ({', '.join(ordered.COLUMNS)})"
-    return spark_session.optimize(watch, _session(), "deltalog", table, ordered.target_size(table), order)
+    return spark_session.optimize(watch, session(), "deltalog", table, ordered.target_size(table), order)
 
 
 def convert(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.convert(watch, _session(), "deltalog", table)
+    return spark_session.convert(watch, session(), "deltalog", table)
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
     """Plans without what the process keeps of tables that it has read."""
-    return spark_session.plan(watch, _session(), "deltalog", table, forget)
+    return spark_session.plan(watch, session(), "deltalog", table, forget)
 
 
 def forget() -> None:

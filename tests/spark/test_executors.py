@@ -143,6 +143,7 @@ def test_the_files_are_those_of_the_driver(
     assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
 
 
+@pytest.mark.every_spark
 def test_reorg_and_verbs_are_carried_out_by_the_executors(spark: SparkSession, path: str) -> None:
     table = create(spark, path, f"{VECTORS}, 'delta.columnMapping.mode' = 'name'")
     spark.sql(f"OPTIMIZE {table}")
@@ -164,6 +165,7 @@ def test_reorg_and_verbs_are_carried_out_by_the_executors(spark: SparkSession, p
     assert is_by_executors(path)
 
 
+@pytest.mark.newest
 def test_what_the_table_asks_of_new_rows_is_not_asked_again(spark: SparkSession, path: str) -> None:
     """Rows are moved: constraints are not checked, and generated and identity columns keep their values."""
     table = f"deltalog.`{path}`"
@@ -244,6 +246,7 @@ def delete(path: str, condition: str, version: int | None = None) -> Any:
     return delete_rows(DeltaTable(path, version=version)._snapshot, condition, commit_arguments(None, None))
 
 
+@pytest.mark.every_spark
 def test_deletes_beside_it_are_carried_over(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +261,7 @@ def test_deletes_beside_it_are_carried_over(
     assert rows(spark, table, columns) == [row for row in before if not row.startswith(tuple(gone))]
 
 
+@pytest.mark.newest
 def test_a_bin_whose_rows_others_have_removed_is_given_up(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +276,7 @@ def test_a_bin_whose_rows_others_have_removed_is_given_up(
     assert len(names(path) - old) == 2
 
 
+@pytest.mark.newest
 def test_statements_that_are_overtaken_follow_the_rows_or_conflict(spark: SparkSession, path: str) -> None:
     table = create(spark, path, VECTORS)
     spark.sql(f"DELETE FROM {table} WHERE a = 2")
@@ -352,6 +357,7 @@ def test_the_session_does_not_change_what_is_moved(
     assert rows(spark, table, columns) == before
 
 
+@pytest.mark.newest
 def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSession, path: str) -> None:
     """Spark would shift INT96 of other writers on request, and look for columns in their exact spelling."""
     Path(path).mkdir()
@@ -372,6 +378,7 @@ def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSess
     assert pa.table(DeltaTable(path).to_arrow()).sort_by("A").equals(before)
 
 
+@pytest.mark.newest
 def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
     """The driver writes what is small, and everything of a local session unless a size is set."""
     table = create(spark, path, "")
@@ -403,6 +410,7 @@ def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFix
     assert reason() == "the files become one file"
 
 
+@pytest.mark.newest
 def test_an_optimize_ends_once(spark: SparkSession, path: str) -> None:
     create(spark, path, "")
     plan = SparkOptimize.begin(DeltaTable(path)._snapshot, "p = 'z'", False, commit_arguments(None, None))

@@ -61,6 +61,7 @@ def test_a_thousand_small_tasks_leave_one_file_for_each_partition(spark: SparkSe
     assert ids(path + "2") == list(range(20_000))
 
 
+@pytest.mark.newest
 def test_each_way_to_ask_for_it_and_their_order(spark: SparkSession, path: str) -> None:
     cases: list[tuple[str | None, str | None, str | None, bool]] = [
         (None, None, None, False),
@@ -81,6 +82,7 @@ def test_each_way_to_ask_for_it_and_their_order(spark: SparkSession, path: str) 
         assert len(sizes(f"{path}{number}")) == (1 if expected else 5), (option, setting, table_property)
 
 
+@pytest.mark.every_spark
 def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, path: str) -> None:
     """A part that is too large is divided between the tasks that it comes from."""
     data = many_tasks(spark, 40, 400_000).withColumn("text", sf.sha2(sf.col("id").cast("string"), 512))
@@ -93,6 +95,7 @@ def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, pa
     assert ids(path) == list(range(400_000))
 
 
+@pytest.mark.every_spark
 def test_the_shuffle_is_in_the_plan_of_the_executors(spark: SparkSession, path: str) -> None:
     """The job has a map stage of as many tasks as the data, and a stage that writes with few."""
     tracker = spark.sparkContext.statusTracker()
@@ -107,6 +110,7 @@ def test_the_shuffle_is_in_the_plan_of_the_executors(spark: SparkSession, path: 
     assert {7, 1} <= set(tasks), tasks
 
 
+@pytest.mark.newest
 def test_sql_and_catalog_writes(spark: SparkSession, path: str) -> None:
     many_tasks(spark).createOrReplaceTempView("tasks")
     location = f"LOCATION '{path}'"
@@ -150,6 +154,7 @@ def test_statements_that_write_rows(spark: SparkSession, path: str) -> None:
     assert sorted(row.id for row in table.select("id").collect()) == expected
 
 
+@pytest.mark.newest
 def test_generated_and_identity_columns(spark: SparkSession, path: str) -> None:
     spark.sql(
         f"CREATE TABLE counted (id BIGINT, p STRING, n BIGINT GENERATED ALWAYS AS IDENTITY) USING deltalog "
@@ -202,6 +207,7 @@ def test_large_parts_are_divided_whatever_the_session_says(spark: SparkSession, 
     assert 2 <= len(sizes(path)) <= 8
 
 
+@pytest.mark.every_spark
 def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp_path: Path) -> None:
     """Spark 4.0 runs streams without adaptive execution, and so without the shuffle."""
     is_adaptive = []
@@ -225,6 +231,7 @@ def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp
     assert ids(path) == sorted(3 * list(range(4_000)))
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

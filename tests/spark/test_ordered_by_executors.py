@@ -79,9 +79,9 @@ def target(path: str, count: int) -> int:
 @pytest.mark.parametrize(
     ("configuration", "partition_by"),
     [
-        ({}, None),
-        (VECTORS | TRACKING, ["p"]),
-        (VECTORS | {"delta.columnMapping.mode": "name"}, ["p"]),
+        pytest.param({}, None, marks=pytest.mark.newest),
+        pytest.param(VECTORS | TRACKING, ["p"], marks=pytest.mark.every_spark),
+        pytest.param(VECTORS | {"delta.columnMapping.mode": "name"}, ["p"], marks=pytest.mark.newest),
     ],
 )
 def test_each_row_stays_once_and_files_can_be_told_apart(
@@ -126,6 +126,7 @@ def test_each_row_stays_once_and_files_can_be_told_apart(
     assert json.loads(info["operationParameters"]["zOrderBy"]) == ["x", "y"]
 
 
+@pytest.mark.newest
 def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str) -> None:
     """NULL, NaN, negative and large numbers, texts that begin alike, and days before 1970."""
     table = f"deltalog.`{path}`"
@@ -182,6 +183,7 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
         spark.conf.unset(executors.MAX_FILE_SIZE)
 
 
+@pytest.mark.newest
 def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> None:
     """A column with one value, and with a frequent one, does not make one large file."""
     for number in range(4):
@@ -204,6 +206,7 @@ def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> 
         spark.conf.unset(executors.MAX_FILE_SIZE)
 
 
+@pytest.mark.newest
 def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     """New files become a cube, files with deleted rows in other cubes are written again in their order, FULL clusters
     all."""
@@ -281,6 +284,7 @@ def test_a_bin_of_which_others_delete_rows_is_given_up(
     assert (again.metrics.numFilesAdded, again.metrics.numBinsGivenUp) == (2, 0)
 
 
+@pytest.mark.newest
 def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None:
     create(path, {}, None, 500)
     table = f"deltalog.`{path}`"
@@ -292,6 +296,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
     assert (DeltaTable(path).version(), names(path)) == (version, before)
 
 
+@pytest.mark.newest
 def test_verbs_procedures_and_what_is_refused(spark: SparkSession, path: str) -> None:
     create(path, {}, ["p"], 500)
     before = rows(spark, f"deltalog.`{path}`")
@@ -306,6 +311,7 @@ def test_verbs_procedures_and_what_is_refused(spark: SparkSession, path: str) ->
             spark.sql(f"OPTIMIZE deltalog.`{path}` ZORDER BY ({columns})")
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(
     "settings",
     [
@@ -346,6 +352,7 @@ def test_the_session_does_not_change_what_is_moved(
     assert 4 <= done.metrics.numFilesAdded == len(files(path)) <= 6
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(("dimensions", "bits"), [(1, 6), (2, 5), (3, 4), (4, 3), (5, 2)])
 def test_the_curve_is_that_of_the_core(spark: SparkSession, dimensions: int, bits: int) -> None:
     """Each cell of Hilbert's curve is next to the one before it, and each place is that of one cell."""
