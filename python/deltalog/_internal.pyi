@@ -839,7 +839,7 @@ class SparkOptimize:
     @property
     def ordering(self) -> tuple[list[list[str]], bool, int] | None:
         """How rows of bins that are ordered are ordered: the parts of the names of the columns, whether the curve is
-        Hilbert's, and how many bits a rank has. None if there are no such bins."""
+        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders none."""
     @property
     def tasks(self) -> int:
         """The number of new files of all batches, each of which is written by a task."""
@@ -854,16 +854,17 @@ class SparkOptimize:
         """The size of all files that are written again, in bytes."""
     def files(self, batch: int) -> SparkPlan:
         """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
-    def outputs(self, batch: int) -> list[tuple[int, int, bool, int, str, list[str | None]]]:
-        """Returns for each bin the number of its old files, that of its new ones, whether its rows are ordered, about
-        how many they are, and of the new files the directory and the partition values.
+    def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
+        """Returns for each bin the number of its old files, that of its new ones, whether its rows are ordered, how
+        many they are with deleted ones, if the log tells, and of the new files the directory and the partition values.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
     def write(self) -> SparkWrite:
         """Begins the write of the files of a batch."""
-    def commit(self, batch: int, write: SparkWrite) -> int | None:
-        """Commits a batch that the tasks of `write` have written, and ends `write`.
+    def commit(self, batch: int, write: SparkWrite, counts: Sequence[int] | None = None) -> int | None:
+        """Commits a batch that the tasks of `write` have written, and ends `write`. `counts` are the numbers of the
+        rows of each old file that were read, if the order of rows is another.
 
         Returns the version; None if all bins had to be given up, because others have removed their rows meanwhile.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -256,6 +257,105 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
         assert DeltaTable(path).verify().ok
     finally:
         spark.conf.unset(executors.MAX_FILE_SIZE)
+
+
+def without_statistics(path: str) -> None:
+    """Takes the statistics out of the log."""
+    for file in Path(path, "_delta_log").glob("*.crc"):
+        file.unlink()
+    for file in Path(path, "_delta_log").glob("*.json"):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for line in lines:
+            line.get("add", {}).pop("stats", None)
+        file.write_text("\n".join(map(json.dumps, lines)))
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("has_statistics", [True, False])
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_partition_columns_in_the_files(
+    spark: SparkSession, path: str, partitions: int, has_statistics: bool
+) -> None:
+    """Protocol, "Iceberg Compatibility V2": the columns of the directories come behind those of the files."""
+    table = f"deltalog.`{path}`"
+    columns = ["region", "day"][:partitions]
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, region STRING, day INT, v DOUBLE) USING deltalog "
+        f"PARTITIONED BY ({', '.join(columns)}) TBLPROPERTIES "
+        "('delta.enableIcebergCompatV2' = 'true', 'delta.columnMapping.mode' = 'name')"
+    )
+    for number in range(4):
+        spark.sql(
+            f"INSERT INTO {table} SELECT id, 'i', id % 3, id * 7 % 100 "
+            f"FROM range({number * 60}, {number * 60 + 60}, 1, 1)"
+        )
+    if not has_statistics:
+        without_statistics(path)
+    before, schema = rows(spark, table), pq.ParquetFile(files(path)[0]).schema_arrow
+    spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 6)))
+    try:
+        spark.sql(f"OPTIMIZE {table} ZORDER BY (v)")
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+    assert is_by_executors(path)
+    assert rows(spark, table) == before
+    assert len(files(path)) > 1
+    assert {tuple(pq.ParquetFile(file).schema_arrow.names) for file in files(path)} == {tuple(schema.names)}
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("name", ["__deltalog_file", "__deltalog_row", "__deltalog_task", "__deltalog_place"])
+def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> None:
+    """Only positions tell our columns apart from those of the table."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (id INT, v INT, w INT, {name} INT) USING deltalog PARTITIONED BY ({name})"
+    )
+    other = f"deltalog.`{path} unpartitioned`"
+    spark.sql(f"CREATE TABLE {other} (id INT, {name} STRING, w INT) USING deltalog")
+    for number in range(3):
+        source = f"range({number * 10}, {number * 10 + 10})"
+        spark.sql(f"INSERT INTO {table} SELECT id, id * 7 % 10, 0, id % 2 FROM {source}")
+        spark.sql(f"INSERT INTO {other} SELECT id, id * 7 % 10, 0 FROM {source}")
+    before = rows(spark, table), rows(spark, other)
+    spark.sql(f"OPTIMIZE {table}")
+    assert is_by_executors(path)
+    spark.sql(f"OPTIMIZE {table} ZORDER BY (v)")
+    assert is_by_executors(path)
+    spark.sql(f"OPTIMIZE {other} ZORDER BY ({name})")
+    assert is_by_executors(f"{path} unpartitioned")
+    assert (rows(spark, table), rows(spark, other)) == before
+    [ordered] = contents(f"{path} unpartitioned")
+    assert [row[name] for row in ordered] == sorted(str(number * 7 % 10) for number in range(30))
+
+
+@pytest.mark.newest
+def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path: str) -> None:
+    """The driver holds no more boundaries than rows were drawn. Without statistics, tasks draw a bounded number."""
+    table = f"deltalog.`{path}`"
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, p BIGINT, x BIGINT) USING deltalog PARTITIONED BY (p)")
+    for number in range(2):
+        spark.sql(
+            f"INSERT INTO {table} SELECT id, id % 300, id * 7919 % 100003 FROM range({number}, 30000, 2)"
+        )
+    spark.sql(f"OPTIMIZE {table} ZORDER BY (x)")
+    assert is_by_executors(path)
+    assert len(files(path)) == 300
+    for file in contents(path):
+        assert [row["x"] for row in file] == sorted(row["x"] for row in file)
+    large = f"deltalog.`{path} large`"
+    data = spark.range(0, 3_000_000, 1, 3).selectExpr("id", "id * 7919 % 100003 AS x")
+    data.write.format("deltalog").save(f"{path} large")
+    without_statistics(f"{path} large")
+    spark.conf.set(executors.MAX_FILE_SIZE, str(target(f"{path} large", 5)))
+    try:
+        spark.sql(f"OPTIMIZE {large} ZORDER BY (x)")
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+    counts = [json.loads(add["stats"])["numRecords"] for add in of_kind(last_commit(f"{path} large"), "add")]
+    assert sum(counts) == 3_000_000
+    assert len(counts) >= 5
+    assert max(counts) < 1.2 * min(counts), counts
 
 
 def delete(path: str, condition: str, version: int | None = None) -> Any:

@@ -15,9 +15,9 @@ use crate::spark_plan::{NumberedFile, SparkPlan, file_number, pack_numbered};
 use crate::spark_write::SparkWrite;
 use crate::upkeep;
 
-/// Where the rows of a bin go: the numbers of old and of new files, whether and about how many rows are ordered, the
+/// Where the rows of a bin go: the numbers of old and of new files, whether and how many rows are ordered, the
 /// directory, and the partition values.
-type Output = (usize, usize, bool, u64, String, Vec<Option<String>>);
+type Output = (usize, usize, bool, Option<u64>, String, Vec<Option<String>>);
 
 /// How rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits of a rank.
 type Ordering = (Vec<Vec<String>>, bool, u32);
@@ -81,7 +81,7 @@ impl SparkOptimize {
         })
     }
 
-    /// How the rows of bins that are ordered are ordered; None if there are no such bins.
+    /// How the rows of bins that are ordered are ordered; None if the request orders none.
     #[getter]
     fn ordering(&self, py: Python<'_>) -> PyResult<Option<Ordering>> {
         call(py, || {
@@ -147,13 +147,20 @@ impl SparkOptimize {
         call(py, || SparkWrite::of_statement(&self.base, None))
     }
 
-    fn commit(&self, py: Python<'_>, batch: usize, write: &Bound<'_, SparkWrite>) -> PyResult<Option<u64>> {
+    #[pyo3(signature = (batch, write, counts = None))]
+    fn commit(
+        &self,
+        py: Python<'_>,
+        batch: usize,
+        write: &Bound<'_, SparkWrite>,
+        counts: Option<Vec<u64>>,
+    ) -> PyResult<Option<u64>> {
         let write = write.get();
         call_that_commits(py, || {
             // The values of identity columns are copied, none is new.
             write.copies_identity_values();
             let (reported, _) = write.take_reported()?;
-            self.with(|plan| plan.commit_reported(batch, reported))
+            self.with(|plan| plan.commit_reported(batch, reported, counts.as_deref()))
         })
     }
 

@@ -28,9 +28,6 @@ use crate::transaction::Committed;
 use crate::unused_files::delete_unused;
 use crate::write::{Reported, TableWriteSpec, partition_directory};
 
-/// About how many bytes a row takes, if nothing tells.
-const BYTES_OF_A_ROW: u64 = 32;
-
 /// What an OPTIMIZE is going to do. It is carried out in this process, or batch by batch by an engine.
 pub struct OptimizePlan {
     pub(super) base: Snapshot,
@@ -54,8 +51,8 @@ pub struct BinOutput {
     /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`], so that each of the new files has a
     /// part of the curve with about as many rows as the others. Else they keep their order.
     pub is_ordered: bool,
-    /// About how many rows the old files have, as far as their statistics and sizes tell.
-    pub rows: u64,
+    /// How many rows the old files have, deleted ones included, if their statistics tell.
+    pub rows: Option<u64>,
     /// The directory of the new files, decoded and relative to the table's root, with a slash at its end; empty for the
     /// root.
     pub directory: String,
@@ -80,7 +77,7 @@ impl OptimizePlan {
         !self.request.dry_run
     }
 
-    /// Returns how rows of bins that are ordered are ordered; `None` if there are no such bins.
+    /// Returns how rows of bins that are ordered are ordered; `None` if the request orders none.
     pub fn ordering(&self) -> Option<EngineOrdering<'_>> {
         self.ordering.as_ref().map(|ordering| {
             let (columns, curve) = ordering.along();
@@ -124,7 +121,7 @@ impl OptimizePlan {
                 files: bin.files.len(),
                 new_files: bin.new_files(self.target),
                 is_ordered: bin.order == BinOrder::Curve,
-                rows: bin.rows().unwrap_or_else(|| bin.bytes() / BYTES_OF_A_ROW).max(1),
+                rows: bin.rows(),
                 directory,
                 partition_values,
             }
@@ -133,16 +130,22 @@ impl OptimizePlan {
     }
 
     /// Commits a batch that the tasks of an engine have written, as they report. Returns the version; `None` if all of
-    /// it had to be given up, because others have removed the rows meanwhile.
+    /// it had to be given up, because others have removed the rows meanwhile. `counted` are the numbers of the rows of
+    /// each old file that the engine has read before, if it orders rows: what was shuffled must be as many.
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new
     /// files are deleted then, unless they may be part of the table.
-    pub fn commit_reported(&mut self, batch: usize, reported: Reported) -> Result<Option<u64>> {
+    pub fn commit_reported(
+        &mut self,
+        batch: usize,
+        reported: Reported,
+        counted: Option<&[u64]>,
+    ) -> Result<Option<u64>> {
         let paths: Vec<String> = reported.files.iter().map(|add| add.path.clone()).collect();
         let refused = || Error::invalid_argument("a dry run is not written");
         let rewritten = match self.is_for_engines() {
-            true => self.rewritten(batch, reported),
+            true => self.rewritten(batch, reported, counted),
             false => Err(refused()),
         };
         let written = match rewritten {

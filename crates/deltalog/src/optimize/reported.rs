@@ -2,7 +2,8 @@
 //!
 //! - Each new file was written by exactly one task, and all of its rows come from the old files of its bin. It has as
 //!   many rows as were copied.
-//! - If the log has the number of rows of an old file, all of those that are not deleted must have been copied.
+//! - If the log has the number of rows of an old file, all of those that are not deleted must have been copied. If the
+//!   engine has counted the rows before, they must be as many, whatever the log has.
 //! - The rows of a bin that keeps its order come file after file, each in its order. So the position of each row in the
 //!   new file is known ([`super::moved`]).
 
@@ -30,7 +31,12 @@ impl OptimizePlan {
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan.
-    pub(super) fn rewritten(&self, batch: usize, reported: Reported) -> Result<Vec<Rewritten>> {
+    pub(super) fn rewritten(
+        &self,
+        batch: usize,
+        reported: Reported,
+        counted: Option<&[u64]>,
+    ) -> Result<Vec<Rewritten>> {
         let bins = self
             .batches
             .get(batch)
@@ -43,8 +49,10 @@ impl OptimizePlan {
         let (mut rewritten, mut first) = (Vec::with_capacity(bins.len()), 0);
         for (number, bin) in bins.iter().enumerate() {
             let of_bin = tasks.by_ref().take(bin.new_files(self.target)).collect();
-            rewritten.push(self.written_bin(bin, number, first..first + bin.files.len(), of_bin)?);
-            first += bin.files.len();
+            let files = first..first + bin.files.len();
+            let counted = counted.map(|counted| counted.get(files.clone()).unwrap_or_default());
+            first = files.end;
+            rewritten.push(self.written_bin(bin, number, files, of_bin, counted)?);
         }
         Ok(rewritten)
     }
@@ -56,6 +64,7 @@ impl OptimizePlan {
         number: usize,
         files: Range<usize>,
         tasks: Vec<Task>,
+        counted: Option<&[u64]>,
     ) -> Result<Rewritten> {
         let mut rows = vec![0_u64; bin.files.len()];
         let mut new = Vec::with_capacity(tasks.len());
@@ -83,8 +92,18 @@ impl OptimizePlan {
             }
             new.extend(task.new.map(|add| self.new_file(bin, add, written)).transpose()?);
         }
+        if counted.is_some_and(|counted| counted.len() != rows.len()) {
+            return Err(faulty(format!("the rows of other files than those of bin {number} were counted")));
+        }
         let (mut sources, mut start) = (Vec::with_capacity(bin.files.len()), 0_u64);
-        for (ListedFile { add, .. }, rows) in bin.files.iter().zip(rows) {
+        for (index, (ListedFile { add, .. }, rows)) in bin.files.iter().zip(rows).enumerate() {
+            let read = counted.and_then(|counted| counted.get(index)).copied();
+            if let Some(read) = read.filter(|read| *read != rows) {
+                return Err(faulty(format!(
+                    "tasks have written {rows} rows of a file of which {read} were read"
+                ))
+                .at_path(&add.path));
+            }
             let in_log = add.stats.as_deref().and_then(num_records);
             let live = in_log.map(|all| all.saturating_sub(deleted_rows(add)));
             if let Some(live) = live.filter(|live| *live != rows) {

@@ -16,6 +16,7 @@ core: bins of old files ──► Spark: one task for each new file, which has t
 import contextlib
 import json
 import logging
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -85,11 +86,18 @@ class Executors(NamedTuple):
             _log.info("%s v%d: the driver carries out %s: %s", snapshot.uri, snapshot.version, name, reason)
             metrics, _ = plan.execute()
             return metrics
-        kind = "BinRows" if plan.ordering is None else "OrderedRows"
-        session = self.jvm.static(kind, "session", self.session)
         for batch in range(plan.batches):
-            self._write(session, snapshot, plan, batch, name)
+            self._write(snapshot, plan, batch, name)
         metrics, _ = plan.finish()
+        if metrics["numBinsGivenUp"]:
+            _log.warning(
+                "%s v%d: others have changed the rows of %d bins of %s meanwhile, which stay as they were: "
+                "run it again when fewer statements change the table",
+                snapshot.uri,
+                snapshot.version,
+                metrics["numBinsGivenUp"],
+                name,
+            )
         return metrics
 
     def target_size(self) -> int | None:
@@ -130,32 +138,38 @@ class Executors(NamedTuple):
             raise InvalidArgumentError(f"{MIN_SIZE} must be a size such as 256m, not {text!r}") from error
         return size
 
-    def _write(self, session: Any, snapshot: Snapshot, plan: SparkOptimize, batch: int, name: str) -> None:
+    def _write(self, snapshot: Snapshot, plan: SparkOptimize, batch: int, name: str) -> None:
         """Writes and commits a batch. If anything fails before the commit, the new files are deleted."""
         write = plan.write()
-        bins = self.jvm.new("Bins", json.dumps(plan.outputs(batch)))
+        outputs = plan.outputs(batch)
+        bins = self.jvm.new("Bins", json.dumps(outputs))
+        ordering = plan.ordering if any(is_ordered for _, _, is_ordered, *_ in outputs) else None
+        session = self.jvm.static("BinRows" if ordering is None else "OrderedRows", "session", self.session)
         tracking = len(snapshot.row_tracking_columns or ())
+        more = tracking + _MARKERS + (0 if ordering is None else _KEYS)
+        files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
+        are_last = write.directory_columns is not None
+        counts = None
         with running_write(session.sparkContext()) as running:
             try:
                 with kept(StatementPlanner(snapshot, plan.files(batch))) as key:
-                    scan = self.jvm.static(
-                        "BinRows", "scan", session, statement_relation(session, snapshot, key, name)
-                    )
-                    more = tracking + _MARKERS
-                    if plan.ordering is not None:
-                        columns, is_hilbert, bits = plan.ordering
-                        names = json.dumps(columns)
-                        scan = self.jvm.static(
-                            "OrderedRows", "keyed", session, scan, bins, names, is_hilbert, bits
+                    relation = statement_relation(session, snapshot, key, name)
+                    scan = self.jvm.static("BinRows", "scan", session, relation)
+                    if ordering is None:
+                        rows = described(self.jvm, session, scan, write, {"files": files})
+                        columns = json.dumps(rows.partition_columns)
+                        moved = self.jvm.static(
+                            "BinRows", "packed", session, rows.rows, bins, columns, are_last, more
                         )
-                        more += _KEYS
-                    files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
-                    rows = described(self.jvm, session, scan, write, {"files": files})
-                    directories = json.dumps(rows.partition_columns)
-                    if plan.ordering is None:
-                        moved = self.jvm.static("BinRows", "packed", session, rows.rows, bins, directories)
                     else:
-                        moved = self.jvm.static("OrderedRows", "shuffled", rows.rows, bins, directories)
+                        by, is_hilbert, bits = ordering
+                        ordered = self.jvm.new(
+                            "OrderedRows", session, scan, bins, json.dumps(by), is_hilbert, bits
+                        )
+                        counts = struct.unpack(f">{sum(count for count, *_ in outputs)}q", ordered.counts())
+                        rows = described(self.jvm, session, ordered.keyed(), write, {"files": files})
+                        columns = json.dumps(rows.partition_columns)
+                        moved = ordered.shuffled(rows.rows, columns, are_last, more)
                     marked = self.jvm.new("BinRows", bins, tracking)
                     run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
                 running.begin_commit()
@@ -163,4 +177,4 @@ class Executors(NamedTuple):
                 with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                     write.abort()
                 raise
-        plan.commit(batch, write)
+        plan.commit(batch, write, counts)

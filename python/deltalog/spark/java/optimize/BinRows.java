@@ -97,19 +97,42 @@ public class BinRows extends MarkedRows {
     return (Dataset) rows.select(Plans.seq(selected));
   }
 
-  /** Returns the rows of a scan in bins, without the columns of which the directories are made. */
-  public static Dataset packed(SparkSession session, Dataset rows, Bins bins, String directories) {
-    List left = Arrays.asList((String[]) Json.value(directories, String[].class));
-    Attribute[] all = Projection.attributes(rows);
-    List kept = new ArrayList();
-    for (int i = 0; i < all.length; i++) {
-      if (!left.contains(all[i].name())) {
-        kept.add(ExpressionUtils.column(all[i]));
-      }
-    }
-    Dataset chosen = (Dataset) rows.select(Plans.seq(kept));
+  /**
+   * Returns the rows of a scan in bins, without the columns of which the directories are made.
+   *
+   * @param directories the names of these columns, as JSON
+   * @param areLast whether they are the last columns, and not among those of the table
+   * @param more the number of the columns behind those of the table
+   */
+  public static Dataset packed(
+      SparkSession session, Dataset rows, Bins bins, String directories, boolean areLast, int more) {
+    List kept = Arrays.asList(kept(rows, directories, areLast, more));
+    Dataset chosen = (Dataset) rows.select(Plans.seq(columns(kept)));
     RDD found = chosen.queryExecution().toRdd();
     RDD packed = found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
     return (Dataset) session.internalCreateDataFrame(packed, chosen.schema(), false);
+  }
+
+  /** Returns the columns without those of directories; see packed. Only positions tell them apart. */
+  static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
+    List left = Arrays.asList((String[]) Json.value(directories, String[].class));
+    Attribute[] all = Projection.attributes(rows);
+    int end = areLast ? all.length - left.size() : all.length;
+    List kept = new ArrayList();
+    for (int i = 0; i < end; i++) {
+      boolean isOfDirectory = !areLast && i < end - more && left.contains(all[i].name());
+      if (!isOfDirectory) {
+        kept.add(all[i]);
+      }
+    }
+    return (Attribute[]) kept.toArray(new Attribute[0]);
+  }
+
+  static List columns(List attributes) {
+    List columns = new ArrayList();
+    for (int i = 0; i < attributes.size(); i++) {
+      columns.add(ExpressionUtils.column((Attribute) attributes.get(i)));
+    }
+    return columns;
   }
 }

@@ -14,6 +14,7 @@ public class Bins implements Serializable {
   /** The number of the first new file of each bin, and at the end that of all files. */
   private final int[] tasks;
   private final boolean[] ordered;
+  /** How many rows the old files have; -1 if the log does not tell. */
   private final long[] rows;
   /** The directory of the new files; null for the root. */
   private final String[] directories;
@@ -21,7 +22,7 @@ public class Bins implements Serializable {
   private final String[][] values;
 
   /**
-   * Takes the bins as JSON: for each its numbers of old and of new files, whether and about how many rows are ordered,
+   * Takes the bins as JSON: for each its numbers of old and of new files, whether and how many rows are ordered,
    * directory and partition values.
    */
   public Bins(String json) {
@@ -37,7 +38,7 @@ public class Bins implements Serializable {
       starts[i + 1] = starts[i] + ((Number) bin.get(0)).intValue();
       tasks[i + 1] = tasks[i] + ((Number) bin.get(1)).intValue();
       ordered[i] = ((Boolean) bin.get(2)).booleanValue();
-      rows[i] = ((Number) bin.get(3)).longValue();
+      rows[i] = bin.get(3) == null ? -1 : ((Number) bin.get(3)).longValue();
       String directory = (String) bin.get(4);
       directories[i] = directory.isEmpty() ? null : directory.substring(0, directory.length() - 1);
       values[i] = (String[]) ((List) bin.get(5)).toArray(new String[0]);
@@ -83,7 +84,12 @@ public class Bins implements Serializable {
     return ordered[bin];
   }
 
-  /** Returns about how many rows the old files of a bin have. */
+  /** Returns whether the number of the rows of a bin is known. */
+  public boolean isExact(int bin) {
+    return rows[bin] >= 0;
+  }
+
+  /** Returns how many rows the old files of a bin have, deleted ones included. */
   public long rows(int bin) {
     return rows[bin];
   }

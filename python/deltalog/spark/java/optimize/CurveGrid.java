@@ -5,7 +5,7 @@ import java.util.Arrays;
 
 /**
  * The places of cells on Hilbert's curve or the Z-order through a grid, as in the core's `optimize::curve`: bytes that
- * compare as the places do, and a tie that tells rows of one cell apart.
+ * compare as the places do, and a number that tells rows of one cell apart.
  */
 public class CurveGrid implements Serializable {
   private final boolean isHilbert;
@@ -24,12 +24,12 @@ public class CurveGrid implements Serializable {
   }
 
   /** Returns the place of a cell, whose coordinates are changed. */
-  public byte[] place(int[] cell, int tie) {
+  public byte[] place(int[] cell, long tie) {
     if (isHilbert && dimensions > 1) {
       transpose(cell);
     }
     int length = (bits * dimensions + 7) / 8;
-    byte[] place = new byte[length + 4];
+    byte[] place = new byte[length + 8];
     int at = 0;
     for (int bit = bits - 1; bit >= 0; bit--) {
       for (int i = 0; i < dimensions; i++) {
@@ -37,8 +37,8 @@ public class CurveGrid implements Serializable {
         at++;
       }
     }
-    for (int i = 0; i < 4; i++) {
-      place[length + i] = (byte) (tie >>> (24 - 8 * i));
+    for (int i = 0; i < 8; i++) {
+      place[length + i] = (byte) (tie >>> (56 - 8 * i));
     }
     return place;
   }
@@ -83,7 +83,7 @@ public class CurveGrid implements Serializable {
         cell[i] = number >> (i * bits) & ((1 << bits) - 1);
       }
       byte[] place = place(cell, 0);
-      places[number] = new java.math.BigInteger(1, Arrays.copyOf(place, place.length - 4)).toString(16);
+      places[number] = new java.math.BigInteger(1, Arrays.copyOf(place, place.length - 8)).toString(16);
     }
     return places;
   }

@@ -14,7 +14,7 @@ public class CurvePlaces implements Serializable {
   /** The places at which the next task of a bin begins. */
   private final byte[][][] splits;
 
-  /** Takes a sample of the rows of each bin: the values of the columns, and a random tie. */
+  /** Takes samples of the rows of each bin (SampledRow). */
   public CurvePlaces(Bins bins, CurveGrid grid, int columns, List[] samples) {
     this.bins = bins;
     this.grid = grid;
@@ -40,7 +40,7 @@ public class CurvePlaces implements Serializable {
         for (int i = 0; i < columns; i++) {
           cell[i] = ranks[bin][i].of(sampled.value(i));
         }
-        places[row] = grid.place(cell, sampled.tie());
+        places[row] = grid.place(cell, mixed(sampled.number()));
       }
       Arrays.sort(places, new ValueOrder());
       int tasks = bins.firstTask(bin + 1) - bins.firstTask(bin);
@@ -74,11 +74,16 @@ public class CurvePlaces implements Serializable {
     return first + (found >= 0 ? found + 1 : -found - 1);
   }
 
-  /** Mixes file and position to what looks random, and is the same if a task is repeated. */
-  private static int tie(int file, long position) {
-    long mixed = position + file * 0x9E3779B97F4A7C15L;
+  /** Mixes file and position to a number that looks random, is the row's alone, and the same if a task is repeated. */
+  private static long tie(int file, long position) {
+    return mixed((long) file << 40 ^ position);
+  }
+
+  /** SplitMix64: different numbers stay different. */
+  private static long mixed(long number) {
+    long mixed = number * 0x9E3779B97F4A7C15L;
     mixed = (mixed ^ mixed >>> 30) * 0xBF58476D1CE4E5B9L;
     mixed = (mixed ^ mixed >>> 27) * 0x94D049BB133111EBL;
-    return (int) (mixed >>> 32);
+    return mixed ^ mixed >>> 31;
   }
 }

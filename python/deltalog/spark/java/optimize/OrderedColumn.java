@@ -20,6 +20,8 @@ import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A column by which rows are ordered: where its values are in a row, and how they compare, as in the statistics of
@@ -40,14 +42,17 @@ public class OrderedColumn implements Serializable {
   private final DataType type;
   private final int kind;
 
-  /** Finds the column with these parts of a name, in the spelling of the schema, in rows of the schema. */
+  /**
+   * Finds the column with these parts of a name, in the spelling of the schema, in rows of the schema, whose first
+   * columns are the table's.
+   */
   public OrderedColumn(StructType schema, List names) {
     path = new int[names.size()];
     widths = new int[names.size()];
     DataType found = schema;
     for (int i = 0; i < path.length; i++) {
       StructType struct = (StructType) found;
-      path[i] = struct.fieldIndex((String) names.get(i));
+      path[i] = Arrays.asList(struct.fieldNames()).indexOf(names.get(i));
       found = struct.fields()[path[i]].dataType();
       widths[i] = found instanceof StructType ? ((StructType) found).length() : 0;
     }
@@ -81,9 +86,14 @@ public class OrderedColumn implements Serializable {
 
   private Object value(InternalRow row, int at) {
     if (type instanceof StringType) {
-      return prefix(row.getUTF8String(at).getBytes());
+      UTF8String text = row.getUTF8String(at);
+      int length = Math.min(text.numBytes(), PREFIX);
+      byte[] bytes = new byte[length];
+      Platform.copyMemory(text.getBaseObject(), text.getBaseOffset(), bytes, Platform.BYTE_ARRAY_OFFSET, length);
+      return bytes;
     } else if (type instanceof BinaryType) {
-      return prefix(row.getBinary(at));
+      byte[] bytes = row.getBinary(at);
+      return bytes.length > PREFIX ? Arrays.copyOf(bytes, PREFIX) : bytes;
     } else if (type instanceof DoubleType) {
       return Double.valueOf(row.getDouble(at));
     } else if (type instanceof FloatType) {
@@ -102,10 +112,6 @@ public class OrderedColumn implements Serializable {
       return Long.valueOf(row.getBoolean(at) ? 1 : 0);
     }
     return Long.valueOf(row.getLong(at));
-  }
-
-  private static byte[] prefix(byte[] bytes) {
-    return bytes.length > PREFIX ? Arrays.copyOf(bytes, PREFIX) : bytes;
   }
 
   /** Compares values: NULL is the first, NaN the last. */

@@ -1,18 +1,17 @@
 package io.deltalog.spark;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -22,18 +21,41 @@ import scala.reflect.ClassTag$;
  * The rows of bins that an OPTIMIZE orders along a curve: each new file is one partition of Spark, with a part of the
  * curve.
  *
- * 1. A job draws a sample of the columns, from which the ranks of values and the ends of files follow (CurvePlaces).
+ * 1. A job draws a sample of the columns, from which the ranks of values and the ends of files follow (CurvePlaces),
+ *    and counts the rows of each old file.
  * 2. The rows get the number of their task and their place on the curve, are shuffled, and sorted. Bins that keep their
  *    order are sorted by their old files.
  *
  * What a row gets depends on its values, its file and its position only, so that a task which is repeated shuffles the
- * same rows to the same tasks.
+ * same rows to the same tasks. Columns of a table may have any names: positions tell ours apart from them.
  */
 public class OrderedRows {
+  /** The columns behind those of a scan (BinRows). */
   private static final String TASK = "__deltalog_task";
   private static final String PLACE = "__deltalog_place";
 
-  private OrderedRows() {}
+  private final SparkSession session;
+  private final Dataset scan;
+  private final Bins bins;
+  private final List paths;
+  private final CurveGrid grid;
+  private final SampleJob sample;
+
+  /**
+   * Takes the rows of a scan (BinRows), and reads a sample of them.
+   *
+   * @param names the parts of the name of each column by which rows are ordered, as JSON
+   */
+  public OrderedRows(SparkSession session, Dataset scan, Bins bins, String names, boolean isHilbert, int bits) {
+    this.session = session;
+    this.scan = scan;
+    this.bins = bins;
+    this.paths = (List) Json.value(names, List.class);
+    this.grid = new CurveGrid(isHilbert, paths.size(), bits);
+    Dataset sampled = sampled();
+    this.sample = new SampleJob(sampled, bins, columns(sampled.schema()));
+    sample.run();
+  }
 
   /** Returns a copy of a session that shuffles rows to as many tasks as it is asked for. */
   public static SparkSession session(SparkSession given) {
@@ -42,62 +64,58 @@ public class OrderedRows {
     return session;
   }
 
-  /**
-   * Returns the rows of a scan (BinRows) with two more columns: which task writes a row, and its place.
-   *
-   * @param names the parts of the name of each column by which rows are ordered, as JSON
-   */
-  public static Dataset keyed(
-      SparkSession session, Dataset scan, Bins bins, String names, boolean isHilbert, int bits) {
-    List paths = (List) Json.value(names, List.class);
-    CurveGrid grid = new CurveGrid(isHilbert, paths.size(), bits);
-    Dataset sampled = sampled(scan, paths);
-    List[] samples = new SampleJob(sampled, bins, columns(sampled.schema(), paths)).run();
-    CurvePlaces places = new CurvePlaces(bins, grid, paths.size(), samples);
+  /** Returns the number of rows of each old file, as 64-bit numbers. */
+  public byte[] counts() {
+    ByteBuffer counts = ByteBuffer.allocate(8 * sample.counts().length);
+    counts.asLongBuffer().put(sample.counts());
+    return counts.array();
+  }
+
+  /** Returns the rows of the scan with two more columns: which task writes a row, and its place. */
+  public Dataset keyed() {
+    CurvePlaces places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
     StructType schema = scan.schema();
     // The last columns are the numbers of the file and of the row.
-    int file = schema.length() - 2;
-    KeyedRows keys = new KeyedRows(places, columns(schema, paths), keys(bins.tasks()), file);
+    KeyedRows keys = new KeyedRows(places, columns(schema), keys(bins.tasks()), schema.length() - 2);
     RDD rows = scan.queryExecution().toRdd();
     RDD keyed = rows.mapPartitions(keys, true, ClassTag$.MODULE$.apply(InternalRow.class));
     StructType with = schema.add(TASK, DataTypes.IntegerType, false).add(PLACE, DataTypes.BinaryType, false);
     return (Dataset) session.internalCreateDataFrame(keyed, with, false);
   }
 
-  /** Returns keyed rows in the partitions of their tasks, sorted, without the columns of which directories are made. */
-  public static Dataset shuffled(Dataset keyed, Bins bins, String directories) {
-    List left = Arrays.asList((String[]) Json.value(directories, String[].class));
-    Attribute[] all = Projection.attributes(keyed);
-    List kept = new ArrayList();
-    for (int i = 0; i < all.length - 2; i++) {
-      if (!left.contains(all[i].name())) {
-        kept.add(ExpressionUtils.column(all[i]));
-      }
+  /** Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see BinRows.packed. */
+  public Dataset shuffled(Dataset keyed, String directories, boolean areLast, int more) {
+    Attribute[] kept = BinRows.kept(keyed, directories, areLast, more);
+    int task = kept.length - 2;
+    if (!kept[task].name().equals(TASK) || !kept[task + 1].name().equals(PLACE)) {
+      throw new IllegalStateException("an internal error of deltalog: the rows have no tasks; nothing was committed");
     }
-    Column task = ExpressionUtils.column(all[all.length - 2]);
-    Column place = ExpressionUtils.column(all[all.length - 1]);
-    Dataset parts = (Dataset) keyed.repartition(bins.tasks(), Plans.seq(Arrays.asList(new Object[] {task})));
-    Dataset sorted = (Dataset) parts.sortWithinPartitions(Plans.seq(Arrays.asList(new Object[] {place})));
-    return (Dataset) sorted.select(Plans.seq(kept));
+    List by = BinRows.columns(Arrays.asList(new Object[] {kept[task]}));
+    List place = BinRows.columns(Arrays.asList(new Object[] {kept[task + 1]}));
+    Dataset parts = (Dataset) keyed.repartition(bins.tasks(), Plans.seq(by));
+    Dataset sorted = (Dataset) parts.sortWithinPartitions(Plans.seq(place));
+    return (Dataset) sorted.select(Plans.seq(BinRows.columns(Arrays.asList(kept).subList(0, task))));
   }
 
-  /** Returns the first rows of a scan's sample: the number of the file, and the columns by which rows are ordered. */
-  private static Dataset sampled(Dataset scan, List paths) {
+  /** Returns what is sampled: the columns by which rows are ordered, and the number of the file. */
+  private Dataset sampled() {
     Attribute[] all = Projection.attributes(scan);
     List chosen = new ArrayList();
-    chosen.add(ExpressionUtils.column(all[all.length - 2]));
-    for (int i = 0; i < all.length - 2; i++) {
+    List found = new ArrayList();
+    for (int i = 0; i < all.length; i++) {
       for (int path = 0; path < paths.size(); path++) {
-        if (all[i].name().equals(((List) paths.get(path)).get(0))) {
-          chosen.add(ExpressionUtils.column(all[i]));
-          break;
+        String name = (String) ((List) paths.get(path)).get(0);
+        if (all[i].name().equals(name) && !found.contains(name)) {
+          chosen.add(all[i]);
+          found.add(name);
         }
       }
     }
-    return (Dataset) scan.select(Plans.seq(chosen));
+    chosen.add(all[all.length - 2]);
+    return (Dataset) scan.select(Plans.seq(BinRows.columns(chosen)));
   }
 
-  private static OrderedColumn[] columns(StructType schema, List paths) {
+  private OrderedColumn[] columns(StructType schema) {
     OrderedColumn[] columns = new OrderedColumn[paths.size()];
     for (int i = 0; i < columns.length; i++) {
       columns[i] = new OrderedColumn(schema, (List) paths.get(i));

@@ -12,16 +12,19 @@ public class Ranks implements Serializable {
   private final Object[] boundaries;
   /** The same if all are Longs: what most columns have needs no objects. */
   private final long[] numbers;
+  /** The rank of a value above all boundaries. */
+  private final int ranges;
 
   /** Takes the sampled values of a column, and how many bits a rank has. */
   public Ranks(Object[] sample, int bits) {
     Object[] sorted = (Object[]) sample.clone();
     Arrays.sort(sorted, new ValueOrder());
-    int ranges = 1 << bits;
-    Object[] found = new Object[sorted.length == 0 ? 0 : ranges - 1];
+    ranges = 1 << bits;
+    // A small sample has fewer boundaries, between which ranks are left out.
+    Object[] found = new Object[Math.min(sorted.length, ranges - 1)];
     boolean areNumbers = true;
     for (int i = 0; i < found.length; i++) {
-      found[i] = sorted[(int) ((long) (i + 1) * sorted.length / ranges)];
+      found[i] = sorted[(int) ((long) (i + 1) * sorted.length / (found.length + 1))];
       areNumbers &= found[i] instanceof Long;
     }
     boundaries = areNumbers ? null : found;
@@ -34,13 +37,15 @@ public class Ranks implements Serializable {
   /** Returns the rank of a value. */
   public int of(Object value) {
     int below = below(value, false);
-    return below + (below(value, true) - below) / 2;
+    int rank = below + (below(value, true) - below) / 2;
+    int boundaries = count();
+    return boundaries == ranges - 1 ? rank : (int) ((long) rank * ranges / (boundaries + 1));
   }
 
   /** Returns how many boundaries are below a value, or not above it. */
   private int below(Object value, boolean orEqual) {
     int low = 0;
-    int high = numbers == null ? boundaries.length : numbers.length;
+    int high = count();
     while (low < high) {
       int middle = (low + high) >>> 1;
       int order = numbers == null ? OrderedColumn.compare(boundaries[middle], value) : compare(numbers[middle], value);
@@ -51,6 +56,10 @@ public class Ranks implements Serializable {
       }
     }
     return low;
+  }
+
+  private int count() {
+    return numbers == null ? boundaries.length : numbers.length;
   }
 
   private static int compare(long boundary, Object value) {

@@ -5,46 +5,93 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
 import java.util.SplittableRandom;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
-import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
-/** Draws rows of the bins that are ordered, as bytes: bin, tie and values. Runs in tasks. */
+/**
+ * Draws rows of the bins that are ordered, and counts those of each file. Runs in tasks.
+ *
+ * Each row gets a random number, and those with small numbers are drawn. So the samples of tasks together are one of
+ * all rows.
+ */
 public class SampleTask extends AbstractFunction1 implements Serializable {
   private final Bins bins;
   private final OrderedColumn[] columns;
-  /** How likely a row of each bin is drawn. */
-  private final double[] shares;
+  /** The numbers of a bin below which rows are drawn, and how many of them a task draws at most. */
+  private final long[] limits;
+  private final int[] most;
 
-  /** Takes rows whose first column is the number of the file. */
-  public SampleTask(Bins bins, OrderedColumn[] columns, double[] shares) {
+  /** Takes rows whose last column is the number of the file. */
+  public SampleTask(Bins bins, OrderedColumn[] columns, long[] limits, int[] most) {
     this.bins = bins;
     this.columns = columns;
-    this.shares = shares;
+    this.limits = limits;
+    this.most = most;
   }
 
   public Object apply(Object rows) {
     SplittableRandom random = new SplittableRandom(TaskContext.getPartitionId());
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    DataOutputStream out = new DataOutputStream(bytes);
-    Iterator each = (Iterator) rows;
-    try {
-      while (each.hasNext()) {
-        InternalRow row = (InternalRow) each.next();
-        int bin = bins.ofFile(row.getInt(0));
-        if (random.nextDouble() >= shares[bin]) {
-          continue;
+    Map drawn = new HashMap();
+    Map counts = new HashMap();
+    scala.collection.Iterator each = (scala.collection.Iterator) rows;
+    int file = -1;
+    long[] count = null;
+    BinSample sample = null;
+    while (each.hasNext()) {
+      InternalRow row = (InternalRow) each.next();
+      int number = row.getInt(row.numFields() - 1);
+      if (number != file) {
+        file = number;
+        count = (long[]) counts.get(Integer.valueOf(file));
+        if (count == null) {
+          count = new long[1];
+          counts.put(Integer.valueOf(file), count);
         }
-        out.writeInt(bin);
-        out.writeInt(random.nextInt());
-        for (int i = 0; i < columns.length; i++) {
-          columns[i].write(columns[i].value(row), out);
+        Integer bin = Integer.valueOf(bins.ofFile(file));
+        sample = (BinSample) drawn.get(bin);
+        if (sample == null && bins.isOrdered(bin.intValue())) {
+          sample = new BinSample(limits[bin.intValue()], most[bin.intValue()]);
+          drawn.put(bin, sample);
         }
       }
+      count[0]++;
+      long chance = random.nextLong() >>> 1;
+      if (sample != null && chance < sample.limit()) {
+        Object[] values = new Object[columns.length];
+        for (int i = 0; i < values.length; i++) {
+          values[i] = columns[i].value(row);
+        }
+        sample.add(new SampledRow(values, chance));
+      }
+    }
+    try {
+      return bytes(counts, drawn);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  private byte[] bytes(Map counts, Map drawn) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeInt(counts.size());
+    Iterator files = counts.entrySet().iterator();
+    while (files.hasNext()) {
+      Map.Entry entry = (Map.Entry) files.next();
+      out.writeInt(((Integer) entry.getKey()).intValue());
+      out.writeLong(((long[]) entry.getValue())[0]);
+    }
+    out.writeInt(drawn.size());
+    Iterator samples = drawn.entrySet().iterator();
+    while (samples.hasNext()) {
+      Map.Entry entry = (Map.Entry) samples.next();
+      out.writeInt(((Integer) entry.getKey()).intValue());
+      ((BinSample) entry.getValue()).write(columns, out);
     }
     return bytes.toByteArray();
   }

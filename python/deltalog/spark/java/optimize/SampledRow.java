@@ -1,20 +1,28 @@
 package io.deltalog.spark;
 
-/** A row of a sample: the values of the columns by which rows are ordered, and a random tie. */
-public class SampledRow {
+/**
+ * A row of a sample: the values of the columns by which rows are ordered, and a random number. The rows with the
+ * smallest numbers are the sample.
+ */
+public class SampledRow implements Comparable {
   private final Object[] values;
-  private final int tie;
+  private final long number;
 
-  public SampledRow(Object[] values, int tie) {
+  public SampledRow(Object[] values, long number) {
     this.values = values;
-    this.tie = tie;
+    this.number = number;
   }
 
   public Object value(int column) {
     return values[column];
   }
 
-  public int tie() {
-    return tie;
+  public long number() {
+    return number;
+  }
+
+  /** The largest number is the first. */
+  public int compareTo(Object other) {
+    return Long.compare(((SampledRow) other).number, number);
   }
 }

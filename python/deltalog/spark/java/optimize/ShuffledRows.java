@@ -16,8 +16,9 @@ public class ShuffledRows extends CopiedRows {
 
   public void note(int number, long position) {
     if (number < start || number - start >= rows.length) {
-      throw new IllegalStateException("deltalog cannot use the shuffles of this version of Spark: a row of the file "
-          + number + " came to a task of the files from " + start + " to " + (start + rows.length - 1));
+      throw new IllegalStateException("an internal error of deltalog: a row of the file " + number
+          + " came to a task of the files from " + start + " to " + (start + rows.length - 1)
+          + ". Nothing was committed. A larger spark.deltalog.optimize.minSizeForExecutors leaves it to the driver");
     }
     rows[number - start]++;
   }

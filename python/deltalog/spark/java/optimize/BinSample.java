@@ -1,0 +1,75 @@
+package io.deltalog.spark;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.PriorityQueue;
+
+/** The rows of a bin with the smallest random numbers: all of those below a limit, which falls if they become too many. */
+public class BinSample {
+  private final int most;
+  private final PriorityQueue rows = new PriorityQueue();
+  private long limit;
+
+  /** Creates an empty sample of rows with numbers below a limit, with at most so many of them. */
+  public BinSample(long limit, int most) {
+    this.limit = limit;
+    this.most = most;
+  }
+
+  /** Returns the number that a row must be below to be of the sample. */
+  public long limit() {
+    return limit;
+  }
+
+  /** Adds a row whose number is below the limit. */
+  public void add(SampledRow row) {
+    rows.add(row);
+    if (rows.size() > most) {
+      lower(((SampledRow) rows.peek()).number());
+    }
+  }
+
+  private void lower(long to) {
+    limit = Math.min(limit, to);
+    while (!rows.isEmpty() && ((SampledRow) rows.peek()).number() >= limit) {
+      rows.poll();
+    }
+  }
+
+  public void write(OrderedColumn[] columns, DataOutputStream out) throws IOException {
+    out.writeLong(limit);
+    out.writeInt(rows.size());
+    Iterator each = rows.iterator();
+    while (each.hasNext()) {
+      SampledRow row = (SampledRow) each.next();
+      out.writeLong(row.number());
+      for (int i = 0; i < columns.length; i++) {
+        columns[i].write(row.value(i), out);
+      }
+    }
+  }
+
+  /** Adds the sample of other rows, which was written. */
+  public void read(OrderedColumn[] columns, DataInputStream in) throws IOException {
+    lower(in.readLong());
+    int count = in.readInt();
+    for (int row = 0; row < count; row++) {
+      long number = in.readLong();
+      Object[] values = new Object[columns.length];
+      for (int i = 0; i < values.length; i++) {
+        values[i] = columns[i].read(in);
+      }
+      if (number < limit) {
+        add(new SampledRow(values, number));
+      }
+    }
+  }
+
+  public List rows() {
+    return new ArrayList(rows);
+  }
+}
