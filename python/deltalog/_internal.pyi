@@ -1,6 +1,6 @@
 """The binary under the package: a thin layer over the Rust crate. Use `deltalog`, not this."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, final
 
@@ -862,9 +862,17 @@ class SparkOptimize:
         """
     def write(self) -> SparkWrite:
         """Begins the write of the files of a batch."""
-    def commit(self, batch: int, write: SparkWrite, counts: Sequence[int] | None = None) -> int | None:
-        """Commits a batch that the tasks of `write` have written, and ends `write`. `counts` are the numbers of the
-        rows of each old file that were read, if the order of rows is another.
+    def commit(
+        self,
+        batch: int,
+        write: SparkWrite,
+        ordered: tuple[Sequence[int], Callable[[bytes], bytes | None]] | None = None,
+    ) -> int | None:
+        """Commits a batch that the tasks of `write` have written, and ends `write`.
+
+        If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
+        finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
+        position there, and returns as many, the number of the task and the position in its file; None gives up.
 
         Returns the version; None if all bins had to be given up, because others have removed their rows meanwhile.
 

@@ -362,26 +362,55 @@ def delete(path: str, condition: str, version: int | None = None) -> Any:
     return delete_rows(DeltaTable(path, version=version)._snapshot, condition, commit_arguments(None, None))
 
 
-def test_a_bin_of_which_others_delete_rows_is_given_up(
-    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("configuration", [VECTORS, VECTORS | TRACKING])
+def test_deletes_beside_it_are_carried_over(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, configuration: dict[str, str]
 ) -> None:
-    create(path, VECTORS, ["p"], 500)
+    """No task notes where it writes which row. Rows that others have deleted are found by their places."""
+    create(path, configuration, ["p"], 500)
     table = f"deltalog.`{path}`"
-    version, old = DeltaTable(path).version(), names(path)
-    meanwhile(monkeypatch, lambda: delete(path, "p = 1 and id = 7"))
-    [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
-    assert (done.metrics.numFilesAdded, done.metrics.numBinsGivenUp) == (1, 1)
-    assert sorted(row.id for row in spark.sql(f"SELECT id FROM {table}").collect()) == [
-        number for number in range(2_000) if number != 7
-    ]
-    data = {name for name in names(path) - old if "deletion_vector" not in name}
-    assert len(data) == 1
+    spark.sql(f"DELETE FROM {table} WHERE id % 9 = 4")
+    version = DeltaTable(path).version()
+    columns = "id, x, y" + (", _metadata.row_id" if TRACKING.keys() <= configuration.keys() else "")
+    before = spark.sql(f"SELECT {columns} FROM {table}").collect()
+    spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 8)))
+    meanwhile(monkeypatch, lambda: delete(path, "id % 11 = 7 or id = 0"))
+    try:
+        [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+    assert is_by_executors(path)
+    gone = [row for row in before if row.id % 11 == 7 or row.id == 0]
+    assert (done.metrics.numRowsCarriedOver, done.metrics.numBinsGivenUp) == (len(gone), 0)
+    assert rows(spark, table, columns) == sorted(map(str, (row for row in before if row not in gone)))
+    assert DeltaTable(path).verify().ok
     # A statement that is overtaken does not find its rows.
     with pytest.raises(CommitConflictError):
-        delete(path, "p = 0 and id = 8", version)
-    monkeypatch.undo()
-    [again] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
-    assert (again.metrics.numFilesAdded, again.metrics.numBinsGivenUp) == (2, 0)
+        delete(path, "id = 8", version)
+
+
+@pytest.mark.newest
+def test_alike_rows_that_others_delete_are_told_apart(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rows are in one cell of the grid; in a clustered table, beside files that keep their order."""
+    table = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, one BIGINT) USING deltalog CLUSTER BY (one) "
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    for number in range(3):
+        spark.sql(f"INSERT INTO {table} SELECT id, 1 FROM range({number * 2000}, {number * 2000 + 2000}, 1, 1)")
+    spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 3)))
+    meanwhile(monkeypatch, lambda: delete(path, "id % 3 = 1"))
+    try:
+        [done] = spark.sql(f"OPTIMIZE {table}").collect()
+    finally:
+        spark.conf.unset(executors.MAX_FILE_SIZE)
+    assert is_by_executors(path)
+    assert (done.metrics.numRowsCarriedOver, done.metrics.numBinsGivenUp) == (2000, 0)
+    expected = [number for number in range(6000) if number % 3 != 1]
+    assert sorted(row.id for row in spark.sql(f"SELECT id FROM {table}").collect()) == expected
 
 
 @pytest.mark.newest

@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use deltalog::engine::optimize::{BinOutput, OptimizePlan, plan_optimize};
+use deltalog::engine::optimize::{BinOutput, OptimizePlan, OrderedByEngine, plan_optimize};
 use deltalog::engine::transaction::Operation;
-use deltalog::{Curve, Error, OptimizeRequest, Optimized, Result, Snapshot};
+use deltalog::{Curve, Error, ErrorKind, OptimizeRequest, Optimized, Result, Snapshot};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::CommitArguments;
@@ -50,6 +51,32 @@ impl SparkOptimize {
 fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
     let last = optimized.commits.last().map(|committed| committed.version);
     (Metrics::from(&optimized.metrics), last)
+}
+
+/// Asks Spark where rows are: 12 bytes for each row, the number of the file or task and the position there.
+fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> {
+    let mut asked = Vec::with_capacity(rows.len() * 12);
+    for (file, row) in rows {
+        asked.extend(file.to_be_bytes());
+        asked.extend(row.to_be_bytes());
+    }
+    let answer: Option<Vec<u8>> = Python::attach(|py| {
+        let called = function.bind(py).call1((PyBytes::new(py, &asked),));
+        called.and_then(|answer| answer.extract()).map_err(|exception| {
+            let message = "Spark could not tell where rows are that others have deleted meanwhile";
+            Error::new(ErrorKind::Unavailable, message).with_source(exception)
+        })
+    })?;
+    let place = |bytes: &[u8]| {
+        let (task, position) = bytes.split_first_chunk::<4>()?;
+        Some((u32::from_be_bytes(*task), u64::from_be_bytes(position.try_into().ok()?)))
+    };
+    answer
+        .map(|answer| {
+            let places: Option<Vec<_>> = answer.chunks(12).map(place).collect();
+            places.ok_or_else(|| Error::corrupt_data("Spark has told places of rows that cannot be read"))
+        })
+        .transpose()
 }
 
 #[pymethods]
@@ -147,20 +174,27 @@ impl SparkOptimize {
         call(py, || SparkWrite::of_statement(&self.base, None))
     }
 
-    #[pyo3(signature = (batch, write, counts = None))]
+    #[pyo3(signature = (batch, write, ordered = None))]
     fn commit(
         &self,
         py: Python<'_>,
         batch: usize,
         write: &Bound<'_, SparkWrite>,
-        counts: Option<Vec<u64>>,
+        ordered: Option<(Vec<u64>, Py<PyAny>)>,
     ) -> PyResult<Option<u64>> {
         let write = write.get();
         call_that_commits(py, || {
             // The values of identity columns are copied, none is new.
             write.copies_identity_values();
             let (reported, _) = write.take_reported()?;
-            self.with(|plan| plan.commit_reported(batch, reported, counts.as_deref()))
+            self.with(|plan| match &ordered {
+                None => plan.commit_reported(batch, reported, None),
+                Some((counted, function)) => {
+                    let mut locate = |rows: &[(u32, u64)]| located(function, rows);
+                    let told = OrderedByEngine { counted, locate: &mut locate };
+                    plan.commit_reported(batch, reported, Some(told))
+                }
+            })
         })
     }
 

@@ -12,6 +12,8 @@
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - A new file of which others have deleted all rows is not added.
+//! - If an engine has ordered the rows, it is asked where those are that others have deleted. Too many of them, or an
+//!   engine that does not know, give the bin up.
 //! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
 //!   after the commit those that are not added.
 
@@ -21,6 +23,7 @@ use roaring::RoaringTreemap;
 
 use super::OptimizeRequest;
 use super::metrics::OptimizeMetrics;
+use super::moved::{EngineOrder, RowOrder};
 use super::rewrite::{NewFile, Rewritten, Source};
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::dml::current_actions;
@@ -39,6 +42,14 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// The same after a write, whose call waits for it.
 const AUTOMATIC_ATTEMPTS: u32 = 8;
 
+/// The number of rows that an engine is asked for at most.
+const MOST_LOCATED: usize = 1 << 16;
+
+/// Finds rows, given by the numbers of their old files in the batch and their positions there, in the new files of an
+/// engine. Returns for each, in the same order, the number of the task of the new file and the position there; `None`
+/// if that is not known.
+pub type Locate<'a> = dyn FnMut(&[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> + 'a;
+
 /// What commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
     /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
@@ -49,6 +60,7 @@ pub(super) struct Committer<'a> {
     request: &'a OptimizeRequest,
     target: u64,
     environment: &'a Environment,
+    locate: Option<&'a mut Locate<'a>>,
 }
 
 /// A bin to be committed.
@@ -79,7 +91,12 @@ impl<'a> Committer<'a> {
         target: u64,
         environment: &'a Environment,
     ) -> Self {
-        Self { planned, base: planned.clone(), request, target, environment }
+        Self { planned, base: planned.clone(), request, target, environment, locate: None }
+    }
+
+    /// Asks an engine where rows are whose order it has changed.
+    pub(super) fn with_locate(self, locate: Option<&'a mut Locate<'a>>) -> Self {
+        Self { locate, ..self }
     }
 
     /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
@@ -211,7 +228,7 @@ impl<'a> Committer<'a> {
 
     /// Compares the old files with those of the base. Returns the bins that can still be committed there, and the
     /// others.
-    fn reconcile(&self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
+    fn reconcile(&mut self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
         let sources: Vec<Add> =
             pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
         let mut found = current_actions(&self.base, &sources)?;
@@ -228,13 +245,14 @@ impl<'a> Committer<'a> {
     /// Returns the old files of a bin as they are `found` now, and the rows of each new file that were deleted
     /// meanwhile; `None` if the new files cannot stand for them.
     fn carried(
-        &self,
+        &mut self,
         bin: &Rewritten,
         found: &mut HashMap<LogPath, Add>,
     ) -> Result<Option<(Vec<Add>, Vec<RoaringTreemap>)>> {
         let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
         let (mut current, mut carried, mut rows) = (Vec::new(), RoaringTreemap::new(), 0);
-        for Source { add, moved } in &bin.sources {
+        let mut of_engine = Vec::new();
+        for (index, Source { add, moved }) in bin.sources.iter().enumerate() {
             rows += moved.rows;
             let Some(now) = found.remove(&self.base.resolver().parse(&add.path)?) else { return Ok(None) };
             if now.deletion_vector != add.deletion_vector {
@@ -242,9 +260,14 @@ impl<'a> Committer<'a> {
                 let deleted =
                     |add: &Add| vectors.deleted(add.deletion_vector.as_ref(), None).map_err(located);
                 let (then, now) = (deleted(add)?, deleted(&now)?);
-                match moved.numbers(&(&now - &then), &then) {
+                let deleted = &now - &then;
+                match moved.numbers(&deleted, &then) {
                     Some(numbers) if then.is_subset(&now) => carried |= numbers,
                     _ => return Ok(None),
+                }
+                if let RowOrder::Engine(order) = &bin.order {
+                    let file = u32::try_from(order.first_file + index).unwrap_or(u32::MAX);
+                    of_engine.extend(deleted.iter().take(MOST_LOCATED + 1).map(|row| (file, row)));
                 }
             }
             current.push(now);
@@ -254,8 +277,48 @@ impl<'a> Committer<'a> {
             return Ok(None);
         }
         let files: Vec<u64> = bin.new.iter().map(|new| new.rows).collect();
-        let carried = bin.order.positions(&carried, &files).map_err(|error| self.base.located(error))?;
-        Ok(carried.map(|carried| (current, carried)))
+        let carried = match &bin.order {
+            RowOrder::Engine(order) => self.located(&bin.new, order, &of_engine),
+            order => order.positions(&carried, &files),
+        };
+        Ok(carried.map_err(|error| self.base.located(error))?.map(|carried| (current, carried)))
+    }
+
+    /// Asks the engine that has ordered the rows of a bin where `rows` of its old files are: a set of positions for each
+    /// of the new files. Returns `None` if that is not known.
+    ///
+    /// # Errors
+    /// `CorruptData` for an answer that cannot be; errors of the engine.
+    fn located(
+        &mut self,
+        new: &[NewFile],
+        order: &EngineOrder,
+        rows: &[(u32, u64)],
+    ) -> Result<Option<Vec<RoaringTreemap>>> {
+        let mut found = vec![RoaringTreemap::new(); new.len()];
+        if rows.is_empty() {
+            return Ok(Some(found));
+        }
+        let Some(locate) = self.locate.as_mut().filter(|_| rows.len() <= MOST_LOCATED) else { return Ok(None) };
+        let Some(places) = locate(rows)? else { return Ok(None) };
+        let wrong = || {
+            Error::corrupt_data(
+                "the rows that others have deleted meanwhile were not found in the new files; nothing was committed",
+            )
+        };
+        if places.len() != rows.len() {
+            return Err(wrong());
+        }
+        for (task, position) in places {
+            let task = usize::try_from(task).map_err(|_| wrong())?;
+            let file = order.tasks.binary_search(&task).map_err(|_| wrong())?;
+            let rows = new.get(file).map_or(0, |new| new.rows);
+            let is_new = found.get_mut(file).is_some_and(|found| found.insert(position));
+            if position >= rows || !is_new {
+                return Err(wrong());
+            }
+        }
+        Ok(Some(found))
     }
 }
 

@@ -11,10 +11,10 @@
 //!   so are the new files, each of which is written by a task with its number.
 //! - What the tasks report is compared with the plan before anything is committed ([`super::reported`]).
 //! - If a batch cannot be committed, its new files are deleted. Batches that were committed stay.
-//! - How an engine has ordered rows is not known here. If others delete rows of an ordered bin meanwhile, the bin is
-//!   given up, and the next run orders these rows.
+//! - How an engine has ordered rows is not known here. If others delete rows of an ordered bin meanwhile, the engine is
+//!   asked where these are now ([`Locate`]).
 
-use super::commit::Committer;
+use super::commit::{Committer, Locate};
 use super::curve::{Curve, bits};
 use super::metrics::OptimizeMetrics;
 use super::plan::{Bin, BinOrder};
@@ -69,6 +69,14 @@ pub struct EngineOrdering<'a> {
     pub curve: Curve,
     /// How many bits the rank of a value has.
     pub bits: u32,
+}
+
+/// What an engine that has ordered rows tells beside the reports of its tasks.
+pub struct OrderedByEngine<'a> {
+    /// The number of the rows of each old file that it has read before: what was shuffled must be as many.
+    pub counted: &'a [u64],
+    /// Tells where rows are in the new files.
+    pub locate: &'a mut Locate<'a>,
 }
 
 impl OptimizePlan {
@@ -130,8 +138,8 @@ impl OptimizePlan {
     }
 
     /// Commits a batch that the tasks of an engine have written, as they report. Returns the version; `None` if all of
-    /// it had to be given up, because others have removed the rows meanwhile. `counted` are the numbers of the rows of
-    /// each old file that the engine has read before, if it orders rows: what was shuffled must be as many.
+    /// it had to be given up, because others have removed the rows meanwhile. An engine that has `ordered` rows tells
+    /// more of them.
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new
@@ -140,9 +148,10 @@ impl OptimizePlan {
         &mut self,
         batch: usize,
         reported: Reported,
-        counted: Option<&[u64]>,
+        ordered: Option<OrderedByEngine<'_>>,
     ) -> Result<Option<u64>> {
         let paths: Vec<String> = reported.files.iter().map(|add| add.path.clone()).collect();
+        let (counted, locate) = ordered.map(|told| (told.counted, told.locate)).unzip();
         let refused = || Error::invalid_argument("a dry run is not written");
         let rewritten = match self.is_for_engines() {
             true => self.rewritten(batch, reported, counted),
@@ -155,7 +164,8 @@ impl OptimizePlan {
                 return Err(self.base.located(error));
             }
         };
-        let mut committer = Committer::new(&self.base, &self.request, self.target, &self.environment);
+        let committer = Committer::new(&self.base, &self.request, self.target, &self.environment);
+        let mut committer = committer.with_locate(locate);
         let committed = committer.commit(written, &mut self.metrics)?;
         let version = committed.as_ref().map(|committed| committed.version);
         self.commits.extend(committed);

@@ -65,7 +65,8 @@ use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
 pub use curve::Curve;
-pub use external::{BinOutput, EngineOrdering, OptimizePlan};
+pub use commit::Locate;
+pub use external::{BinOutput, EngineOrdering, OptimizePlan, OrderedByEngine};
 pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 pub(crate) use small_files::{SmallFiles, compact_small_files};
 

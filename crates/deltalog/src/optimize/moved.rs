@@ -33,8 +33,17 @@ pub(super) enum RowOrder {
     Kept,
     /// The numbers of the rows, in their new order.
     Changed(Numbers),
-    /// Another order, which an engine has made.
-    Unknown,
+    /// An order that an engine has made, and can tell.
+    Engine(EngineOrder),
+}
+
+/// Who has ordered the rows of a bin: the tasks of an engine.
+#[derive(Debug)]
+pub(super) struct EngineOrder {
+    /// The number of the first old file of the bin in its batch.
+    pub(super) first_file: usize,
+    /// The number of the task of each new file, in their order.
+    pub(super) tasks: Vec<usize>,
 }
 
 /// The file with the numbers of all rows whose order changes. It has none until there are some.
@@ -56,7 +65,7 @@ const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
     /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
-    /// file; `None` if that is not known.
+    /// file; `None` if an engine knows it.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.
@@ -68,7 +77,7 @@ impl RowOrder {
         let mut found = vec![RoaringTreemap::new(); files.len()];
         match self {
             _ if rows.is_empty() => {}
-            Self::Unknown => return Ok(None),
+            Self::Engine(_) => return Ok(None),
             Self::Kept => {
                 let mut places = FilePlaces::new(files);
                 for row in rows {

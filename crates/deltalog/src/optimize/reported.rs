@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::cubes::keep;
 use super::external::OptimizePlan;
-use super::moved::{Moved, RowOrder};
+use super::moved::{EngineOrder, Moved, RowOrder};
 use super::plan::{Bin, BinOrder, deleted_rows};
 use super::rewrite::{NewFile, Rewritten, Source};
 use crate::dml::ListedFile;
@@ -20,8 +20,9 @@ use crate::protocol::Add;
 use crate::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 
-/// What a task has written: how many rows of which old files, and the new file with them.
+/// What the task with a number has written: how many rows of which old files, and the new file with them.
 struct Task {
+    number: usize,
     rows: Vec<(u32, u64)>,
     new: Option<Add>,
 }
@@ -68,6 +69,7 @@ impl OptimizePlan {
     ) -> Result<Rewritten> {
         let mut rows = vec![0_u64; bin.files.len()];
         let mut new = Vec::with_capacity(tasks.len());
+        let mut order = EngineOrder { first_file: files.start, tasks: Vec::new() };
         for task in tasks {
             let (mut copied, mut next) = (0_u64, files.start);
             for (file, of_file) in task.rows {
@@ -90,7 +92,10 @@ impl OptimizePlan {
                     "a task of bin {number} has read {copied} rows, but its new file has {written}"
                 )));
             }
-            new.extend(task.new.map(|add| self.new_file(bin, add, written)).transpose()?);
+            if let Some(add) = task.new {
+                new.push(self.new_file(bin, add, written)?);
+                order.tasks.push(task.number);
+            }
         }
         if counted.is_some_and(|counted| counted.len() != rows.len()) {
             return Err(faulty(format!("the rows of other files than those of bin {number} were counted")));
@@ -122,7 +127,7 @@ impl OptimizePlan {
                 if let Some(ordering) = &self.ordering {
                     ordering.mark(&mut new, &self.environment);
                 }
-                RowOrder::Unknown
+                RowOrder::Engine(order)
             }
         };
         Ok(Rewritten { sources, new, order })
@@ -159,7 +164,7 @@ fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
     for (number, found) in found.into_iter().enumerate() {
         let found = found.ok_or_else(|| faulty(format!("no task has written the file {number}")))?;
         let new = found.file.and_then(|index| files.get_mut(index)).and_then(Option::take);
-        tasks.push(Task { rows: found.rows, new });
+        tasks.push(Task { number, rows: found.rows, new });
     }
     match files.into_iter().flatten().next() {
         Some(file) => {

@@ -5,7 +5,7 @@ use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use deltalog::engine::dml::{ListedFile, Request, delete, listed_files};
-use deltalog::engine::optimize::{BinOutput, OptimizePlan, plan_optimize};
+use deltalog::engine::optimize::{BinOutput, OptimizePlan, OrderedByEngine, plan_optimize};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::scan::RowScan;
 use deltalog::engine::write::{Reported, ReportedBin};
@@ -290,7 +290,9 @@ fn tasks_may_order_rows() {
     let mut plan = ordered(&base);
     let reported = sorted(&base, &plan);
     let counts: Vec<u64> = plan.files(0).map(|file| rows_of(&base, file).len() as u64).collect();
-    assert_eq!(plan.commit_reported(0, reported, Some(&counts)).unwrap(), Some(base.version() + 1));
+    let mut locate = |_: &[(u32, u64)]| Ok(None);
+    let told = OrderedByEngine { counted: &counts, locate: &mut locate };
+    assert_eq!(plan.commit_reported(0, reported, Some(told)).unwrap(), Some(base.version() + 1));
     let metrics = plan.finish().metrics;
     assert_eq!((metrics.added.count(), metrics.removed.count(), metrics.removed_vectors), (3, 4, 2));
     let new = newest(&storage);
@@ -301,19 +303,92 @@ fn tasks_may_order_rows() {
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
 }
 
-/// Where the rows are in the new files is not known. The new files are deleted.
+/// Returns where the tasks of [`sorted`] have written rows that are given by their files and positions there.
+fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, u64)> {
+    let mut written: Vec<(i64, u32)> = Vec::new();
+    for (number, file) in plan.files(0).enumerate() {
+        written.extend(rows_of(base, file).into_iter().map(|id| (id, u32::try_from(number).unwrap())));
+    }
+    written.sort_by(|a, b| b.cmp(a));
+    let of_file = written.len().div_ceil(plan.tasks());
+    let place = |(file, row): &(u32, u64)| {
+        // The rows of each file have consecutive ids; the file may have begun with deleted ones.
+        let id = rows_of(base, plan.files(0).nth(*file as usize).unwrap())[0] / ROWS * ROWS + *row as i64;
+        let at = written.iter().position(|(other, _)| *other == id).unwrap();
+        (u32::try_from(at / of_file).unwrap(), (at % of_file) as u64)
+    };
+    rows.iter().map(place).collect()
+}
+
+/// Rows that others delete between the read and the commit are deleted where the engine says that they are.
 #[test]
-fn ordered_rows_that_others_delete_meanwhile_give_their_bin_up() {
-    let (directory, storage) = four_files();
+fn an_engine_tells_where_rows_are_that_others_delete_meanwhile() {
+    let (_directory, storage) = four_files();
     let base = newest(&storage);
     let mut plan = ordered(&base);
-    let before = stored(&directory).len();
+    let other = ordered(&base);
+    let counts: Vec<u64> = plan.files(0).map(|file| rows_of(&base, file).len() as u64).collect();
     let reported = sorted(&base, &plan);
-    delete_rows(&storage, "id = 17");
-    assert_eq!(plan.commit_reported(0, reported, None).unwrap(), None);
-    assert_eq!(plan.finish().metrics.given_up, 1);
-    let expected: Vec<i64> = (0..40).filter(|id| ![3, 12, 17].contains(id)).collect();
-    assert_eq!((ids(&newest(&storage)), stored(&directory).len()), (expected, before));
+    delete_rows(&storage, "id = 0 or id = 17 or id = 18 or id = 39");
+    let mut asked = 0;
+    let mut locate = |rows: &[(u32, u64)]| {
+        asked += rows.len();
+        Ok(Some(find(&base, &other, rows)))
+    };
+    let told = OrderedByEngine { counted: &counts, locate: &mut locate };
+    plan.commit_reported(0, reported, Some(told)).unwrap().unwrap();
+    let metrics = plan.finish().metrics;
+    assert_eq!((metrics.carried_rows, metrics.given_up, asked), (4, 0, 4));
+    let expected: Vec<i64> = (0..40).filter(|id| ![0, 3, 12, 17, 18, 39].contains(id)).collect();
+    assert_eq!(ids(&newest(&storage)), expected);
+}
+
+/// An engine that does not know where they are, or is not asked, gives its bin up. The new files are deleted.
+#[test]
+fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
+    for is_asked in [false, true] {
+        let (directory, storage) = four_files();
+        let base = newest(&storage);
+        let mut plan = ordered(&base);
+        let before = stored(&directory).len();
+        let counts: Vec<u64> = plan.files(0).map(|file| rows_of(&base, file).len() as u64).collect();
+        let reported = sorted(&base, &plan);
+        delete_rows(&storage, "id = 17");
+        let mut locate = |_: &[(u32, u64)]| Ok(None);
+        let told = is_asked.then_some(OrderedByEngine { counted: &counts, locate: &mut locate });
+        assert_eq!(plan.commit_reported(0, reported, told).unwrap(), None);
+        assert_eq!(plan.finish().metrics.given_up, 1);
+        let expected: Vec<i64> = (0..40).filter(|id| ![3, 12, 17].contains(id)).collect();
+        assert_eq!((ids(&newest(&storage)), stored(&directory).len()), (expected, before));
+    }
+}
+
+/// What cannot be where the rows are is not committed, nor anything if the engine fails.
+#[test]
+fn wrong_places_of_rows_are_refused() {
+    type Answer = fn(Vec<(u32, u64)>) -> deltalog::Result<Option<Vec<(u32, u64)>>>;
+    let answers: [Answer; 5] = [
+        |mut places| Ok(places.pop().map(|_| places)),
+        |places| Ok(Some(vec![places[0]; places.len()])),
+        |places| Ok(Some(places.into_iter().map(|(task, _)| (task, 99)).collect())),
+        |places| Ok(Some(places.into_iter().map(|(_, row)| (99, row)).collect())),
+        |_| Err(Error::new(ErrorKind::CorruptData, "the engine has failed")),
+    ];
+    for answer in answers {
+        let (directory, storage) = four_files();
+        let base = newest(&storage);
+        let (mut plan, other) = (ordered(&base), ordered(&base));
+        let before = stored(&directory).len();
+        let counts: Vec<u64> = plan.files(0).map(|file| rows_of(&base, file).len() as u64).collect();
+        let reported = sorted(&base, &plan);
+        delete_rows(&storage, "id = 17 or id = 31");
+        let version = newest(&storage).version();
+        let mut locate = |rows: &[(u32, u64)]| answer(find(&base, &other, rows));
+        let told = OrderedByEngine { counted: &counts, locate: &mut locate };
+        let error = plan.commit_reported(0, reported, Some(told)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+        assert_eq!((newest(&storage).version(), stored(&directory).len()), (version, before));
+    }
 }
 
 /// Neither too few rows nor too many of an old file become rows of the table, in whichever of the new files.
@@ -354,12 +429,15 @@ fn shuffled_rows_are_as_many_as_were_counted() {
     let base = newest(&storage);
     let mut plan = ordered(&base);
     let counts: Vec<u64> = plan.files(0).map(|file| rows_of(&base, file).len() as u64).collect();
+    let mut locate = |_: &[(u32, u64)]| Ok(None);
     for wrong in [vec![9; 4], counts[1..].to_vec(), Vec::new()] {
-        let error = plan.commit_reported(0, sorted(&base, &plan), Some(&wrong)).unwrap_err();
+        let told = OrderedByEngine { counted: &wrong, locate: &mut locate };
+        let error = plan.commit_reported(0, sorted(&base, &plan), Some(told)).unwrap_err();
         assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("were "), "{error}");
     }
     let reported = sorted(&base, &plan);
-    plan.commit_reported(0, reported, Some(&counts)).unwrap().unwrap();
+    let told = OrderedByEngine { counted: &counts, locate: &mut locate };
+    plan.commit_reported(0, reported, Some(told)).unwrap().unwrap();
     assert_eq!(ids(&newest(&storage)), ids(&base));
 }
 

@@ -149,32 +149,35 @@ class Executors(NamedTuple):
         more = tracking + _MARKERS + (0 if ordering is None else _KEYS)
         files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
         are_last = write.directory_columns is not None
-        counts = None
-        with running_write(session.sparkContext()) as running:
+        told = None
+        with running_write(session.sparkContext()) as running, kept(
+            StatementPlanner(snapshot, plan.files(batch))
+        ) as key:
             try:
-                with kept(StatementPlanner(snapshot, plan.files(batch))) as key:
-                    relation = statement_relation(session, snapshot, key, name)
-                    scan = self.jvm.static("BinRows", "scan", session, relation)
-                    if ordering is None:
-                        rows = described(self.jvm, session, scan, write, {"files": files})
-                        columns = json.dumps(rows.partition_columns)
-                        moved = self.jvm.static(
-                            "BinRows", "packed", session, rows.rows, bins, columns, are_last, more
-                        )
-                    else:
-                        by, is_hilbert, bits = ordering
-                        ordered = self.jvm.new(
-                            "OrderedRows", session, scan, bins, json.dumps(by), is_hilbert, bits
-                        )
-                        counts = struct.unpack(f">{sum(count for count, *_ in outputs)}q", ordered.counts())
-                        rows = described(self.jvm, session, ordered.keyed(), write, {"files": files})
-                        columns = json.dumps(rows.partition_columns)
-                        moved = ordered.shuffled(rows.rows, columns, are_last, more)
-                    marked = self.jvm.new("BinRows", bins, tracking)
-                    run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
+                relation = statement_relation(session, snapshot, key, name)
+                scan = self.jvm.static("BinRows", "scan", session, relation)
+                if ordering is None:
+                    rows = described(self.jvm, session, scan, write, {"files": files})
+                    columns = json.dumps(rows.partition_columns)
+                    moved = self.jvm.static(
+                        "BinRows", "packed", session, rows.rows, bins, columns, are_last, more
+                    )
+                else:
+                    by, is_hilbert, bits = ordering
+                    ordered = self.jvm.new(
+                        "OrderedRows", session, scan, bins, json.dumps(by), is_hilbert, bits
+                    )
+                    counts = struct.unpack(f">{sum(count for count, *_ in outputs)}q", ordered.counts())
+                    told = counts, lambda rows: bytes(ordered.find(rows))
+                    rows = described(self.jvm, session, ordered.keyed(), write, {"files": files})
+                    columns = json.dumps(rows.partition_columns)
+                    moved = ordered.shuffled(rows.rows, columns, are_last, more)
+                marked = self.jvm.new("BinRows", bins, tracking)
+                run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
                 running.begin_commit()
             except BaseException:
                 with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                     write.abort()
                 raise
-        plan.commit(batch, write, counts)
+            # The scan is needed still: rows that others have deleted meanwhile are looked for.
+            plan.commit(batch, write, told)

@@ -40,6 +40,7 @@ public class OrderedRows {
   private final List paths;
   private final CurveGrid grid;
   private final SampleJob sample;
+  private CurvePlaces places;
 
   /**
    * Takes the rows of a scan (BinRows), and reads a sample of them.
@@ -73,7 +74,7 @@ public class OrderedRows {
 
   /** Returns the rows of the scan with two more columns: which task writes a row, and its place. */
   public Dataset keyed() {
-    CurvePlaces places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
+    places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
     StructType schema = scan.schema();
     // The last columns are the numbers of the file and of the row.
     KeyedRows keys = new KeyedRows(places, columns(schema), keys(bins.tasks()), schema.length() - 2);
@@ -97,8 +98,26 @@ public class OrderedRows {
     return (Dataset) sorted.select(Plans.seq(BinRows.columns(Arrays.asList(kept).subList(0, task))));
   }
 
+  /** Finds rows of old files in the new ones; see RowSearch.find. */
+  public byte[] find(byte[] asked) {
+    Attribute[] all = Projection.attributes(scan);
+    List chosen = ordering();
+    chosen.add(all[all.length - 2]);
+    chosen.add(all[all.length - 1]);
+    Dataset read = (Dataset) scan.select(Plans.seq(BinRows.columns(chosen)));
+    return new RowSearch(read, bins, places, columns(read.schema())).find(asked);
+  }
+
   /** Returns what is sampled: the columns by which rows are ordered, and the number of the file. */
   private Dataset sampled() {
+    Attribute[] all = Projection.attributes(scan);
+    List chosen = ordering();
+    chosen.add(all[all.length - 2]);
+    return (Dataset) scan.select(Plans.seq(BinRows.columns(chosen)));
+  }
+
+  /** Returns the columns of the table by which rows are ordered, or with fields by which they are. */
+  private List ordering() {
     Attribute[] all = Projection.attributes(scan);
     List chosen = new ArrayList();
     List found = new ArrayList();
@@ -111,8 +130,7 @@ public class OrderedRows {
         }
       }
     }
-    chosen.add(all[all.length - 2]);
-    return (Dataset) scan.select(Plans.seq(BinRows.columns(chosen)));
+    return chosen;
   }
 
   private OrderedColumn[] columns(StructType schema) {

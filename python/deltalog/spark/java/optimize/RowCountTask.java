@@ -1,0 +1,57 @@
+package io.deltalog.spark;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.InternalRow;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * Counts the rows that are in a new file before some of its rows: for each of these how many rows are between it and the
+ * one before, as 64-bit numbers.
+ */
+public class RowCountTask extends AbstractFunction1 implements Serializable {
+  private final CurvePlaces places;
+  private final OrderedColumn[] columns;
+  /** The places of the rows of each task, in order; null for tasks without any. */
+  private final byte[][][] asked;
+  /** The number of the first of these rows of each task. */
+  private final int[] firsts;
+  private final int count;
+
+  /** Takes rows whose last columns are the number of the file and the position there. */
+  public RowCountTask(CurvePlaces places, OrderedColumn[] columns, byte[][][] asked, int[] firsts, int count) {
+    this.places = places;
+    this.columns = columns;
+    this.asked = asked;
+    this.firsts = firsts;
+    this.count = count;
+  }
+
+  public Object apply(Object read) {
+    long[] before = new long[count];
+    int[] cell = new int[columns.length];
+    ValueOrder order = new ValueOrder();
+    Iterator each = (Iterator) read;
+    while (each.hasNext()) {
+      InternalRow row = (InternalRow) each.next();
+      int width = row.numFields();
+      int file = row.getInt(width - 2);
+      byte[] place = places.place(row, columns, cell, file, row.getLong(width - 1));
+      int task = places.task(file, place);
+      if (asked[task] == null) {
+        continue;
+      }
+      int found = Arrays.binarySearch(asked[task], place, order);
+      // The first of the rows that is behind this one.
+      int next = found >= 0 ? found + 1 : -found - 1;
+      if (next < asked[task].length) {
+        before[firsts[task] + next]++;
+      }
+    }
+    ByteBuffer bytes = ByteBuffer.allocate(8 * count);
+    bytes.asLongBuffer().put(before);
+    return bytes.array();
+  }
+}

@@ -1,0 +1,54 @@
+package io.deltalog.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.InternalRow;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction1;
+
+/** Finds the places of some rows on the curve, as bytes: for each its number among the rows, and its place. */
+public class RowPlaceTask extends AbstractFunction1 implements Serializable {
+  private final CurvePlaces places;
+  private final OrderedColumn[] columns;
+  /** The positions of the rows in each file, in order; null for files without any. */
+  private final long[][] rows;
+  /** The number of the first of these rows of each file. */
+  private final int[] firsts;
+
+  /** Takes rows whose last columns are the number of the file and the position there. */
+  public RowPlaceTask(CurvePlaces places, OrderedColumn[] columns, long[][] rows, int[] firsts) {
+    this.places = places;
+    this.columns = columns;
+    this.rows = rows;
+    this.firsts = firsts;
+  }
+
+  public Object apply(Object read) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    int[] cell = new int[columns.length];
+    Iterator each = (Iterator) read;
+    try {
+      while (each.hasNext()) {
+        InternalRow row = (InternalRow) each.next();
+        int width = row.numFields();
+        int file = row.getInt(width - 2);
+        long position = row.getLong(width - 1);
+        int found = rows[file] == null ? -1 : Arrays.binarySearch(rows[file], position);
+        if (found >= 0) {
+          byte[] place = places.place(row, columns, cell, file, position);
+          out.writeInt(firsts[file] + found);
+          out.writeInt(place.length);
+          out.write(place);
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return bytes.toByteArray();
+  }
+}

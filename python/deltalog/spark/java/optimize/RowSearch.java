@@ -1,0 +1,108 @@
+package io.deltalog.spark;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.classic.Dataset;
+
+/**
+ * Finds rows of old files in the new ones, after they were shuffled and sorted: others have deleted them meanwhile.
+ *
+ * No task has noted where it has written which row. But a row's place on the curve is its own, so that its position in
+ * the new file is the number of rows of the same task with smaller places. One job finds the places of the rows, another
+ * counts; both read the columns by which rows are ordered, and shuffle nothing.
+ */
+public class RowSearch {
+  private final Dataset rows;
+  private final Bins bins;
+  private final CurvePlaces places;
+  private final OrderedColumn[] columns;
+
+  /** Takes the same rows as were ordered; the last columns are the number of the file and the position there. */
+  public RowSearch(Dataset rows, Bins bins, CurvePlaces places, OrderedColumn[] columns) {
+    this.rows = rows;
+    this.bins = bins;
+    this.places = places;
+    this.columns = columns;
+  }
+
+  /**
+   * Finds rows: each is an int, the number of its file, and a long, its position there; by file and position in order.
+   * Returns for each an int, the number of the task, and a long, the position in its file.
+   */
+  public byte[] find(byte[] asked) {
+    ByteBuffer in = ByteBuffer.wrap(asked);
+    int count = asked.length / 12;
+    int[] files = new int[count];
+    long[] positions = new long[count];
+    for (int i = 0; i < count; i++) {
+      files[i] = in.getInt();
+      positions[i] = in.getLong();
+    }
+    byte[][] found = places(files, positions);
+    int[] tasks = new int[count];
+    Integer[] order = new Integer[count];
+    for (int i = 0; i < count; i++) {
+      if (found[i] == null) {
+        throw new IllegalStateException("row " + positions[i] + " of the file " + files[i] + " was not read again");
+      }
+      tasks[i] = places.task(files[i], found[i]);
+      order[i] = Integer.valueOf(i);
+    }
+    Arrays.sort(order, new PlaceOrder(tasks, found));
+    byte[][][] ofTasks = new byte[bins.tasks()][][];
+    int[] firsts = new int[bins.tasks()];
+    int begun = 0;
+    while (begun < count) {
+      int task = tasks[order[begun].intValue()];
+      List ofTask = new ArrayList();
+      int end = begun;
+      while (end < count && tasks[order[end].intValue()] == task) {
+        ofTask.add(found[order[end].intValue()]);
+        end++;
+      }
+      ofTasks[task] = (byte[][]) ofTask.toArray(new byte[0][]);
+      firsts[task] = begun;
+      begun = end;
+    }
+    long[] between = new RowJob(rows, new RowCountTask(places, columns, ofTasks, firsts, count)).sums(count);
+    ByteBuffer out = ByteBuffer.allocate(12 * count);
+    long position = 0;
+    for (int i = 0; i < count; i++) {
+      int row = order[i].intValue();
+      // The numbers count what is between rows of one file, the one before included.
+      position = between[i] + (i == firsts[tasks[row]] ? 0 : position);
+      out.putInt(12 * row, tasks[row]);
+      out.putLong(12 * row + 4, position);
+    }
+    return out.array();
+  }
+
+  /** Returns the places of rows, which come file by file. */
+  private byte[][] places(int[] files, long[] positions) {
+    long[][] ofFiles = new long[bins.start(bins.count())][];
+    int[] firsts = new int[ofFiles.length];
+    int begun = 0;
+    while (begun < files.length) {
+      int end = begun;
+      while (end < files.length && files[end] == files[begun]) {
+        end++;
+      }
+      ofFiles[files[begun]] = Arrays.copyOfRange(positions, begun, end);
+      firsts[files[begun]] = begun;
+      begun = end;
+    }
+    byte[][] found = new byte[files.length][];
+    List answers = new RowJob(rows, new RowPlaceTask(places, columns, ofFiles, firsts)).answers();
+    for (int i = 0; i < answers.size(); i++) {
+      ByteBuffer answer = ByteBuffer.wrap((byte[]) answers.get(i));
+      while (answer.hasRemaining()) {
+        int row = answer.getInt();
+        found[row] = new byte[answer.getInt()];
+        answer.get(found[row]);
+      }
+    }
+    return found;
+  }
+}
