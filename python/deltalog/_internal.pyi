@@ -1,5 +1,6 @@
 """The binary under the package: a thin layer over the Rust crate. Use `deltalog`, not this."""
 
+import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, final
@@ -866,7 +867,7 @@ class SparkOptimize:
         self,
         batch: int,
         write: SparkWrite,
-        ordered: tuple[Sequence[int], Callable[[bytes], bytes | None]] | None = None,
+        ordered: tuple[Sequence[int], Callable[[builtins.bytes], builtins.bytes | None]] | None = None,
     ) -> int | None:
         """Commits a batch that the tasks of `write` have written, and ends `write`.
 

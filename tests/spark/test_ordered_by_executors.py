@@ -400,7 +400,9 @@ def test_alike_rows_that_others_delete_are_told_apart(
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
     )
     for number in range(3):
-        spark.sql(f"INSERT INTO {table} SELECT id, 1 FROM range({number * 2000}, {number * 2000 + 2000}, 1, 1)")
+        spark.sql(
+            f"INSERT INTO {table} SELECT id, 1 FROM range({number * 2000}, {number * 2000 + 2000}, 1, 1)"
+        )
     spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 3)))
     meanwhile(monkeypatch, lambda: delete(path, "id % 3 = 1"))
     try:

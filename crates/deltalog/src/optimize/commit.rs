@@ -284,8 +284,8 @@ impl<'a> Committer<'a> {
         Ok(carried.map_err(|error| self.base.located(error))?.map(|carried| (current, carried)))
     }
 
-    /// Asks the engine that has ordered the rows of a bin where `rows` of its old files are: a set of positions for each
-    /// of the new files. Returns `None` if that is not known.
+    /// Asks the engine that has ordered the rows of a bin where `rows` of its old files are: a set of positions for
+    /// each of the new files. Returns `None` if that is not known.
     ///
     /// # Errors
     /// `CorruptData` for an answer that cannot be; errors of the engine.
@@ -299,7 +299,9 @@ impl<'a> Committer<'a> {
         if rows.is_empty() {
             return Ok(Some(found));
         }
-        let Some(locate) = self.locate.as_mut().filter(|_| rows.len() <= MOST_LOCATED) else { return Ok(None) };
+        let Some(locate) = self.locate.as_mut().filter(|_| rows.len() <= MOST_LOCATED) else {
+            return Ok(None);
+        };
         let Some(places) = locate(rows)? else { return Ok(None) };
         let wrong = || {
             Error::corrupt_data(

@@ -144,11 +144,11 @@ impl OptimizePlan {
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new
     /// files are deleted then, unless they may be part of the table.
-    pub fn commit_reported(
-        &mut self,
+    pub fn commit_reported<'a>(
+        &'a mut self,
         batch: usize,
         reported: Reported,
-        ordered: Option<OrderedByEngine<'_>>,
+        ordered: Option<OrderedByEngine<'a>>,
     ) -> Result<Option<u64>> {
         let paths: Vec<String> = reported.files.iter().map(|add| add.path.clone()).collect();
         let (counted, locate) = ordered.map(|told| (told.counted, told.locate)).unzip();

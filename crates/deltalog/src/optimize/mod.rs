@@ -64,8 +64,8 @@ use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
-pub use curve::Curve;
 pub use commit::Locate;
+pub use curve::Curve;
 pub use external::{BinOutput, EngineOrdering, OptimizePlan, OrderedByEngine};
 pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 pub(crate) use small_files::{SmallFiles, compact_small_files};

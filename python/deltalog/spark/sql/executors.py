@@ -150,9 +150,10 @@ class Executors(NamedTuple):
         files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
         are_last = write.directory_columns is not None
         told = None
-        with running_write(session.sparkContext()) as running, kept(
-            StatementPlanner(snapshot, plan.files(batch))
-        ) as key:
+        with (
+            running_write(session.sparkContext()) as running,
+            kept(StatementPlanner(snapshot, plan.files(batch))) as key,
+        ):
             try:
                 relation = statement_relation(session, snapshot, key, name)
                 scan = self.jvm.static("BinRows", "scan", session, relation)

@@ -8,8 +8,8 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Counts the rows that are in a new file before some of its rows: for each of these how many rows are between it and the
- * one before, as 64-bit numbers.
+ * Counts the rows that are in a new file before some of its rows: for each of these how many rows are between it and
+ * the one before, as 64-bit numbers.
  */
 public class RowCountTask extends AbstractFunction1 implements Serializable {
   private final CurvePlaces places;

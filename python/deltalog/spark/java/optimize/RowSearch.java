@@ -10,8 +10,8 @@ import org.apache.spark.sql.classic.Dataset;
  * Finds rows of old files in the new ones, after they were shuffled and sorted: others have deleted them meanwhile.
  *
  * No task has noted where it has written which row. But a row's place on the curve is its own, so that its position in
- * the new file is the number of rows of the same task with smaller places. One job finds the places of the rows, another
- * counts; both read the columns by which rows are ordered, and shuffle nothing.
+ * the new file is the number of rows of the same task with smaller places. One job finds the places of the rows,
+ * another counts; both read the columns by which rows are ordered, and shuffle nothing.
  */
 public class RowSearch {
   private final Dataset rows;
