@@ -390,6 +390,32 @@ def test_deletes_beside_it_are_carried_over(
 
 
 @pytest.mark.newest
+def test_rows_that_cannot_be_found_give_their_bins_up(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An old file is away when rows are looked for. Its bin stays as it was, and the others are committed."""
+    create(path, VECTORS, ["p"], 500)
+    table = f"deltalog.`{path}`"
+    old = names(path)
+    victim = Path(next(file for file in files(path) if "p=1" in file))
+
+    def work() -> None:
+        delete(path, "p = 1 and id = 7")
+        victim.rename(victim.with_suffix(".away"))
+
+    meanwhile(monkeypatch, work)
+    caplog.set_level("WARNING", "deltalog.spark")
+    [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
+    victim.with_suffix(".away").rename(victim)
+    assert (done.metrics.numFilesAdded, done.metrics.numBinsGivenUp) == (1, 1)
+    assert "could not be found" in caplog.text
+    assert "OPTIMIZE leaves 1 of its bins" in caplog.text
+    found = sorted(row.id for row in spark.sql(f"SELECT id FROM {table}").collect())
+    assert found == [number for number in range(2_000) if number != 7]
+    assert len({name for name in names(path) - old if "deletion_vector" not in name}) == 1
+
+
+@pytest.mark.newest
 def test_alike_rows_that_others_delete_are_told_apart(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,7 @@
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - A new file of which others have deleted all rows is not added.
-//! - If an engine has ordered the rows, it is asked where those are that others have deleted. Too many of them, or an
-//!   engine that does not know, give the bin up.
+//! - If an engine has ordered the rows, it is asked where those are that others have deleted ([`super::search`]).
 //! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
 //!   after the commit those that are not added.
 
@@ -23,8 +22,9 @@ use roaring::RoaringTreemap;
 
 use super::OptimizeRequest;
 use super::metrics::OptimizeMetrics;
-use super::moved::{EngineOrder, RowOrder};
+use super::moved::RowOrder;
 use super::rewrite::{NewFile, Rewritten, Source};
+use super::search::{MOST_ROWS, RowSearch};
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::dml::current_actions;
 use crate::environment::Environment;
@@ -42,14 +42,6 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// The same after a write, whose call waits for it.
 const AUTOMATIC_ATTEMPTS: u32 = 8;
 
-/// The number of rows that an engine is asked for at most.
-const MOST_LOCATED: usize = 1 << 16;
-
-/// Finds rows, given by the numbers of their old files in the batch and their positions there, in the new files of an
-/// engine. Returns for each, in the same order, the number of the task of the new file and the position there; `None`
-/// if that is not known.
-pub type Locate<'a> = dyn FnMut(&[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> + 'a;
-
 /// What commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
     /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
@@ -60,7 +52,19 @@ pub(super) struct Committer<'a> {
     request: &'a OptimizeRequest,
     target: u64,
     environment: &'a Environment,
-    locate: Option<&'a mut Locate<'a>>,
+    /// Finds rows whose order an engine has changed.
+    search: RowSearch<'a>,
+}
+
+/// What others have deleted of a bin.
+struct Deleted {
+    /// The old files as they are now.
+    current: Vec<Add>,
+    /// The numbers of the rows in the bin.
+    numbers: RoaringTreemap,
+    /// If an engine has ordered the bin, the rows as it knows them: the number of the old file in the batch, and the
+    /// position there.
+    of_engine: Vec<(u32, u64)>,
 }
 
 /// A bin to be committed.
@@ -91,12 +95,12 @@ impl<'a> Committer<'a> {
         target: u64,
         environment: &'a Environment,
     ) -> Self {
-        Self { planned, base: planned.clone(), request, target, environment, locate: None }
+        Self { planned, base: planned.clone(), request, target, environment, search: RowSearch::none() }
     }
 
-    /// Asks an engine where rows are whose order it has changed.
-    pub(super) fn with_locate(self, locate: Option<&'a mut Locate<'a>>) -> Self {
-        Self { locate, ..self }
+    /// Finds rows whose order an engine has changed by asking it.
+    pub(super) fn with_search(self, search: RowSearch<'a>) -> Self {
+        Self { search, ..self }
     }
 
     /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
@@ -232,25 +236,42 @@ impl<'a> Committer<'a> {
         let sources: Vec<Add> =
             pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
         let mut found = current_actions(&self.base, &sources)?;
-        let (mut kept, mut given_up) = (Vec::new(), Vec::new());
+        let (mut read, mut given_up, mut left) = (Vec::new(), Vec::new(), MOST_ROWS);
         for Pending { bin, .. } in pending {
-            match self.carried(&bin, &mut found)? {
-                Some((current, carried)) => kept.push(Pending { bin, current, carried }),
+            match self.deleted(&bin, &mut found, &mut left)? {
+                Some(deleted) => read.push((bin, deleted)),
+                None => given_up.push(bin),
+            }
+        }
+        let located = |error: Error| self.base.located(error);
+        self.search
+            .look_for(read.iter().flat_map(|(_, deleted)| deleted.of_engine.iter().copied()))
+            .map_err(located)?;
+        let mut kept = Vec::new();
+        for (bin, Deleted { current, numbers, of_engine }) in read {
+            let files: Vec<u64> = bin.new.iter().map(|new| new.rows).collect();
+            let carried = match &bin.order {
+                RowOrder::Engine(order) => self.search.positions(order, &of_engine, &files),
+                order => order.positions(&numbers, &files),
+            };
+            match carried.map_err(located)? {
+                Some(carried) => kept.push(Pending { bin, current, carried }),
                 None => given_up.push(bin),
             }
         }
         Ok((kept, given_up))
     }
 
-    /// Returns the old files of a bin as they are `found` now, and the rows of each new file that were deleted
-    /// meanwhile; `None` if the new files cannot stand for them.
-    fn carried(
-        &mut self,
+    /// Returns the old files of a bin as they are `found` now, and their rows that were deleted meanwhile; `None` if
+    /// the new files cannot stand for them. Of an engine's rows, at most as many as are `left`.
+    fn deleted(
+        &self,
         bin: &Rewritten,
         found: &mut HashMap<LogPath, Add>,
-    ) -> Result<Option<(Vec<Add>, Vec<RoaringTreemap>)>> {
+        left: &mut u64,
+    ) -> Result<Option<Deleted>> {
         let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
-        let (mut current, mut carried, mut rows) = (Vec::new(), RoaringTreemap::new(), 0);
+        let (mut current, mut numbers, mut rows) = (Vec::new(), RoaringTreemap::new(), 0);
         let mut of_engine = Vec::new();
         for (index, Source { add, moved }) in bin.sources.iter().enumerate() {
             rows += moved.rows;
@@ -262,65 +283,21 @@ impl<'a> Committer<'a> {
                 let (then, now) = (deleted(add)?, deleted(&now)?);
                 let deleted = &now - &then;
                 match moved.numbers(&deleted, &then) {
-                    Some(numbers) if then.is_subset(&now) => carried |= numbers,
+                    Some(found) if then.is_subset(&now) => numbers |= found,
                     _ => return Ok(None),
                 }
                 if let RowOrder::Engine(order) = &bin.order {
+                    let Some(rest) = left.checked_sub(deleted.len()) else { return Ok(None) };
+                    *left = rest;
                     let file = u32::try_from(order.first_file + index).unwrap_or(u32::MAX);
-                    of_engine.extend(deleted.iter().take(MOST_LOCATED + 1).map(|row| (file, row)));
+                    of_engine.extend(deleted.iter().map(|row| (file, row)));
                 }
             }
             current.push(now);
         }
         // If nothing is left of the new files, there is no use for them.
-        if rows > 0 && carried.len() >= rows {
-            return Ok(None);
-        }
-        let files: Vec<u64> = bin.new.iter().map(|new| new.rows).collect();
-        let carried = match &bin.order {
-            RowOrder::Engine(order) => self.located(&bin.new, order, &of_engine),
-            order => order.positions(&carried, &files),
-        };
-        Ok(carried.map_err(|error| self.base.located(error))?.map(|carried| (current, carried)))
-    }
-
-    /// Asks the engine that has ordered the rows of a bin where `rows` of its old files are: a set of positions for
-    /// each of the new files. Returns `None` if that is not known.
-    ///
-    /// # Errors
-    /// `CorruptData` for an answer that cannot be; errors of the engine.
-    fn located(
-        &mut self,
-        new: &[NewFile],
-        order: &EngineOrder,
-        rows: &[(u32, u64)],
-    ) -> Result<Option<Vec<RoaringTreemap>>> {
-        let mut found = vec![RoaringTreemap::new(); new.len()];
-        if rows.is_empty() {
-            return Ok(Some(found));
-        }
-        let Some(locate) = self.locate.as_mut().filter(|_| rows.len() <= MOST_LOCATED) else {
-            return Ok(None);
-        };
-        let Some(places) = locate(rows)? else { return Ok(None) };
-        let wrong = || {
-            Error::corrupt_data(
-                "the rows that others have deleted meanwhile were not found in the new files; nothing was committed",
-            )
-        };
-        if places.len() != rows.len() {
-            return Err(wrong());
-        }
-        for (task, position) in places {
-            let task = usize::try_from(task).map_err(|_| wrong())?;
-            let file = order.tasks.binary_search(&task).map_err(|_| wrong())?;
-            let rows = new.get(file).map_or(0, |new| new.rows);
-            let is_new = found.get_mut(file).is_some_and(|found| found.insert(position));
-            if position >= rows || !is_new {
-                return Err(wrong());
-            }
-        }
-        Ok(Some(found))
+        let is_empty = rows > 0 && numbers.len() >= rows;
+        Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }
 }
 

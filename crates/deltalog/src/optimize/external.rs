@@ -14,10 +14,11 @@
 //! - How an engine has ordered rows is not known here. If others delete rows of an ordered bin meanwhile, the engine is
 //!   asked where these are now ([`Locate`]).
 
-use super::commit::{Committer, Locate};
+use super::commit::Committer;
 use super::curve::{Curve, bits};
 use super::metrics::OptimizeMetrics;
 use super::plan::{Bin, BinOrder};
+use super::search::{Locate, RowSearch};
 use super::{OptimizeRequest, Optimized, ordered, plan};
 use crate::dml::ListedFile;
 use crate::environment::Environment;
@@ -165,7 +166,7 @@ impl OptimizePlan {
             }
         };
         let committer = Committer::new(&self.base, &self.request, self.target, &self.environment);
-        let mut committer = committer.with_locate(locate);
+        let mut committer = committer.with_search(RowSearch::of(locate));
         let committed = committer.commit(written, &mut self.metrics)?;
         let version = committed.as_ref().map(|committed| committed.version);
         self.commits.extend(committed);

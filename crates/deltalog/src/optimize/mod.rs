@@ -17,8 +17,8 @@
 //!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
 //!   are deleted in the new files as well.
 //! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
-//!   so that files can be left out by their statistics of each of these columns. The new order is noted, and vectors
-//!   are carried over too. A second run writes all files again.
+//!   so that files can be left out by their statistics of each of these columns. The new order is noted, or an engine
+//!   tells it, and vectors are carried over too. A second run writes all files again.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
 //! - Each commit is of bounded size. What was committed stays if something fails later.
@@ -51,6 +51,7 @@ mod ranks;
 mod reported;
 mod rewrite;
 mod row_sum;
+mod search;
 mod small_files;
 mod sorted;
 
@@ -64,10 +65,10 @@ use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation};
 use crate::write::TableWriteSpec;
 
-pub use commit::Locate;
 pub use curve::Curve;
 pub use external::{BinOutput, EngineOrdering, OptimizePlan, OrderedByEngine};
 pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
+pub use search::Locate;
 pub(crate) use small_files::{SmallFiles, compact_small_files};
 
 /// The share of deleted rows from which on a file is written again, whatever its size.

@@ -37,7 +37,7 @@ pub(super) enum RowOrder {
     Engine(EngineOrder),
 }
 
-/// Who has ordered the rows of a bin: the tasks of an engine.
+/// What is needed to ask the engine that has ordered a bin.
 #[derive(Debug)]
 pub(super) struct EngineOrder {
     /// The number of the first old file of the bin in its batch.
@@ -65,7 +65,7 @@ const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
     /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
-    /// file; `None` if an engine knows it.
+    /// file; `None` if only an engine can tell.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.

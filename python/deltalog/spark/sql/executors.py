@@ -18,6 +18,7 @@ import json
 import logging
 import struct
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from deltalog._internal import (
@@ -91,12 +92,12 @@ class Executors(NamedTuple):
         metrics, _ = plan.finish()
         if metrics["numBinsGivenUp"]:
             _log.warning(
-                "%s v%d: others have changed the rows of %d bins of %s meanwhile, which stay as they were: "
+                "%s v%d: %s leaves %d of its bins as they were, because others have changed their rows meanwhile; "
                 "run it again when fewer statements change the table",
                 snapshot.uri,
                 snapshot.version,
-                metrics["numBinsGivenUp"],
                 name,
+                metrics["numBinsGivenUp"],
             )
         return metrics
 
@@ -150,35 +151,54 @@ class Executors(NamedTuple):
         files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
         are_last = write.directory_columns is not None
         told = None
-        with (
-            running_write(session.sparkContext()) as running,
-            kept(StatementPlanner(snapshot, plan.files(batch))) as key,
-        ):
-            try:
-                relation = statement_relation(session, snapshot, key, name)
-                scan = self.jvm.static("BinRows", "scan", session, relation)
-                if ordering is None:
-                    rows = described(self.jvm, session, scan, write, {"files": files})
-                    columns = json.dumps(rows.partition_columns)
-                    moved = self.jvm.static(
-                        "BinRows", "packed", session, rows.rows, bins, columns, are_last, more
-                    )
-                else:
-                    by, is_hilbert, bits = ordering
-                    ordered = self.jvm.new(
-                        "OrderedRows", session, scan, bins, json.dumps(by), is_hilbert, bits
-                    )
-                    counts = struct.unpack(f">{sum(count for count, *_ in outputs)}q", ordered.counts())
-                    told = counts, lambda rows: bytes(ordered.find(rows))
-                    rows = described(self.jvm, session, ordered.keyed(), write, {"files": files})
-                    columns = json.dumps(rows.partition_columns)
-                    moved = ordered.shuffled(rows.rows, columns, are_last, more)
-                marked = self.jvm.new("BinRows", bins, tracking)
-                run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
-                running.begin_commit()
-            except BaseException:
-                with contextlib.suppress(DeltaError):  # The first error is the one to raise.
-                    write.abort()
-                raise
-            # The scan is needed still: rows that others have deleted meanwhile are looked for.
+        with kept(StatementPlanner(snapshot, plan.files(batch))) as key:
+            with running_write(session.sparkContext()) as running:
+                try:
+                    relation = statement_relation(session, snapshot, key, name)
+                    scan = self.jvm.static("BinRows", "scan", session, relation)
+                    if ordering is None:
+                        rows = described(self.jvm, session, scan, write, {"files": files})
+                        columns = json.dumps(rows.partition_columns)
+                        moved = self.jvm.static(
+                            "BinRows", "packed", session, rows.rows, bins, columns, are_last, more
+                        )
+                    else:
+                        by, is_hilbert, bits = ordering
+                        ordered = self.jvm.new(
+                            "OrderedRows", session, scan, bins, json.dumps(by), is_hilbert, bits
+                        )
+                        counts = struct.unpack(f">{sum(count for count, *_ in outputs)}q", ordered.counts())
+                        told = counts, partial(_places, session, ordered, snapshot)
+                        rows = described(self.jvm, session, ordered.keyed(), write, {"files": files})
+                        columns = json.dumps(rows.partition_columns)
+                        moved = ordered.shuffled(rows.rows, columns, are_last, more)
+                    marked = self.jvm.new("BinRows", bins, tracking)
+                    run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
+                    running.begin_commit()
+                except BaseException:
+                    with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+                        write.abort()
+                    raise
+            # The scan is still needed, to look for rows that others have deleted meanwhile.
             plan.commit(batch, write, told)
+
+
+def _places(session: Any, ordered: Any, snapshot: Snapshot, rows: bytes) -> bytes | None:
+    """Finds rows in the new files (`OrderedRows.find`); None if they cannot be found, so that their bins are given up.
+
+    An interrupt ends the search and the commit.
+    """
+    with running_write(session.sparkContext()) as running:
+        try:
+            found = ordered.find(rows)
+        except Exception as error:  # noqa: BLE001 (whatever fails, the bins stay as they are)
+            running.check()
+            _log.warning(
+                "%s v%d: rows that others have deleted could not be found: %s",
+                snapshot.uri,
+                snapshot.version,
+                error,
+            )
+            return None
+        running.begin_commit()
+    return None if found is None else bytes(found)

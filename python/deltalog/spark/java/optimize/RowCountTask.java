@@ -19,14 +19,18 @@ public class RowCountTask extends AbstractFunction1 implements Serializable {
   /** The number of the first of these rows of each task. */
   private final int[] firsts;
   private final int count;
+  /** Whether rows of each file may be before some of these. */
+  private final boolean[] counted;
 
   /** Takes rows whose last columns are the number of the file and the position there. */
-  public RowCountTask(CurvePlaces places, OrderedColumn[] columns, byte[][][] asked, int[] firsts, int count) {
+  public RowCountTask(
+      CurvePlaces places, OrderedColumn[] columns, byte[][][] asked, int[] firsts, int count, boolean[] counted) {
     this.places = places;
     this.columns = columns;
     this.asked = asked;
     this.firsts = firsts;
     this.count = count;
+    this.counted = counted;
   }
 
   public Object apply(Object read) {
@@ -38,6 +42,9 @@ public class RowCountTask extends AbstractFunction1 implements Serializable {
       InternalRow row = (InternalRow) each.next();
       int width = row.numFields();
       int file = row.getInt(width - 2);
+      if (!counted[file]) {
+        continue;
+      }
       byte[] place = places.place(row, columns, cell, file, row.getLong(width - 1));
       int task = places.task(file, place);
       if (asked[task] == null) {

@@ -14,6 +14,9 @@ import org.apache.spark.sql.classic.Dataset;
  * another counts; both read the columns by which rows are ordered, and shuffle nothing.
  */
 public class RowSearch {
+  /** How many bytes the tasks that count may answer together. */
+  private static final long ANSWERS = 1 << 28;
+
   private final Dataset rows;
   private final Bins bins;
   private final CurvePlaces places;
@@ -29,11 +32,15 @@ public class RowSearch {
 
   /**
    * Finds rows: each is an int, the number of its file, and a long, its position there; by file and position in order.
-   * Returns for each an int, the number of the task, and a long, the position in its file.
+   * Returns for each an int, the number of the task, and a long, the position in its file; null if the tasks would have
+   * to count too much.
    */
   public byte[] find(byte[] asked) {
     ByteBuffer in = ByteBuffer.wrap(asked);
     int count = asked.length / 12;
+    if (8L * count * rows.queryExecution().toRdd().getNumPartitions() > ANSWERS) {
+      return null;
+    }
     int[] files = new int[count];
     long[] positions = new long[count];
     for (int i = 0; i < count; i++) {
@@ -45,7 +52,8 @@ public class RowSearch {
     Integer[] order = new Integer[count];
     for (int i = 0; i < count; i++) {
       if (found[i] == null) {
-        throw new IllegalStateException("row " + positions[i] + " of the file " + files[i] + " was not read again");
+        throw new IllegalStateException(
+            "an internal error of deltalog: row " + positions[i] + " of the file " + files[i] + " was not read again");
       }
       tasks[i] = places.task(files[i], found[i]);
       order[i] = Integer.valueOf(i);
@@ -53,6 +61,7 @@ public class RowSearch {
     Arrays.sort(order, new PlaceOrder(tasks, found));
     byte[][][] ofTasks = new byte[bins.tasks()][][];
     int[] firsts = new int[bins.tasks()];
+    boolean[] counted = new boolean[bins.start(bins.count())];
     int begun = 0;
     while (begun < count) {
       int task = tasks[order[begun].intValue()];
@@ -65,8 +74,11 @@ public class RowSearch {
       ofTasks[task] = (byte[][]) ofTask.toArray(new byte[0][]);
       firsts[task] = begun;
       begun = end;
+      int bin = bins.ofTask(task);
+      Arrays.fill(counted, bins.start(bin), bins.start(bin + 1), true);
     }
-    long[] between = new RowJob(rows, new RowCountTask(places, columns, ofTasks, firsts, count)).sums(count);
+    RowCountTask counting = new RowCountTask(places, columns, ofTasks, firsts, count, counted);
+    long[] between = new RowJob(rows, counting).sums(count);
     ByteBuffer out = ByteBuffer.allocate(12 * count);
     long position = 0;
     for (int i = 0; i < count; i++) {
