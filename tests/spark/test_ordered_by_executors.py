@@ -6,7 +6,6 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,13 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from deltalog import CommitConflictError, DeltaTable, InvalidArgumentError, MissingFileError, write_deltalake
-from deltalog._internal import delete_rows
-from deltalog.commit import commit_arguments
 from deltalog.spark import tables
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.sql import executors
 from tests.spark.test_executors import (
     contents,
+    delete,
     files,
     is_by_executors,
     last_commit,
@@ -39,6 +37,7 @@ def by_executors(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(executors.MIN_SIZE, "0")
     yield
     spark.conf.unset(executors.MIN_SIZE)
+    spark.conf.unset(executors.MAX_FILE_SIZE)
 
 
 def points(count: int, seed: int = 0) -> pa.Table:
@@ -99,10 +98,7 @@ def test_each_row_stays_once_and_files_can_be_told_apart(
     shutil.copytree(path, other)
     size = target(path, 16)
     spark.conf.set(executors.MAX_FILE_SIZE, str(size))
-    try:
-        [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
     assert is_by_executors(path)
     assert rows(spark, table, columns) == before
     assert DeltaTable(path).verify().ok
@@ -167,21 +163,18 @@ def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str
     before = rows(spark, table)
     spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 4)))
     ways = [*((name,) for name in columns), ("z.`a.b`",), ("z.x.y",), ("l", "z.x.y", "d")]
-    try:
-        for by in ways:
-            spark.sql(f"OPTIMIZE {table} ZORDER BY ({', '.join(by)})")
-            assert is_by_executors(path)
-            assert rows(spark, table) == before, by
-            if len(by) == 1 and by != ("b",):
-                # Each file has a range of rows. NULL is the first, NaN the last.
-                ranges = sorted(
-                    (min(row["k"] for row in file), max(row["k"] for row in file)) for file in contents(path)
-                )
-                assert len(ranges) >= 3
-                for (_, high), (low, _) in itertools.pairwise(ranges):
-                    assert high < low, (by, ranges)
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    for by in ways:
+        spark.sql(f"OPTIMIZE {table} ZORDER BY ({', '.join(by)})")
+        assert is_by_executors(path)
+        assert rows(spark, table) == before, by
+        if len(by) == 1 and by != ("b",):
+            # Each file has a range of rows. NULL is the first, NaN the last.
+            ranges = sorted(
+                (min(row["k"] for row in file), max(row["k"] for row in file)) for file in contents(path)
+            )
+            assert len(ranges) >= 3
+            for (_, high), (low, _) in itertools.pairwise(ranges):
+                assert high < low, (by, ranges)
 
 
 @pytest.mark.newest
@@ -195,16 +188,13 @@ def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> 
         }
         write_deltalake(path, pa.table(data), mode="append")
     table = f"deltalog.`{path}`"
-    try:
-        for columns in ("one", "one, none"):
-            spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 5)))
-            spark.sql(f"OPTIMIZE {table} ZORDER BY ({columns})")
-            counts = [len(rows) for rows in contents(path)]
-            assert len(counts) >= 5
-            assert max(counts) < 1.3 * min(counts), counts
-            assert sorted(row["id"] for file in contents(path) for row in file) == list(range(20_000))
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    for columns in ("one", "one, none"):
+        spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 5)))
+        spark.sql(f"OPTIMIZE {table} ZORDER BY ({columns})")
+        counts = [len(rows) for rows in contents(path)]
+        assert len(counts) >= 5
+        assert max(counts) < 1.3 * min(counts), counts
+        assert sorted(row["id"] for file in contents(path) for row in file) == list(range(20_000))
 
 
 @pytest.mark.newest
@@ -224,39 +214,36 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     def cubes() -> set[str]:
         return {add["tags"]["ZCUBE_ID"] for add in of_kind(last_commit(path), "add") if add.get("tags")}
 
-    try:
-        [done] = spark.sql(f"OPTIMIZE {table}").collect()
-        assert is_by_executors(path)
-        assert rows(spark, table) == before
-        assert done.metrics.clusteringStats.numOutputZCubes == 1
-        assert len(cubes()) == 1
-        assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
-        assert overlap(path, "x") < 0.8
-        assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
-        # A small file is new, and files of the cube have deleted rows, so that there are bins of both orders.
-        [cube] = cubes()
-        spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
-        write_deltalake(path, points(100, 900), mode="append")
-        before = rows(spark, table)
-        kept = [[row for row in file if row["x"] >= 200_000 or row["id"] % 2] for file in contents(path)]
-        spark.sql(f"OPTIMIZE {table}")
-        assert is_by_executors(path)
-        assert rows(spark, table) == before
-        assert cubes() > {cube}
-        assert not any(add.get("deletionVector") for add in of_kind(last_commit(path), "add"))
-        # The rows of old files are in their order.
-        assert [file for file in contents(path) if len(file) > 100] == sorted(
-            (file for file in kept if len(file) > 100), key=str
-        )
-        spark.sql(f"ALTER TABLE {table} CLUSTER BY (y)")
-        [done] = spark.sql(f"OPTIMIZE {table} FULL").collect()
-        assert done.metrics.numFilesAdded > 1
-        assert is_by_executors(path)
-        assert rows(spark, table) == before
-        assert len(cubes()) == 1
-        assert DeltaTable(path).verify().ok
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    [done] = spark.sql(f"OPTIMIZE {table}").collect()
+    assert is_by_executors(path)
+    assert rows(spark, table) == before
+    assert done.metrics.clusteringStats.numOutputZCubes == 1
+    assert len(cubes()) == 1
+    assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
+    assert overlap(path, "x") < 0.8
+    assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
+    # A small file is new, and files of the cube have deleted rows, so that there are bins of both orders.
+    [cube] = cubes()
+    spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
+    write_deltalake(path, points(100, 900), mode="append")
+    before = rows(spark, table)
+    kept = [[row for row in file if row["x"] >= 200_000 or row["id"] % 2] for file in contents(path)]
+    spark.sql(f"OPTIMIZE {table}")
+    assert is_by_executors(path)
+    assert rows(spark, table) == before
+    assert cubes() > {cube}
+    assert not any(add.get("deletionVector") for add in of_kind(last_commit(path), "add"))
+    # The rows of old files are in their order.
+    assert [file for file in contents(path) if len(file) > 100] == sorted(
+        (file for file in kept if len(file) > 100), key=str
+    )
+    spark.sql(f"ALTER TABLE {table} CLUSTER BY (y)")
+    [done] = spark.sql(f"OPTIMIZE {table} FULL").collect()
+    assert done.metrics.numFilesAdded > 1
+    assert is_by_executors(path)
+    assert rows(spark, table) == before
+    assert len(cubes()) == 1
+    assert DeltaTable(path).verify().ok
 
 
 def without_statistics(path: str) -> None:
@@ -293,10 +280,7 @@ def test_partition_columns_in_the_files(
         without_statistics(path)
     before, schema = rows(spark, table), pq.ParquetFile(files(path)[0]).schema_arrow
     spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 6)))
-    try:
-        spark.sql(f"OPTIMIZE {table} ZORDER BY (v)")
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    spark.sql(f"OPTIMIZE {table} ZORDER BY (v)")
     assert is_by_executors(path)
     assert rows(spark, table) == before
     assert len(files(path)) > 1
@@ -348,18 +332,11 @@ def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path
     data.write.format("deltalog").save(f"{path} large")
     without_statistics(f"{path} large")
     spark.conf.set(executors.MAX_FILE_SIZE, str(target(f"{path} large", 5)))
-    try:
-        spark.sql(f"OPTIMIZE {large} ZORDER BY (x)")
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    spark.sql(f"OPTIMIZE {large} ZORDER BY (x)")
     counts = [json.loads(add["stats"])["numRecords"] for add in of_kind(last_commit(f"{path} large"), "add")]
     assert sum(counts) == 3_000_000
     assert len(counts) >= 5
     assert max(counts) < 1.2 * min(counts), counts
-
-
-def delete(path: str, condition: str, version: int | None = None) -> Any:
-    return delete_rows(DeltaTable(path, version=version)._snapshot, condition, commit_arguments(None, None))
 
 
 @pytest.mark.parametrize("configuration", [VECTORS, VECTORS | TRACKING])
@@ -375,10 +352,7 @@ def test_deletes_beside_it_are_carried_over(
     before = spark.sql(f"SELECT {columns} FROM {table}").collect()
     spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 8)))
     meanwhile(monkeypatch, lambda: delete(path, "id % 11 = 7 or id = 0"))
-    try:
-        [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
     assert is_by_executors(path)
     gone = [row for row in before if row.id % 11 == 7 or row.id == 0]
     assert (done.metrics.numRowsCarriedOver, done.metrics.numBinsGivenUp) == (len(gone), 0)
@@ -431,10 +405,7 @@ def test_alike_rows_that_others_delete_are_told_apart(
         )
     spark.conf.set(executors.MAX_FILE_SIZE, str(target(path, 3)))
     meanwhile(monkeypatch, lambda: delete(path, "id % 3 = 1"))
-    try:
-        [done] = spark.sql(f"OPTIMIZE {table}").collect()
-    finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
+    [done] = spark.sql(f"OPTIMIZE {table}").collect()
     assert is_by_executors(path)
     assert (done.metrics.numRowsCarriedOver, done.metrics.numBinsGivenUp) == (2000, 0)
     expected = [number for number in range(6000) if number % 3 != 1]
@@ -498,7 +469,6 @@ def test_the_session_does_not_change_what_is_moved(
     try:
         [done] = spark.sql(f"OPTIMIZE {table} ZORDER BY (x, y)").collect()
     finally:
-        spark.conf.unset(executors.MAX_FILE_SIZE)
         for name, before_it in old.items():
             if before_it is None:
                 spark.conf.unset(name)

@@ -45,11 +45,11 @@ impl OptimizePlan {
         if !reported.removed.is_empty() || !reported.changes.is_empty() {
             return Err(faulty("a task has changed rows".to_owned()));
         }
-        let count = bins.iter().map(|bin| bin.new_files(self.target)).sum();
-        let mut tasks = tasks(reported, count)?.into_iter();
+        let new_files: Vec<usize> = bins.iter().map(|bin| bin.new_files(self.target)).collect();
+        let mut tasks = tasks(reported, new_files.iter().sum())?.into_iter();
         let (mut rewritten, mut first) = (Vec::with_capacity(bins.len()), 0);
-        for (number, bin) in bins.iter().enumerate() {
-            let of_bin = tasks.by_ref().take(bin.new_files(self.target)).collect();
+        for (number, (bin, new_files)) in bins.iter().zip(new_files).enumerate() {
+            let of_bin = tasks.by_ref().take(new_files).collect();
             let files = first..first + bin.files.len();
             let counted = counted.map(|counted| counted.get(files.clone()).unwrap_or_default());
             first = files.end;

@@ -1,39 +1,36 @@
 package io.deltalog.spark;
 
+import java.io.IOException;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.types.DataType;
-import scala.Option;
-import scala.reflect.ClassTag$;
-import scala.runtime.AbstractFunction0;
 
 /** The job that looks at the keys of a MERGE's source, in one pass without a shuffle. */
-public class KeyJob extends AbstractFunction0 {
-  private final QueryExecution query;
+public class KeyJob extends AnswerJob {
   private final DataType[] types;
   private final KeySummary summary;
 
   /** Creates the job for rows as KeySummary describes them. */
   public KeyJob(Dataset rows) {
-    query = rows.queryExecution();
-    Object[] columns = Plans.list(query.analyzed().output()).toArray();
+    super(rows);
+    Attribute[] columns = Projection.attributes(rows);
     types = new DataType[columns.length - 1];
     for (int i = 0; i < types.length; i++) {
-      types[i] = ((Attribute) columns[1 + i]).dataType();
+      types[i] = columns[1 + i].dataType();
     }
     summary = new KeySummary(types);
   }
 
   public KeySummary run() {
-    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
+    run(new KeyTask(types));
     return summary;
   }
 
-  public Object apply() {
-    query.sparkSession().sparkContext().runJob(
-        query.toRdd(), new KeyTask(types), new KeyResults(summary), ClassTag$.MODULE$.apply(byte[].class));
-    return null;
+  protected void add(byte[] answer) throws IOException {
+    try {
+      summary.add(KeySummary.of(answer));
+    } catch (ClassNotFoundException e) {
+      throw new IllegalStateException(e);
+    }
   }
 }

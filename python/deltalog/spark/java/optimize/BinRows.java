@@ -7,7 +7,6 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Map$;
@@ -83,11 +82,7 @@ public class BinRows extends MarkedRows {
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
     // A column of the table may have the name.
     Column metadata = rows.metadataColumn("_metadata");
-    List selected = new ArrayList();
-    Attribute[] table = Projection.attributes(rows);
-    for (int i = 0; i < table.length; i++) {
-      selected.add(ExpressionUtils.column(table[i]));
-    }
+    List selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
     if (tracking.length > 0) {
       selected.add(metadata.getField("row_id").as(tracking[0]));
       selected.add(metadata.getField("row_commit_version").as(tracking[1]));
@@ -107,7 +102,7 @@ public class BinRows extends MarkedRows {
   public static Dataset packed(
       SparkSession session, Dataset rows, Bins bins, String directories, boolean areLast, int more) {
     List kept = Arrays.asList(kept(rows, directories, areLast, more));
-    Dataset chosen = (Dataset) rows.select(Plans.seq(columns(kept)));
+    Dataset chosen = (Dataset) rows.select(Plans.seq(Projection.columns(kept)));
     RDD found = chosen.queryExecution().toRdd();
     RDD packed = found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
     return (Dataset) session.internalCreateDataFrame(packed, chosen.schema(), false);
@@ -126,13 +121,5 @@ public class BinRows extends MarkedRows {
       }
     }
     return (Attribute[]) kept.toArray(new Attribute[0]);
-  }
-
-  static List columns(List attributes) {
-    List columns = new ArrayList();
-    for (int i = 0; i < attributes.size(); i++) {
-      columns.add(ExpressionUtils.column((Attribute) attributes.get(i)));
-    }
-    return columns;
   }
 }

@@ -53,7 +53,7 @@ public class OrderedRows {
     this.bins = bins;
     this.paths = (List) Json.value(names, List.class);
     this.grid = new CurveGrid(isHilbert, paths.size(), bits);
-    Dataset sampled = sampled();
+    Dataset sampled = read(false);
     this.sample = new SampleJob(sampled, bins, columns(sampled.schema()));
     sample.run();
   }
@@ -91,29 +91,25 @@ public class OrderedRows {
     if (!kept[task].name().equals(TASK) || !kept[task + 1].name().equals(PLACE)) {
       throw new IllegalStateException("an internal error of deltalog: the rows have no tasks; nothing was committed");
     }
-    List by = BinRows.columns(Arrays.asList(new Object[] {kept[task]}));
-    List place = BinRows.columns(Arrays.asList(new Object[] {kept[task + 1]}));
+    List by = Projection.columns(Arrays.asList(new Object[] {kept[task]}));
+    List place = Projection.columns(Arrays.asList(new Object[] {kept[task + 1]}));
     Dataset parts = (Dataset) keyed.repartition(bins.tasks(), Plans.seq(by));
     Dataset sorted = (Dataset) parts.sortWithinPartitions(Plans.seq(place));
-    return (Dataset) sorted.select(Plans.seq(BinRows.columns(Arrays.asList(kept).subList(0, task))));
+    return (Dataset) sorted.select(Plans.seq(Projection.columns(Arrays.asList(kept).subList(0, task))));
   }
 
   /** Finds rows of old files in the new ones; see RowSearch.find. */
   public byte[] find(byte[] asked) {
-    Attribute[] all = Projection.attributes(scan);
-    List chosen = ordering();
-    chosen.add(all[all.length - 2]);
-    chosen.add(all[all.length - 1]);
-    Dataset read = (Dataset) scan.select(Plans.seq(BinRows.columns(chosen)));
+    Dataset read = read(true);
     return new RowSearch(read, bins, places, columns(read.schema())).find(asked);
   }
 
-  /** Returns what is sampled: the columns by which rows are ordered, and the number of the file. */
-  private Dataset sampled() {
-    Attribute[] all = Projection.attributes(scan);
+  /** Returns the columns by which rows are ordered, the number of the file, and perhaps the position of the row. */
+  private Dataset read(boolean withPositions) {
+    List all = Arrays.asList(Projection.attributes(scan));
     List chosen = ordering();
-    chosen.add(all[all.length - 2]);
-    return (Dataset) scan.select(Plans.seq(BinRows.columns(chosen)));
+    chosen.addAll(all.subList(all.size() - 2, withPositions ? all.size() : all.size() - 1));
+    return (Dataset) scan.select(Plans.seq(Projection.columns(chosen)));
   }
 
   /** Returns the columns of the table by which rows are ordered, or with fields by which they are. */

@@ -78,7 +78,7 @@ public class RowSearch {
       Arrays.fill(counted, bins.start(bin), bins.start(bin + 1), true);
     }
     RowCountTask counting = new RowCountTask(places, columns, ofTasks, firsts, count, counted);
-    long[] between = new RowJob(rows, counting).sums(count);
+    long[] between = new RowCountJob(rows, count).sums(counting);
     ByteBuffer out = ByteBuffer.allocate(12 * count);
     long position = 0;
     for (int i = 0; i < count; i++) {
@@ -105,16 +105,7 @@ public class RowSearch {
       firsts[files[begun]] = begun;
       begun = end;
     }
-    byte[][] found = new byte[files.length][];
-    List answers = new RowJob(rows, new RowPlaceTask(places, columns, ofFiles, firsts)).answers();
-    for (int i = 0; i < answers.size(); i++) {
-      ByteBuffer answer = ByteBuffer.wrap((byte[]) answers.get(i));
-      while (answer.hasRemaining()) {
-        int row = answer.getInt();
-        found[row] = new byte[answer.getInt()];
-        answer.get(found[row]);
-      }
-    }
-    return found;
+    RowPlaceTask task = new RowPlaceTask(places, columns, ofFiles, firsts);
+    return new RowPlaceJob(rows, files.length).places(task);
   }
 }

@@ -27,6 +27,15 @@ public class Projection {
     return (Attribute[]) Plans.list(rows.queryExecution().analyzed().output()).toArray(new Attribute[0]);
   }
 
+  /** Returns attributes as columns that can be selected. */
+  static List columns(List attributes) {
+    List columns = new ArrayList();
+    for (int i = 0; i < attributes.size(); i++) {
+      columns.add(ExpressionUtils.column((Attribute) attributes.get(i)));
+    }
+    return columns;
+  }
+
   public int size() {
     return attributes.length;
   }

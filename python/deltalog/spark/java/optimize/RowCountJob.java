@@ -1,0 +1,27 @@
+package io.deltalog.spark;
+
+import java.nio.ByteBuffer;
+import org.apache.spark.sql.classic.Dataset;
+
+/** The job that counts the rows before some rows (RowCountTask). */
+public class RowCountJob extends AnswerJob {
+  private final long[] sums;
+
+  public RowCountJob(Dataset rows, int count) {
+    super(rows);
+    sums = new long[count];
+  }
+
+  /** Returns what all tasks have counted together. */
+  public long[] sums(RowCountTask task) {
+    run(task);
+    return sums;
+  }
+
+  protected void add(byte[] answer) {
+    ByteBuffer counts = ByteBuffer.wrap(answer);
+    for (int i = 0; i < sums.length; i++) {
+      sums[i] += counts.getLong();
+    }
+  }
+}

@@ -1,0 +1,29 @@
+package io.deltalog.spark;
+
+import java.nio.ByteBuffer;
+import org.apache.spark.sql.classic.Dataset;
+
+/** The job that finds the places of some rows on the curve (RowPlaceTask). */
+public class RowPlaceJob extends AnswerJob {
+  private final byte[][] places;
+
+  public RowPlaceJob(Dataset rows, int count) {
+    super(rows);
+    places = new byte[count][];
+  }
+
+  /** Returns the places of so many rows, by their numbers; null for those that were not read. */
+  public byte[][] places(RowPlaceTask task) {
+    run(task);
+    return places;
+  }
+
+  protected void add(byte[] answer) {
+    ByteBuffer found = ByteBuffer.wrap(answer);
+    while (found.hasRemaining()) {
+      int row = found.getInt();
+      places[row] = new byte[found.getInt()];
+      found.get(places[row]);
+    }
+  }
+}
