@@ -823,6 +823,35 @@ class SparkPlan:
         """Writes it into a file."""
 
 @final
+class SparkClone:
+    """A CLONE whose data files the tasks of Spark copy; or this process, if that is faster."""
+
+    @staticmethod
+    def begin(snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments) -> SparkClone:
+        """Plans which files are copied; see `clone_table`."""
+    @property
+    def files(self) -> int:
+        """The number of data files that are copied."""
+    @property
+    def bytes(self) -> int:
+        """Their size in bytes."""
+    def tasks(self) -> SparkPlan:
+        """Returns the files that each task copies."""
+    def commit(self, told: builtins.bytes) -> tuple[dict[str, int], int | None, list[str]]:
+        """Copies the files of vectors, and commits what tasks have copied. Returns as `clone_table` does.
+
+        Args:
+            told: 28 bytes for each copy, big endian: i32 number of the file, the 128 bits that are in the name of the
+                copy as 32 hexadecimal digits, i64 size.
+
+        Raises `CorruptDataError` if the tasks have not done what was planned, and what `clone_table` raises. The copies
+        are deleted then.
+        """
+    def abandon(self, told: builtins.bytes) -> None:
+        """Deletes what tasks have copied before the job failed."""
+    def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
+        """Copies and commits all files in this process; returns the same."""
+
 class SparkOptimize:
     """An OPTIMIZE or REORG whose files Spark writes, batch by batch; or this process, if that is faster."""
 

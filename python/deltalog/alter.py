@@ -203,7 +203,7 @@ class TableAlterer:
     ) -> int:
         """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
 
-        Columns that a constraint, a generated column or the clustering refers to cannot be renamed.
+        Columns that a constraint or a generated column refers to cannot be renamed.
 
         Args:
             column: the path of the column.
@@ -241,8 +241,8 @@ class TableAlterer:
     ) -> int:
         """Changes the type of a column, or of a part of it, to a wider one. The files are not rewritten.
 
-        The table property `delta.enableTypeWidening` must be `true`. Columns that a constraint, a generated column
-        or the clustering refers to keep their type.
+        The table property `delta.enableTypeWidening` must be `true`. Columns that a constraint or a generated column
+        refers to keep their type.
 
         Args:
             column: the path of the column; it may lead into arrays and maps.

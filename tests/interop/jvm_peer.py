@@ -2,8 +2,8 @@
 
 Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
 there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
-into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata and
-application transactions, as a JSON array of objects. Standard output has one answer per line: `ok` or `error: …`. What
+into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata,
+application transactions and domains, as a JSON array of objects. Standard output has one answer per line: `ok` or `error: …`. What
 Spark prints goes to standard error.
 """
 
@@ -58,7 +58,7 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
         # The defaults of a Scala method are methods.
         defaults = (getattr(log, f"getSnapshotAt$default${number}")() for number in (2, 3, 4))
         snapshot = log.getSnapshotAt(version, *defaults)
-        applications = snapshot.setTransactions()
+        applications, domains = snapshot.setTransactions(), snapshot.domainMetadata()
         states.append(
             {
                 "protocol": json.loads(snapshot.protocol().json()),
@@ -66,6 +66,7 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
                 "applications": [
                     json.loads(applications.apply(number).json()) for number in range(applications.size())
                 ],
+                "domains": [json.loads(domains.apply(number).json()) for number in range(domains.size())],
             }
         )
     Path(file).write_text(json.dumps(states))

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import deltalog
-from deltalog.spark.sql.executors import MIN_SIZE
+from deltalog.spark.sql.division import MIN_SIZE
 from tests.golden.canonical import rows
 from tests.interop.conftest import Jvm
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltalog
@@ -352,6 +353,83 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
     seen += "".join(s3.get("tables", key).decode("latin-1") for key in s3.keys("tables"))
     for form in (CANARY, quote(CANARY, safe=""), base64.b64encode(CANARY.encode()).decode(), CANARY[7:]):
         assert form not in seen
+
+
+@pytest.mark.newest
+def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server, tmp_path: Path) -> None:
+    """The verbs that maintain tables, copy them and make them of files run in the server."""
+    options = s3.options()
+    place = {name: options[name] for name in ("aws_endpoint_url", "aws_region", "aws_allow_http")}
+    uri, plain, local = "s3a://tables/kept up", tmp_path / "plain files", str(tmp_path / "a copy")
+    for number in range(4):
+        table = pa.table({"id": range(number * 10, number * 10 + 10), "p": ["é"] * 10})
+        configuration = {"delta.enableDeletionVectors": "true"}
+        deltalog.write_deltalake(
+            uri, table, mode="append", configuration=configuration, storage_options=options, partition_by=["p"]
+        )
+        day = plain / f"day=2024-02-0{number + 1}"
+        day.mkdir(parents=True)
+        pq.write_table(table.select(["id"]), day / "part.parquet")
+    code = f"""
+        import datetime
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        from deltalog.tables import DeltaTable
+        spark = deltalog.spark.enable(SparkSession.builder.remote({server[0]!r}).getOrCreate())
+        place, uri, plain, local = {place!r}, {uri!r}, {str(plain)!r}, {local!r}
+        table = DeltaTable.forPath(spark, uri, place)
+        def outcome(call):
+            try:
+                return call()
+            except Exception as error:
+                return type(error).__name__ + ": " + str(error).replace("\\n", " ")
+        def files(metrics):
+            return metrics.numFilesRemoved, metrics.numFilesAdded
+        print("optimized", *files(table.optimize().executeCompaction().collect()[0].metrics))
+        table.delete("id % 10 = 3")
+        print("ordered", *files(table.optimize().executeZOrderBy("id").collect()[0].metrics))
+        print("restored", table.restoreToVersion(3).collect()[0].num_restored_files, table.count())
+        table.restoreToVersion(5)
+        print("problems", table.check("rows").count(), table.repair().count())
+        print("described", table.recomputeStatistics(allFiles=True).collect()[0][0])
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        table.vacuum(0)
+        print("after", table.count(), [row.operation for row in table.history(2).collect()])
+        deep = table.clone(uri + " deep", properties={{"mine": "x"}})
+        print("deep", deep.count(), deep.detail().collect()[0].properties["mine"], deep.check("rows").count())
+        print("twice", outcome(lambda: table.clone(uri + " deep")))
+        deep.delete("id < 20")
+        print("again", table.clone(uri + " deep", replace=True).count(), deep.history(1).collect()[0].version)
+        print("local", table.clone(local).count(), outcome(lambda: table.clone("a_name")))
+        old = table.cloneAtVersion(5, uri + " low", isShallow=True)
+        print("low", old.count(), old.check("rows").count(), len(old.toDF().collect()))
+        print("then", outcome(lambda: table.cloneAtTimestamp("2001-01-01 00:00:00", uri + " old")))
+        print("plain", outcome(lambda: DeltaTable.forPath(spark, plain)))
+        made = DeltaTable.convertToDelta(spark, f"parquet.`{{plain}}`", "day DATE")
+        print("made", made.count("day = DATE '2024-02-02'"), made.detail().collect()[0].partitionColumns)
+        same = DeltaTable.convertToDelta(spark, f"parquet.`{{plain}}`", "day DATE")
+        print("same", same.history().count())
+        table.restoreToVersion(3)
+        print("manifest", outcome(lambda: table.generate("symlink_format_manifest")))
+    """
+    done = run_client(code, tmp_path)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    said = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+    assert said["optimized"] == "4 1"
+    assert said["ordered"] == "1 1"
+    assert said["problems"] == "0 0"
+    assert said["after"] == "36 ['VACUUM END', 'VACUUM START']"
+    assert said["deep"] == "36 x 0"
+    assert "TableAlreadyExistsError" in said["twice"]
+    assert said["again"] == "36 2"
+    assert said["local"].startswith("36 UnsupportedFeatureError")
+    assert said["low"] == "36 0 36"
+    assert "2001" in said["then"]
+    assert "NotATableError" in said["plain"]
+    assert said["made"] == "10 ['day']"
+    assert said["same"] == "1"
+    copy = deltalog.DeltaTable(f"{uri} deep", storage_options=options)
+    assert sorted(copy.to_pyarrow_table()["id"].to_pylist()) == [i for i in range(40) if i % 10 != 3]
 
 
 @pytest.mark.newest

@@ -23,7 +23,7 @@ from deltalog import (
 from deltalog._internal import SparkOptimize, delete_rows, optimize
 from deltalog.commit import commit_arguments
 from deltalog.spark import tables
-from deltalog.spark.sql import executors
+from deltalog.spark.sql import division, executors
 from deltalog.spark.write import job
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
@@ -38,9 +38,9 @@ ROWS = (
 
 @pytest.fixture(autouse=True)
 def by_executors(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set(executors.MIN_SIZE, "0")
+    spark.conf.set(division.MIN_SIZE, "0")
     yield
-    spark.conf.unset(executors.MIN_SIZE)
+    spark.conf.unset(division.MIN_SIZE)
 
 
 def create(spark: SparkSession, path: str, properties: str, partitions: str = "p, q") -> str:
@@ -390,20 +390,20 @@ def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFix
         found = [record.getMessage() for record in caplog.records if "carries out" in record.getMessage()]
         return found[0].partition("OPTIMIZE: ")[2] if found else "executors"
 
-    spark.conf.set(executors.MIN_SIZE, "many")
+    spark.conf.set(division.MIN_SIZE, "many")
     with pytest.raises(InvalidArgumentError, match="must be a size such as 256m, not 'many'"):
         reason()
-    spark.conf.set(executors.MIN_SIZE, "1m")
+    spark.conf.set(division.MIN_SIZE, "1m")
     before = DeltaTable(path).version()
     assert "and less than 1048576" in reason()
     assert not is_by_executors(path)
     assert reason() == "there is nothing to do"
     delete(path, "a < 60")
     tables.DeltaTable.forPath(spark, path).restoreToVersion(before)
-    spark.conf.unset(executors.MIN_SIZE)
+    spark.conf.unset(division.MIN_SIZE)
     assert reason() == "the tasks of a local session run in the driver"
     tables.DeltaTable.forPath(spark, path).restoreToVersion(before)
-    spark.conf.set(executors.MIN_SIZE, "1k")
+    spark.conf.set(division.MIN_SIZE, "1k")
     assert reason() == "executors"
     assert is_by_executors(path)
     spark.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE p = 'z'")

@@ -14,7 +14,7 @@ SCRIPT = """
     from pyspark.sql import SparkSession
     import deltalog.spark
     from deltalog import DeltaTable, MissingFileError, write_deltalake
-    from deltalog.spark.sql.executors import MIN_SIZE
+    from deltalog.spark.sql.division import MIN_SIZE
 
     root = Path(os.environ["ROOT"])
     settings = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -27,7 +29,7 @@ from deltalog import (
 from deltalog.spark.location import Location
 from deltalog.spark.read import relation
 from deltalog.spark.read.planner import Planner
-from deltalog.spark.sql.executors import MIN_SIZE
+from deltalog.spark.sql.division import MIN_SIZE
 from deltalog.tables import DeltaTable as SparkTable
 from tests.conftest import missing
 from tests.golden.expected import ROOT
@@ -214,6 +216,30 @@ def test_tasks_optimize_what_they_reach(spark: SparkSession, s3: S3Server, uri: 
     finally:
         spark.conf.unset(MIN_SIZE)
     assert rows(s3, uri) == expected
+
+
+def test_tasks_clone_from_and_to_what_they_reach(
+    spark: SparkSession, s3: S3Server, uri: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """From the store to a directory, back, and within the store."""
+    caplog.set_level(logging.INFO, "deltalog.spark")
+    for first in range(0, 30, 10):
+        data = spark.range(first, first + 10, numPartitions=1).selectExpr(
+            "id", "IF(id % 2 = 0, 'a/b %', NULL) AS p"
+        )
+        data.write.format("deltalog").mode("append").partitionBy("p").save(uri)
+    expected = spark_rows(spark, uri)
+    bucket = uri.rpartition("/")[0]
+    places = [uri, str(tmp_path / "a copy"), f"{bucket}/back %", f"{bucket}/within"]
+    spark.conf.set(MIN_SIZE, "0")
+    try:
+        for source, target in itertools.pairwise(places):
+            [done] = spark.sql(f"CREATE TABLE deltalog.`{target}` DEEP CLONE deltalog.`{source}`").collect()
+            assert (done.num_copied_files, spark_rows(spark, target)) == (6, expected)
+    finally:
+        spark.conf.unset(MIN_SIZE)
+    assert not [record for record in caplog.records if "the driver copies" in record.getMessage()]
+    assert rows(s3, places[-1]) == expected
 
 
 def test_a_failed_job_leaves_neither_a_commit_nor_files(spark: SparkSession, s3: S3Server, uri: str) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from deltalog import CommitConflictError, DeltaTable, InvalidArgumentError, MissingFileError, write_deltalake
 from deltalog.spark import tables
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.sql import executors
+from deltalog.spark.sql import division, executors
 from tests.spark.test_executors import (
     contents,
     delete,
@@ -34,9 +34,9 @@ TRACKING = {"delta.enableRowTracking": "true"}
 
 @pytest.fixture(autouse=True)
 def by_executors(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set(executors.MIN_SIZE, "0")
+    spark.conf.set(division.MIN_SIZE, "0")
     yield
-    spark.conf.unset(executors.MIN_SIZE)
+    spark.conf.unset(division.MIN_SIZE)
     spark.conf.unset(executors.MAX_FILE_SIZE)
 
 

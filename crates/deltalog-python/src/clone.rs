@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::transaction::Operation;
-use deltalog::{CloneMetrics, CloneRequest, clone_table as core_clone};
+use deltalog::{CloneMetrics, CloneRequest, Cloned, Result, Storage, clone_table as core_clone};
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
@@ -54,8 +54,28 @@ impl From<CloneMetrics> for Metrics {
     }
 }
 
-/// Makes a clone of `snapshot` at `uri`. Returns the metrics, the version of the commit, if there was something to do,
-/// and the roots that readers of the clone must allow.
+impl CloneArguments {
+    /// Returns the request, and the place of the clone.
+    pub(crate) fn request(self, uri: &str, commit: CommitArguments) -> Result<(CloneRequest, Storage)> {
+        let mut request = CloneRequest::new(self.shallow);
+        request.mode = parse_mode(&self.mode)?;
+        request.properties = self.configuration;
+        request.dry_run = self.dry_run;
+        request.source_name = self.source_name;
+        request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
+        Ok((request, open_storage(uri, self.storage_options)?))
+    }
+}
+
+/// The metrics, the version of the commit, if there was something to do, and the roots that readers of the clone must
+/// allow.
+pub(crate) type Done = (Metrics, Option<u64>, Vec<String>);
+
+pub(crate) fn done(cloned: Cloned) -> Done {
+    (Metrics::from(cloned.metrics), cloned.committed.map(|committed| committed.version), cloned.roots)
+}
+
+/// Makes a clone of `snapshot` at `uri`.
 #[pyfunction]
 pub(crate) fn clone_table(
     py: Python<'_>,
@@ -63,17 +83,10 @@ pub(crate) fn clone_table(
     uri: &str,
     arguments: CloneArguments,
     commit: CommitArguments,
-) -> PyResult<(Metrics, Option<u64>, Vec<String>)> {
+) -> PyResult<Done> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
-        let mut request = CloneRequest::new(arguments.shallow);
-        request.mode = parse_mode(&arguments.mode)?;
-        request.properties = arguments.configuration;
-        request.dry_run = arguments.dry_run;
-        request.source_name = arguments.source_name;
-        request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
-        let target = open_storage(uri, arguments.storage_options)?;
-        let done = core_clone(&snapshot, &target, request, &upkeep::environment())?;
-        Ok((Metrics::from(done.metrics), done.committed.map(|committed| committed.version), done.roots))
+        let (request, target) = arguments.request(uri, commit)?;
+        core_clone(&snapshot, &target, request, &upkeep::environment()).map(done)
     })
 }

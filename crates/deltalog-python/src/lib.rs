@@ -34,6 +34,7 @@
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
+//! | `spark_clone` | `SparkClone` |
 //! | `spark_statement` | `SparkStatement` |
 //! | `spark_write` | `SparkWrite` |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
@@ -67,6 +68,7 @@ mod restore;
 mod small_append;
 mod snapshot;
 mod spark_changes;
+mod spark_clone;
 mod spark_optimize;
 mod spark_plan;
 mod spark_statement;
@@ -98,6 +100,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::Fragment>()?;
     module.add_class::<distributed::WriteTask>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
+    module.add_class::<spark_clone::SparkClone>()?;
     module.add_class::<spark_optimize::SparkOptimize>()?;
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_statement::SparkStatement>()?;

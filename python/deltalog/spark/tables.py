@@ -1,6 +1,7 @@
 """`DeltaTable` for Spark, with the names of `delta.tables.DeltaTable`. Import it from `deltalog.tables`."""
 
 import json
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -136,6 +137,13 @@ class DeltaTable:
                 name, and their types are inferred.
         """
         path = path_of(identifier)
+        if is_connect(sparkSession):
+            ddl = sql_of(partitionSchema)
+            schema = None if ddl is None else sparkSession.createDataFrame([], ddl).schema.json()
+            zone = str(sparkSession.conf.get("spark.sql.session.timeZone"))
+            made = cls(sparkSession, path)
+            made._change("convert", partition_by=schema, time_zone=zone)
+            return made
         call = "CALL deltalog.convert(table => :table, partition_by => :columns)"
         columns = sql_of(partitionSchema)
         sparkSession.sql(call, args={"table": identifier, "columns": columns}).collect()
@@ -319,7 +327,8 @@ class DeltaTable:
         """Makes a table of the newest version elsewhere, as Python's `DeltaTable.clone` does, and returns it.
 
         Args:
-            target: the path of the clone, deltalog.`/path`, or a name in the session catalog.
+            target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
+                path.
             isShallow: whether the clone refers to the files of this table, instead of having copies of them.
             replace: whether a table in the place of the clone is replaced.
             properties: properties that the clone has instead of those of this table.
@@ -362,6 +371,8 @@ class DeltaTable:
         timestamp: str | None = None,
     ) -> "DeltaTable":
         options = Options(self._store)
+        if is_connect(self._spark):
+            return self._cloned_by_server(target, is_shallow, replaces, properties, version, timestamp)
         if options.storage or options.hadoop:
             raise UnsupportedFeatureError(
                 "a table whose store is reached by options of its own cannot be cloned: set them in the session, or "
@@ -386,6 +397,37 @@ class DeltaTable:
         store = {"allowedRoots": json.dumps([self._path, *options.allowed_roots])} if is_shallow else {}
         return DeltaTable(self._spark, path, store=store)
 
+    def _cloned_by_server(
+        self,
+        target: str,
+        is_shallow: bool,
+        replaces: bool,
+        properties: Mapping[str, str] | None,
+        version: int | None,
+        timestamp: str | None,
+    ) -> "DeltaTable":
+        path = path_in(target)
+        if path is None:
+            raise UnsupportedFeatureError(
+                f"under Spark Connect a clone has a path, and no name such as {target}: the server's catalog cannot be "
+                "changed from here"
+            )
+        self._change(
+            "clone",
+            target=path,
+            shallow=bool(is_shallow),
+            mode="overwrite" if replaces else "error",
+            version=version,
+            timestamp_ms=None if timestamp is None else self._millis(timestamp),
+            properties=dict(properties or {}),
+            request=str(uuid.uuid4()),
+        )
+        options = Options(self._store)
+        store = {} if path.startswith(("/", "file:")) else dict(options.storage)
+        if is_shallow:
+            store["allowedRoots"] = json.dumps([self._path, *options.allowed_roots])
+        return DeltaTable(self._spark, path, store=store)
+
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802
         """Makes an earlier version the newest one again, as Python's `DeltaTable.restore` does. Returns the metrics."""
@@ -399,9 +441,14 @@ class DeltaTable:
 
         A time without a zone is in the session's zone.
         """
+        return self._restored(None, self._millis(timestamp), timestamp)
+
+    def _millis(self, timestamp: str) -> int | None:
+        """Returns a time as milliseconds since the epoch."""
         query = "SELECT unix_millis(CAST(:time AS TIMESTAMP)) AS time"
         [found] = self._spark.sql(query, args={"time": timestamp}).collect()
-        return self._restored(None, found.time, timestamp)
+        time: int | None = found.time
+        return time
 
     def _restored(self, version: int | None, timestamp_ms: int | None, timestamp: str | None) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)

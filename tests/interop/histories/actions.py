@@ -146,9 +146,14 @@ class RenameColumn(Action):
 
     def apply(self, model: Model) -> Model:
         names = [self.name if name == self.column else name for name in model.table.column_names]
-        parts = tuple(self.name if name == self.column else name for name in model.partition_by)
+        parts, clustered = (
+            tuple(self.name if name == self.column else name for name in columns)
+            for columns in (model.partition_by, model.clustered_by)
+        )
         table = model.table.rename_columns(names)
-        return replace(model, table=table, partition_by=parts, names=model.names + 1)
+        return replace(
+            model, table=table, partition_by=parts, clustered_by=clustered, names=model.names + 1
+        )
 
 
 @dataclass(frozen=True)
@@ -219,6 +224,23 @@ class Purge(Action):
 @dataclass(frozen=True)
 class ZOrder(Action):
     """Orders the rows of each partition by `id`."""
+
+
+@dataclass(frozen=True)
+class ClusterBy(Action):
+    """Chooses the clustering columns; none ends the clustering."""
+
+    columns: tuple[str, ...]
+
+    def apply(self, model: Model) -> Model:
+        return replace(model, clustered_by=self.columns)
+
+
+@dataclass(frozen=True)
+class Cluster(Action):
+    """Clusters the rows of new files, or of all that were not clustered by the present columns."""
+
+    full: bool
 
 
 @dataclass(frozen=True)

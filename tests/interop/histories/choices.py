@@ -41,6 +41,12 @@ WIDER: dict[pa.DataType, list[pa.DataType]] = {
     pa.decimal128(9, 2): [pa.decimal128(11, 2), pa.decimal128(20, 5)],
     pa.date32(): [pa.timestamp("us")],
 }
+# The types of columns by which a table can be clustered: those that have bounds.
+CLUSTERED = {
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+    *(pa.decimal128(9, 2), pa.decimal128(38, 10), pa.string(), pa.date32()),
+    *(pa.timestamp("us", "UTC"), pa.timestamp("us")),
+}
 # The connector fails to merge if a name has a backtick, or that of a partition column a dot.
 NAMES = ["{0}", "Upper{0}", "é{0}"]
 QUOTED_NAMES = [*NAMES, "a name {0}", "{0},;{{}}()=", "it's {0}", 'quote"{0}']
@@ -149,7 +155,7 @@ def _append_with_column(rng: random.Random, model: Model) -> does.Action:
 
 
 def _overwrite_schema(rng: random.Random, model: Model) -> does.Action | None:
-    if model.constraints:
+    if model.constraints or model.clustered_by:
         return None
     kept = {"id", *model.partition_by}
     fields = [field for field in model.schema if field.name in kept or rng.random() < 0.7]
@@ -158,8 +164,9 @@ def _overwrite_schema(rng: random.Random, model: Model) -> does.Action | None:
 
 
 def _free(model: Model) -> list[str]:
-    """The columns that an action may drop: neither `id`, nor what files are split by."""
-    return [name for name in model.table.column_names if name != "id" and name not in model.partition_by]
+    """The columns that an action may drop: neither `id`, nor what files are split or clustered by."""
+    kept = {"id", *model.partition_by, *model.clustered_by}
+    return [name for name in model.table.column_names if name not in kept]
 
 
 def _rename(rng: random.Random, model: Model) -> does.Action | None:
@@ -209,6 +216,17 @@ def _overwrite_partitions(rng: random.Random, model: Model) -> does.Action | Non
     return does.OverwritePartitions(_rows(rng, model)) if model.partition_by else None
 
 
+def _cluster_by(rng: random.Random, model: Model) -> does.Action | None:
+    if not model.may_cluster:
+        return None
+    columns = [field.name for field in model.schema if field.type in CLUSTERED]
+    return does.ClusterBy(tuple(rng.sample(columns, rng.randrange(min(len(columns), 4) + 1))))
+
+
+def _optimize(rng: random.Random, model: Model) -> does.Action:
+    return does.Cluster(rng.random() < 0.5) if model.clustered_by else does.Optimize()
+
+
 def _restore(rng: random.Random, model: Model) -> does.Action | None:
     return does.Restore(*rng.choice(model.retained)) if model.retained else None
 
@@ -233,9 +251,10 @@ _DRAWN: list[tuple[Draw, float]] = [
     (_unset_property, 0.5),
     (_add_constraint, 0.7),
     (_drop_constraint, 0.5),
-    (lambda rng, model: does.Optimize(), 1.5),
+    (_optimize, 1.5),
+    (_cluster_by, 1),
     (lambda rng, model: does.Purge() if model.has("delta.enableDeletionVectors") else None, 1),
-    (lambda rng, model: does.ZOrder(), 0.7),
+    (lambda rng, model: None if model.clustered_by else does.ZOrder(), 0.7),
     (lambda rng, model: does.RecomputeStatistics(), 0.7),
     (_restore, 1),
     (lambda rng, model: does.Vacuum(), 0.5),

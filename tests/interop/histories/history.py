@@ -68,6 +68,9 @@ class History:
         path = directory / f"history {self.name}"
         players = self._cast(rng, jvm, directory)
         model = start(rng, self._properties(rng, players), has_partitions=not _mix_paths(players))
+        # `deltalake` writes no clustered tables, and a table has partitions or is clustered.
+        can_cluster = not any(isinstance(player, Rust) for player in players)
+        model = replace(model, may_cluster=can_cluster and not model.partition_by)
         rng.choice(players).create(path, model)
         expected, last = {0: model}, 0
         for number in range(length):
@@ -144,6 +147,7 @@ def assert_expected(version: int, model: Model, seen: Seen) -> None:
     # `deltalake` moves partition columns behind the others when it adds a column.
     names = sorted(column["name"] for column in seen.schema["fields"])
     assert names == sorted(model.table.column_names), f"version {version}: columns {names}"
+    assert seen.clustered_by == list(model.clustered_by), f"version {version}: {seen.clustered_by}"
     lost = model.properties.items() - seen.properties.items()
     assert not lost, f"version {version}: properties {lost} are not set"
 

@@ -42,6 +42,9 @@ class Model:
     table: pa.Table
     partition_by: tuple[str, ...]
     properties: dict[str, str]
+    # The columns that the table is clustered by, if all of its writers can cluster.
+    clustered_by: tuple[str, ...] = ()
+    may_cluster: bool = False
     constraints: dict[str, str] = field(default_factory=dict)
     applications: dict[str, int] = field(default_factory=dict)
     next_id: int = 0

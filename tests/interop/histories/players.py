@@ -24,6 +24,7 @@ CHANGES = frozenset({does.AddColumn, does.SetProperty, does.AddConstraint, does.
 MAPPED_CHANGES = frozenset({does.RenameColumn, does.DropColumn, does.WidenColumn, does.UnsetProperty})
 STATEMENTS = frozenset({does.Delete, does.Update, does.Merge})
 MAINTENANCE = frozenset({does.Optimize, does.ZOrder, does.Restore, does.Vacuum})
+CLUSTERING = frozenset({does.ClusterBy, does.Cluster})
 LOG = frozenset({does.Checkpoint, does.CleanUp})
 
 
@@ -60,6 +61,7 @@ class Ours:
         | MAPPED_CHANGES
         | STATEMENTS
         | MAINTENANCE
+        | CLUSTERING
         | LOG
         | {does.OverwritePartitions, does.OverwriteSchema, does.CompactLog}
         | {does.Purge, does.RecomputeStatistics}
@@ -104,6 +106,10 @@ class Ours:
                 table.optimize.purge(check_rows=True)
             case does.ZOrder():
                 table.optimize.z_order("id", check_rows=True)
+            case does.ClusterBy(columns):
+                alter.cluster_by([in_backticks(column) for column in columns] or None)
+            case does.Cluster(full):
+                table.optimize.cluster(full=full, check_rows=True)
             case does.RecomputeStatistics():
                 table.recompute_statistics(all_files=True)
             case does.Restore(version):
@@ -217,6 +223,7 @@ class Connector:
         | MAPPED_CHANGES
         | STATEMENTS
         | MAINTENANCE
+        | CLUSTERING
         | {does.OverwritePartitions, does.Purge}
     )
 
@@ -280,6 +287,11 @@ class Connector:
                 self._jvm.run(f"OPTIMIZE {table}")
             case does.ZOrder():
                 self._jvm.run(f"OPTIMIZE {table} ZORDER BY (id)")
+            case does.ClusterBy(columns):
+                by = f"({', '.join(map(in_backticks, columns))})" if columns else "NONE"
+                self._jvm.run(f"{alter} CLUSTER BY {by}")
+            case does.Cluster(full):
+                self._jvm.run(f"OPTIMIZE {table}{' FULL' if full else ''}")
             case does.Restore(version):
                 self._jvm.run(f"RESTORE {table} TO VERSION AS OF {version}")
             case does.Vacuum():

@@ -26,6 +26,7 @@ class Seen:
     partition_by: list[str]
     properties: dict[str, str]
     applications: dict[str, int]
+    clustered_by: list[str]
 
     def differences(self, other: Seen) -> list[str]:
         """The names of the parts in which the two differ, with what only one of them has."""
@@ -45,7 +46,10 @@ def diff(found: list[str], wanted: list[str]) -> str:
 
 
 def of_table(
-    table: deltalog.DeltaTable | deltalake.DeltaTable, data: pa.Table, applications: dict[str, int]
+    table: deltalog.DeltaTable | deltalake.DeltaTable,
+    data: pa.Table,
+    applications: dict[str, int],
+    clustered_by: list[str],
 ) -> Seen:
     """What `deltalog` and `deltalake` tell in the same words."""
     protocol, metadata = table.protocol(), table.metadata()
@@ -61,6 +65,7 @@ def of_table(
         metadata.partition_columns,
         metadata.configuration,
         applications,
+        clustered_by,
     )
 
 
@@ -68,15 +73,16 @@ def read_ours(path: Path, version: int) -> Seen:
     table = deltalog.DeltaTable(path, version=version)
     found = table.verify()
     assert found.ok, f"the checksum of version {version} differs from the log: {found}"
-    return of_table(table, pa.table(table.to_arrow()), table.transaction_versions())
+    return of_table(table, pa.table(table.to_arrow()), table.transaction_versions(), table.clustering_columns())
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads with `deltalake`, which does not tell the names of applications: those of `like` are asked for."""
+    """Reads with `deltalake`, which tells neither the clustering nor the names of applications: those of `like` are
+    asked for."""
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}
     applications = {name: known for name, known in asked.items() if known is not None}
-    return of_table(table, pa.table(table.scan()), applications)
+    return of_table(table, pa.table(table.scan()), applications, like.clustered_by)
 
 
 def read_connector(jvm: Jvm, path: Path, versions: list[int]) -> list[Seen]:
@@ -97,6 +103,19 @@ def read_connector(jvm: Jvm, path: Path, versions: list[int]) -> list[Seen]:
                 metadata["partitionColumns"],
                 metadata["configuration"],
                 {entry["txn"]["appId"]: entry["txn"]["version"] for entry in state["applications"]},
+                clustered_by(json.loads(metadata["schemaString"]), state["domains"]),
             )
         )
     return found
+
+
+def clustered_by(schema: Any, domains: list[Any]) -> list[str]:
+    """The clustering columns of a table, none of which is in a struct. Protocol: "Clustered Table"."""
+    physical = {
+        column["metadata"].get("delta.columnMapping.physicalName", column["name"]): column["name"]
+        for column in schema["fields"]
+    }
+    for domain in (domain["domainMetadata"] for domain in domains):
+        if domain["domain"] == "delta.clustering" and not domain["removed"]:
+            return [physical[name] for (name,) in json.loads(domain["configuration"])["clusteringColumns"]]
+    return []

@@ -28,6 +28,7 @@
 
 mod answers;
 mod changes;
+mod copies;
 mod packer;
 mod plan;
 mod statement;
@@ -43,6 +44,7 @@ use deltalog::{Error, Result, Snapshot};
 
 pub(crate) use answers::pack_answers;
 pub(crate) use changes::pack_changes;
+pub(crate) use copies::pack_copies;
 use packer::{Packed, Packer, PlannedFile, PlannedPath, is_absolute};
 pub(crate) use plan::SparkPlan;
 pub(crate) use statement::{GivenRows, NumberedFile, file_number, pack_numbered};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use arrow::array::RecordBatch;
 use std::slice::from_ref;
+use uuid::Uuid;
 
 use super::CloneMetrics;
 use super::copy::{Copy, copy_all};
@@ -35,7 +36,35 @@ pub(super) struct ClonedFiles {
     /// The files that are removed, as the `add` actions that they have.
     pub(super) removes: Vec<RecordBatch>,
     pub(super) metrics: CloneMetrics,
-    copies: Vec<Copy>,
+    /// The data files that are copied.
+    copies: Vec<DataCopy>,
+    /// The files of vectors that are copied.
+    vectors: Vec<Copy>,
+}
+
+/// A data file that is copied.
+#[derive(Debug)]
+pub(super) struct DataCopy {
+    pub(super) from: LogPath,
+    pub(super) size: u64,
+    /// The decoded path of the directory of the copy, relative to the clone; empty, or with a slash at the end.
+    pub(super) directory: String,
+    /// What no other file has in its name: copies never replace anything.
+    unique: Uuid,
+    /// The rest of the name.
+    pub(super) name: String,
+}
+
+impl DataCopy {
+    /// Returns the decoded path of the copy.
+    pub(super) fn path(&self) -> String {
+        self.path_with(self.unique)
+    }
+
+    /// Returns the decoded path of a copy with something else that is unique in its name.
+    pub(super) fn path_with(&self, unique: Uuid) -> String {
+        format!("{}{}-{}", self.directory, unique.simple(), self.name)
+    }
 }
 
 impl ClonedFiles {
@@ -70,8 +99,15 @@ impl ClonedFiles {
                 copied.extend(copies_in(&batch, &resolver)?);
             }
         }
-        let mut making =
-            Making { source, way, environment, copied, vectors: HashMap::new(), copies: Vec::new() };
+        let mut making = Making {
+            source,
+            way,
+            environment,
+            copied,
+            copies: Vec::new(),
+            vector_ids: HashMap::new(),
+            vectors: Vec::new(),
+        };
         let mut after = FileSet::of_logical_files(&resolver);
         let (mut adds, mut metrics) = (Vec::new(), CloneMetrics::default());
         for batch in source.replay(AddRequest::new(FileColumns::all()))? {
@@ -112,22 +148,25 @@ impl ClonedFiles {
                 removes.push(gone);
             }
         }
-        for copy in &making.copies {
-            if let Some(size) = copy.size {
-                metrics.copied_files += 1;
-                metrics.copied_bytes += size;
-            }
-        }
-        Ok(Self { adds, removes, metrics, copies: making.copies })
+        let Making { copies, vectors, .. } = making;
+        metrics.copied_files = copies.len() as u64;
+        metrics.copied_bytes = copies.iter().map(|copy| copy.size).sum();
+        Ok(Self { adds, removes, metrics, copies, vectors })
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.adds.is_empty() && self.removes.is_empty()
     }
 
+    /// Returns the data files that are copied.
+    pub(super) fn copies(&self) -> &[DataCopy] {
+        &self.copies
+    }
+
     /// Returns the paths of all copies, as actions have them.
     pub(super) fn copied_paths(&self) -> Vec<String> {
-        self.copies.iter().map(|copy| path::encode(&copy.to)).collect()
+        let files = self.copies.iter().map(|copy| path::encode(&copy.path()));
+        files.chain(self.vectors.iter().map(|copy| path::encode(&copy.to))).collect()
     }
 
     /// Copies the files that the target does not have.
@@ -135,7 +174,50 @@ impl ClonedFiles {
     /// # Errors
     /// As [`copy_all`].
     pub(super) fn copy(&self, source: &Snapshot, target: &Storage) -> Result<()> {
-        copy_all(source.storage(), target, &self.copies)
+        let files = self.copies.iter().map(|copy| Copy {
+            from: copy.from.clone(),
+            to: copy.path(),
+            size: Some(copy.size),
+        });
+        let all: Vec<Copy> = files.chain(self.vectors.iter().cloned()).collect();
+        copy_all(source.storage(), target, &all)
+    }
+
+    /// Copies the files of vectors only.
+    ///
+    /// # Errors
+    /// As [`copy_all`].
+    pub(super) fn copy_vectors(&self, source: &Snapshot, target: &Storage) -> Result<()> {
+        match self.vectors.is_empty() {
+            true => Ok(()),
+            false => copy_all(source.storage(), target, &self.vectors),
+        }
+    }
+
+    /// Takes note of what is unique in the names of the copies, in their order, which others have made.
+    ///
+    /// # Errors
+    /// `CorruptLog`, never: the actions are those that were made.
+    pub(super) fn rename(&mut self, unique: impl IntoIterator<Item = Uuid>) -> Result<()> {
+        let mut names = HashMap::with_capacity(self.copies.len());
+        for (copy, unique) in self.copies.iter_mut().zip(unique) {
+            let planned = path::encode(&copy.path());
+            copy.unique = unique;
+            names.insert(planned, path::encode(&copy.path()));
+        }
+        let mut adds = Vec::with_capacity(self.adds.len());
+        for batch in &self.adds {
+            let mut files = adds_of(batch)?;
+            for file in &mut files {
+                // A file that the clone has already keeps its name.
+                if let Some(name) = names.get(&file.path) {
+                    file.path.clone_from(name);
+                }
+            }
+            adds.extend(batches_of_adds(&files)?);
+        }
+        self.adds = adds;
+        Ok(())
     }
 }
 
@@ -146,9 +228,10 @@ struct Making<'a> {
     environment: &'a Environment,
     /// The files of the target that are copies, by the files that they are copies of.
     copied: HashMap<(String, String), Add>,
+    copies: Vec<DataCopy>,
     /// The new id of each file of vectors that is copied.
-    vectors: HashMap<LogPath, uuid::Uuid>,
-    copies: Vec<Copy>,
+    vector_ids: HashMap<LogPath, Uuid>,
+    vectors: Vec<Copy>,
 }
 
 impl Making<'_> {
@@ -202,11 +285,10 @@ impl Making<'_> {
             // The rows are the same, and keep the ids that they have.
             Some(known) => (known.path.clone(), (known.base_row_id, known.default_row_commit_version)),
             None => {
-                let from = self.source.resolver().resolve(&file.path)?;
-                let to = self.new_path(&from);
-                let size = u64::try_from(file.size).ok();
-                self.copies.push(Copy { from, to: to.clone(), size });
-                (path::encode(&to), (None, None))
+                let copy = self.new_copy(&file)?;
+                let path = path::encode(&copy.path());
+                self.copies.push(copy);
+                (path, (None, None))
             }
         };
         let deletion_vector = file.deletion_vector.as_ref().map(|vector| self.vector(vector)).transpose()?;
@@ -217,16 +299,18 @@ impl Making<'_> {
         Ok(Add { path, deletion_vector, tags: Some(tags), base_row_id, default_row_commit_version, ..file })
     }
 
-    /// Returns a path that no file has: copies never replace anything.
-    fn new_path(&self, from: &LogPath) -> String {
-        let unique = self.environment.uuid().simple();
-        let (directory, name) = match from {
+    fn new_copy(&self, file: &Add) -> Result<DataCopy> {
+        let from = self.source.resolver().resolve(&file.path)?;
+        let size = u64::try_from(file.size)
+            .map_err(|_| Error::corrupt_log("the size of the file is negative").at_path(&file.path))?;
+        let (directory, name) = match &from {
             LogPath::Relative(path) => path.rsplit_once('/').unwrap_or(("", path)),
             // What is outside of the source has no place in its partitions.
             LogPath::Absolute(path) => ("", path.path().rsplit_once('/').map_or("", |(_, name)| name)),
         };
         let slash = if directory.is_empty() { "" } else { "/" };
-        format!("{directory}{slash}{unique}-{}", name_in_copy(name))
+        let (directory, name) = (format!("{directory}{slash}"), name_in_copy(name).to_owned());
+        Ok(DataCopy { from, size, directory, unique: self.environment.uuid(), name })
     }
 
     /// Returns the descriptor of a vector whose file is copied, once for all of its vectors.
@@ -236,12 +320,12 @@ impl Making<'_> {
         if let LogPath::Absolute(path) = &from {
             resolver.resolve(&path.to_uri())?;
         }
-        let id = match self.vectors.get(&from) {
+        let id = match self.vector_ids.get(&from) {
             Some(id) => *id,
             None => {
                 let id = self.environment.uuid();
-                self.copies.push(Copy { from: from.clone(), to: vector_file(id), size: None });
-                self.vectors.insert(from, id);
+                self.vectors.push(Copy { from: from.clone(), to: vector_file(id), size: None });
+                self.vector_ids.insert(from, id);
                 id
             }
         };

@@ -34,6 +34,7 @@ mod defined;
 mod drop_races;
 mod dropped_features;
 mod duties;
+mod engine_cloned;
 mod engine_optimized;
 mod evolved;
 mod fragments;

@@ -29,6 +29,8 @@ from deltalog._internal import (
 )
 from deltalog.commit import commit_arguments
 from deltalog.manifest import generate
+from deltalog.spark.connect import copies
+from deltalog.spark.options import Options
 
 COMMAND = "deltalog.command"
 ARGUMENTS = "deltalog.arguments"
@@ -245,6 +247,9 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "statementMetrics": _statement_metrics,
 }
 
+# Those of Connect alone, which name other places than that of a table.
+_OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
+
 
 def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
     """Returns the result of a command."""
@@ -256,10 +261,17 @@ def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
     return function(snapshot, **arguments)
 
 
-def answer_text(open_snapshot: Callable[[], Snapshot], command: str, arguments: str) -> str:
+def answer_text(
+    options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: str
+) -> str:
     """Returns the result as text, or the error as text, which the client raises again."""
     try:
-        return json.dumps(_encoded(answer(open_snapshot(), command, json.loads(arguments))))
+        given = json.loads(arguments)
+        if command in _OF_PLACES:
+            done = _OF_PLACES[command](options, open_snapshot, **given)
+        else:
+            done = answer(open_snapshot(), command, given)
+        return json.dumps(_encoded(done))
     except DeltaError as error:
         attributes = {name: getattr(error, name) for name in _ATTRIBUTES}
         return json.dumps({"error": type(error).__name__, "message": str(error), **attributes})

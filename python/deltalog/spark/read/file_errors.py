@@ -20,7 +20,7 @@ from deltalog.spark.read.table_version import TableVersion
 # The error condition in every release of Spark 4. The file is its only parameter.
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _FAULT = f"{PACKAGE}.FileFault"
-# The same text as in Rust (`MISSING_FILE_HINT`) and in `VectorPlace.java`.
+# The same text as in Rust (`MISSING_FILE_HINT`) and in `FileFault.java`.
 _HINT = (
     "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
     "read a newer version, or restore the file"

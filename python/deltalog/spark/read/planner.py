@@ -63,12 +63,12 @@ class Planner:
     def answers(self, filters: str, time_zone: str, columns: list[str]) -> Any:
         """Returns the packed rows of the log for aggregates; None if the log does not contain all values exactly."""
         answers = self._answers(filters, time_zone, columns)
-        return None if answers is None else _packed(answers)
+        return None if answers is None else packed(answers)
 
     def plan(self, filters: str, time_zone: str) -> Any:
         """Returns the packed list of files that may contain matching rows."""
         file_errors.remember(self._version)
-        return _packed(self._files(filters, time_zone))
+        return packed(self._files(filters, time_zone))
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
         answers = self.snapshot.spark_answers(filters, time_zone, columns)
@@ -221,17 +221,17 @@ def _opened(table: TableVersion, changes: list[int] | None) -> Planner:
     return ChangesPlanner(snapshot.spark_changes(ChangeRange(first, last)))
 
 
-def _packed(packed: SparkPlan | bytes) -> Any:
+def packed(plan: SparkPlan | bytes) -> Any:
     """Returns the bytes, or the name of a file with them if they are many. The JVM maps and deletes the file."""
-    if len(packed) <= _INLINE:
-        return bytearray(packed if isinstance(packed, bytes) else packed.to_bytes())
+    if len(plan) <= _INLINE:
+        return bytearray(plan if isinstance(plan, bytes) else plan.to_bytes())
     handle, name = tempfile.mkstemp(prefix="deltalog-plan-")
     try:
         with os.fdopen(handle, "wb") as file:
-            if isinstance(packed, bytes):
-                file.write(packed)
-        if not isinstance(packed, bytes):
-            packed.write(name)
+            if isinstance(plan, bytes):
+                file.write(plan)
+        if not isinstance(plan, bytes):
+            plan.write(name)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(name).unlink()

@@ -1,6 +1,17 @@
-"""CLONE on Spark. The driver copies the files with the core's own clients of the stores."""
+"""CLONE on Spark.
 
+```text
+core: which files are copied ──► Spark: each task copies some of them ──► core: files of vectors, one commit
+                                                     told: number, what is unique in the name, size
+```
+
+- The driver copies what is small with the core's own clients of the stores (`division`).
+- Bytes are copied as they are, so that it does not matter whether Spark could read a file.
+"""
+
+import contextlib
 import json
+import logging
 import re
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -9,7 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from deltalog._internal import Snapshot, clone_table
+from deltalog._internal import DeltaError, Snapshot, SparkClone
 from deltalog.clone import CloneArguments
 from deltalog.commit import commit_arguments
 from deltalog.errors import TableAlreadyExistsError
@@ -17,9 +28,15 @@ from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, unescaped, uri_of
 from deltalog.spark.options import Options
+from deltalog.spark.read import file_errors
+from deltalog.spark.read.planner import packed
+from deltalog.spark.read.table_version import TableVersion
+from deltalog.spark.sql.division import reason_for_driver
 from deltalog.spark.sql.entries import NewEntry, default_path, qualified
 from deltalog.spark.sql.names import place_of_name
+from deltalog.spark.write.interrupts import running_write
 
+_log = logging.getLogger("deltalog.spark")
 _COLUMNS = {
     "source_table_size": "sourceTableSize",
     "source_num_of_files": "sourceNumOfFiles",
@@ -98,9 +115,8 @@ def cloned(
     location = location_of(jvm, session, Options({"path": path}))
     location.ensure_in_reach()
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
-    metrics, version, roots = clone_table(
-        source, location.uri, arguments, commit_arguments(None, user_metadata)
-    )
+    plan = SparkClone.begin(source, location.uri, arguments, commit_arguments(None, user_metadata))
+    metrics, version, roots = _copied(jvm, session, source, location.uri, plan)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
@@ -108,6 +124,31 @@ def cloned(
         is_managed = request.location is None
         NewEntry(identifier, location.uri, is_managed, "deltalog", options).create(jvm, session, version)
     return [metrics[name] for name in _COLUMNS.values()]
+
+
+def _copied(
+    jvm: Jvm, session: Any, source: Snapshot, uri: str, plan: SparkClone
+) -> tuple[dict[str, int], int | None, list[str]]:
+    """Copies the data files of a clone, and commits it. Returns what the commit returns."""
+    if plan.files == 0:
+        return plan.execute()
+    reason = reason_for_driver(jvm, session, plan.bytes, [source.uri, uri])
+    if reason is not None:
+        _log.info("%s: the driver copies the files of %s: %s", uri, source.uri, reason)
+        return plan.execute()
+    # An error of a task about a file is then one about the source.
+    file_errors.remember(TableVersion.of(source))
+    with running_write(session.sparkContext()) as running:
+        job = jvm.new("CopyJob", session, source.uri, uri, packed(plan.tasks()))
+        try:
+            running.check()
+            job.run()
+            running.begin_commit()
+        except BaseException:
+            with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+                plan.abandon(bytes(job.copied()))
+            raise
+    return plan.commit(bytes(job.copied()))
 
 
 def _properties(text: str | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -52,21 +53,36 @@ def converted(
         dry_run: whether nothing is committed.
     """
     location.ensure_in_reach()
-    arguments = ConvertArguments(
-        "ignore",
-        TableOptions(),
-        None if partition_by is None else partition_schema(jvm, partition_by),
+    columns = None if partition_by is None else partition_schema(jvm, partition_by)
+    return directory_converted(
+        location.uri,
+        location.storage_options,
+        columns,
+        user_metadata,
         time_zone,
-        statistics,
+        statistics=statistics,
+        dry_run=dry_run,
     )
-    plan = plan_conversion(
-        location.uri, arguments, commit_arguments(None, user_metadata), location.storage_options
-    )
+
+
+def directory_converted(
+    uri: str,
+    storage_options: Mapping[str, str] | None,
+    partition_schema: str | None,
+    user_metadata: str | None,
+    time_zone: str,
+    *,
+    statistics: bool = True,
+    dry_run: bool = False,
+) -> list[Any]:
+    """Does what `converted` does, for a directory by its URL and partition columns as JSON."""
+    arguments = ConvertArguments("ignore", TableOptions(), partition_schema, time_zone, statistics)
+    plan = plan_conversion(uri, arguments, commit_arguments(None, user_metadata), storage_options)
     if plan is None:
-        _log.warning("%s is a Delta table already: there is nothing to convert", location.uri)
-        return [location.uri, None, 0, 0]
+        _log.warning("%s is a Delta table already: there is nothing to convert", uri)
+        return [uri, None, 0, 0]
     version = None if dry_run else plan.commit()
-    return [location.uri, version, plan.num_files, plan.size_in_bytes]
+    return [uri, version, plan.num_files, plan.size_in_bytes]
 
 
 def partition_schema(jvm: Jvm, text: str) -> str:

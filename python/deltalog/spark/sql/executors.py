@@ -7,10 +7,7 @@ core: bins of old files ──► Spark: one task for each new file, which has t
 
 - The core plans and commits; the driver reads no row. What the tasks report is compared with the plan before a batch is
   committed (`SparkOptimize`).
-- A job costs about a second before its first row is written, and Spark's reader and writer take more time for a row
-  than the core. So the driver carries out what is small, what is one file, and everything in local mode, where the
-  tasks run in the driver. `spark.deltalog.optimize.minSizeForExecutors` is another size.
-- The driver also writes tables whose files the tasks cannot reach, or that Spark's own reader cannot read.
+- The driver carries out what is small (`division`), what is one file, and tables that Spark's own reader cannot read.
 """
 
 import contextlib
@@ -21,34 +18,24 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from deltalog._internal import (
-    DeltaError,
-    InvalidArgumentError,
-    Snapshot,
-    SparkOptimize,
-    UnsupportedFeatureError,
-)
+from deltalog._internal import DeltaError, Snapshot, SparkOptimize, UnsupportedFeatureError
 from deltalog.commit import CommitArguments
 from deltalog.spark import schema
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import last_location
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import StatementPlanner, kept
 from deltalog.spark.read.relation import statement_relation
+from deltalog.spark.sql.division import least_size, reason_for_driver
 from deltalog.spark.write import fit
 from deltalog.spark.write.interrupts import running_write
 from deltalog.spark.write.job import run_job
 from deltalog.spark.write.rows import FileRows, described
 from deltalog.spark.write.settings import Settings
 
-MIN_SIZE = "spark.deltalog.optimize.minSizeForExecutors"
-"""The setting of a session: the size of the old files from which on executors write the new ones, such as 1g."""
-
 MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 """The JVM connector's setting of a session: the size of new files in bytes, instead of the table's."""
 
-_MIN_BYTES = 256 << 20
 # The columns after those of the files: the number of the old file, and the position of the row there.
 _MARKERS = 2
 # The columns after those, if rows are ordered: which task writes the row, and its place there.
@@ -112,32 +99,16 @@ class Executors(NamedTuple):
         """Returns why the driver writes the files; None if the tasks of Spark do."""
         if plan.bins == 0:
             return "there is nothing to do"
-        obstacle = last_location(snapshot.uri).obstacle
-        if obstacle is not None:
-            return obstacle
-        least = self._least_bytes()
-        if least is None:
-            return "the tasks of a local session run in the driver"
-        if plan.bytes < least:
-            return f"the files have {plan.bytes} bytes, and less than {least}"
-        if plan.tasks == 1 and least > 0:
+        reason = reason_for_driver(self.jvm, self.session, plan.bytes, [snapshot.uri])
+        if reason is not None:
+            return reason
+        if plan.tasks == 1 and least_size(self.jvm, self.session) != 0:
             return "the files become one file"
         try:
             file_format(self.session, snapshot, is_for_statement=True)
         except UnsupportedFeatureError as error:
             return str(error)
         return None
-
-    def _least_bytes(self) -> int | None:
-        """Returns the size of files from which on executors write; None in local mode, unless a size is set."""
-        text = self.session.conf().get(MIN_SIZE, "")
-        if not text.strip():
-            return None if self.session.sparkContext().isLocal() else _MIN_BYTES
-        try:
-            size = int(self.jvm.java("org.apache.spark.network.util.JavaUtils").byteStringAsBytes(text))
-        except Exception as error:
-            raise InvalidArgumentError(f"{MIN_SIZE} must be a size such as 256m, not {text!r}") from error
-        return size
 
     def _write(self, snapshot: Snapshot, plan: SparkOptimize, batch: int, name: str) -> None:
         """Writes and commits a batch. If anything fails before the commit, the new files are deleted."""

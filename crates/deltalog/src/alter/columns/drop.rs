@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::references::ensure_unreferenced;
+use super::references::{ensure_not_clustered, ensure_unreferenced};
 use super::{ensure_mapped, name_of, statistics};
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_fields, field_at, position, split};
@@ -22,6 +22,7 @@ pub(in crate::alter) fn drop(draft: &mut Draft<'_>, paths: &[ColumnPath]) -> Res
     for path in paths {
         field_at(&draft.schema, path)?;
         ensure_unreferenced(draft, path, "dropped")?;
+        ensure_not_clustered(draft, path)?;
         let (parent, name) = split(path)?;
         let partitioned_by = |name: &str| {
             draft.metadata.partition_columns.iter().any(|column| column.to_lowercase() == name.to_lowercase())

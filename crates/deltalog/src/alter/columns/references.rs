@@ -1,7 +1,8 @@
 //! What depends on a column: partitioning, clustering, constraints and generated columns.
 //!
 //! Their definitions name columns of the schema, and would break if the column were dropped, renamed or of another
-//! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema".
+//! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema". The
+//! clustering has physical names, so that it breaks only if the column is dropped.
 
 use crate::alter::draft::Draft;
 use crate::alter::path::overlap;
@@ -9,8 +10,7 @@ use crate::constraints::Constraints;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath};
 
-/// Refuses to have the column at `path` `verb` if a constraint, a generated column or the clustering refers to it or
-/// to a part of it.
+/// Refuses to have the column at `path` `verb` if a constraint or a generated column refers to it or to a part of it.
 ///
 /// # Errors
 /// `InvalidArgument` that names what refers to the column. Also the errors of [`Constraints::of`]: which columns an
@@ -32,8 +32,19 @@ pub(super) fn ensure_unreferenced(draft: &Draft<'_>, path: &ColumnPath, verb: &s
             return refused(format!("the generated column '{}' ({})", generated.column(), generated.sql()));
         }
     }
-    match base.clustering_columns()?.iter().any(|column| overlap(column, path.parts())) {
-        true => refused("the clustering of the table".to_owned()),
+    Ok(())
+}
+
+/// Refuses to drop the column at `path` if the table is clustered by it or by a part of it.
+///
+/// # Errors
+/// `InvalidArgument`. `CorruptLog`, and errors of the store.
+pub(super) fn ensure_not_clustered(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
+    match draft.base.clustering_columns()?.iter().any(|column| overlap(column, path.parts())) {
+        true => Err(Error::invalid_argument(format!(
+            "the column '{path}' cannot be dropped: the clustering of the table refers to it"
+        ))
+        .with_hint("cluster the table by other columns first")),
         false => Ok(()),
     }
 }

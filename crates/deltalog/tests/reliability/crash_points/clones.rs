@@ -1,8 +1,10 @@
 //! Tables that become copies of others.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::clone::{CopiedFile, plan_clone};
 use deltalog::engine::dml::{Request, delete};
 use deltalog::{
     CloneRequest, CreationMode, Operation, PendingWrite, Result, SaveMode, Snapshot, Storage, WriteRequest,
@@ -51,6 +53,33 @@ fn a_deep_clone_is_atomic() {
         (store, storage)
     };
     fail_at_each_request(repeated, |storage| clone(storage, 2), true);
+}
+
+/// The same if an engine copies the data files.
+#[test]
+fn a_deep_clone_by_an_engine_is_atomic() {
+    let source = source();
+    let clone = |storage: &Storage| -> Result<()> {
+        let plan = plan_clone(&Snapshot::open(&source, None)?, storage, CloneRequest::new(false), &hasty())?;
+        let mut told = Vec::new();
+        let copied = plan.copies().enumerate().try_for_each(|(number, file)| {
+            // The same names in each run, so that states can be compared.
+            let unique = uuid::Uuid::from_u128(number as u128 + 1);
+            let bytes = source.read(&file.from.to_string())?;
+            let name = format!("{}{}-{}", file.directory, unique.simple(), file.name);
+            let mut writer = storage.create_file(&name)?;
+            writer.write_all(&bytes).unwrap();
+            let size = writer.finish()?;
+            told.push(CopiedFile { number, unique: unique.as_u128(), size });
+            Ok(())
+        });
+        if let Err(error) = copied {
+            plan.abandon(&told);
+            return Err(error);
+        }
+        plan.commit_copied(&told).map(drop)
+    };
+    fail_at_each_request(empty, clone, true);
 }
 
 #[test]

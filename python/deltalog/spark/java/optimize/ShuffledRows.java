@@ -18,7 +18,7 @@ public class ShuffledRows extends CopiedRows {
     if (number < start || number - start >= rows.length) {
       throw new IllegalStateException("an internal error of deltalog: a row of the file " + number
           + " came to a task of the files from " + start + " to " + (start + rows.length - 1)
-          + ". Nothing was committed. A larger spark.deltalog.optimize.minSizeForExecutors leaves it to the driver");
+          + ". Nothing was committed. A larger spark.deltalog.minSizeForExecutors leaves it to the driver");
     }
     rows[number - start]++;
   }

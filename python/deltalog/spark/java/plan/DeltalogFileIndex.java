@@ -1,14 +1,5 @@
 package io.deltalog.spark;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.Files;
-import java.nio.file.OpenOption;
-import java.nio.file.Path;
-import java.nio.file.Paths;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -71,7 +62,7 @@ public class DeltalogFileIndex implements FileIndex {
     String filters = FilterText.of(partitionFilters, dataFilters);
     Object packed = Bridge.planners().plan(planner, filters, SQLConf.get().sessionLocalTimeZone());
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(bytes(packed), partitionSchema, exact, new PackedRoot(path));
+    return new PackedListing(PackedValues.bytes(packed), partitionSchema, exact, new PackedRoot(path));
   }
 
   /**
@@ -87,29 +78,7 @@ public class DeltalogFileIndex implements FileIndex {
     String text = FilterText.of(filters, none);
     Object packed = Bridge.planners().answers(planner, text, SQLConf.get().sessionLocalTimeZone(), Json.text(columns));
     answers = packed != null || columns.length > 0;
-    return packed == null ? null : PackedValues.ofThisVersion(bytes(packed));
-  }
-
-  /**
-   * Returns the bytes that Python packed. A large listing comes through a file, which is mapped and deleted
-   * here, so that it does not take up the heap.
-   */
-  private static ByteBuffer bytes(Object packed) {
-    if (packed instanceof byte[]) {
-      return ByteBuffer.wrap((byte[]) packed);
-    }
-    Path file = Paths.get((String) packed, new String[0]);
-    try {
-      FileChannel channel = FileChannel.open(file, new OpenOption[] {StandardOpenOption.READ});
-      try {
-        return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size());
-      } finally {
-        channel.close();
-        Files.delete(file);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    return packed == null ? null : PackedValues.ofThisVersion(PackedValues.bytes(packed));
   }
 
   /** Returns the key of a listing: everything that it depends on. */

@@ -1,9 +1,17 @@
 package io.deltalog.spark;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
@@ -15,6 +23,28 @@ public class PackedValues {
 
   public PackedValues(ByteBuffer buffer) {
     this.buffer = buffer;
+  }
+
+  /**
+   * Returns the bytes that Python packed. A large listing comes through a file, which is mapped and deleted
+   * here, so that it does not take up the heap.
+   */
+  static ByteBuffer bytes(Object packed) {
+    if (packed instanceof byte[]) {
+      return ByteBuffer.wrap((byte[]) packed);
+    }
+    Path file = Paths.get((String) packed, new String[0]);
+    try {
+      FileChannel channel = FileChannel.open(file, new OpenOption[] {StandardOpenOption.READ});
+      try {
+        return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size());
+      } finally {
+        channel.close();
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**
@@ -37,6 +67,10 @@ public class PackedValues {
 
   public String text() {
     return text(buffer);
+  }
+
+  public byte[] raw() {
+    return raw(buffer);
   }
 
   /** Returns the next bytes in a separate buffer. */

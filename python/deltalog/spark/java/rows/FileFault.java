@@ -12,6 +12,10 @@ public class FileFault extends RuntimeException {
   public static final String MISSING = "MissingFileError";
   public static final String UNSUPPORTED = "UnsupportedFeatureError";
   public static final String UNAVAILABLE = "UnavailableError";
+  /** What to do about a file that is missing; the same text as in Rust (`MISSING_FILE_HINT`) and in Python. */
+  static final String MISSING_HINT =
+      "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
+      + "read a newer version, or restore the file";
   private final String kind;
   private final String hint;
   private final String dataFile;

@@ -101,8 +101,7 @@ public class VectorPlace implements Serializable {
 
   private static String hint(String kind) {
     if (kind.equals(FileFault.MISSING)) {
-      return "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
-          + "read a newer version, or restore the file";
+      return FileFault.MISSING_HINT;
     }
     return kind.equals(FileFault.CORRUPT) ? "restore the vector's file, or read a version before it was written" : null;
   }

@@ -1,0 +1,71 @@
+"""`DeltaTable.clone` and `convertToDelta` under Spark Connect. The server's driver copies files, and reads footers.
+
+- Places are paths: a client cannot make entries in the server's catalog.
+- The server may execute a command twice. A clone notes its request in its commit, so that it is known again.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from deltalog._internal import Snapshot, clone_table, table_exists
+from deltalog.clone import CloneArguments
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.spark.connect.place import Place, place_of
+from deltalog.spark.options import Options
+
+_REQUEST = "requestId"
+# How many of the newest commits may be those of others since.
+_COMMITS = 100
+
+
+def clone(
+    options: Options,
+    open_source: Callable[[], Snapshot],
+    *,
+    target: str,
+    shallow: bool,
+    mode: str,
+    version: int | None,
+    timestamp_ms: int | None,
+    properties: dict[str, str],
+    request: str,
+    user_metadata: str | None,
+) -> None:
+    """Makes a clone at the path `target`, which is reached as the source is."""
+    place = _beside(options, target)
+    if _has_cloned(place, request):
+        return
+    source = open_source()
+    if version is not None or timestamp_ms is not None:
+        source = source.at(version, timestamp_ms)
+    arguments = CloneArguments(shallow, mode, properties, storage_options=place.storage_options)
+    commit = commit_arguments(CommitProperties(custom_metadata={_REQUEST: request}), user_metadata)
+    clone_table(source, place.uri, arguments, commit)
+
+
+def _beside(options: Options, path: str) -> Place:
+    local = place_of(Options({"path": path})) if path.startswith(("/", "file:")) else None
+    return local or place_of(Options({**options.storage, "path": path}))
+
+
+def _has_cloned(place: Place, request: str) -> bool:
+    if not table_exists(place.uri, place.storage_options):
+        return False
+    newest = Snapshot.open(place.uri, storage_options=place.storage_options)
+    return any(json.loads(commit).get(_REQUEST) == request for commit in newest.history_json(_COMMITS))
+
+
+def convert(
+    options: Options,
+    open_source: Callable[[], Snapshot],
+    *,
+    partition_by: str | None,
+    time_zone: str,
+    user_metadata: str | None,
+) -> None:
+    """Makes a table of the directory that the options name. The second time, it is a table already."""
+    from deltalog.spark.sql.convert import directory_converted
+
+    place = place_of(options)
+    directory_converted(place.uri, place.storage_options, partition_by, user_metadata, time_zone)

@@ -1,0 +1,61 @@
+package io.deltalog.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+
+/** The job that copies the data files of a table to its clone. Each task has one row, which says what it copies. */
+public class CopyJob extends AnswerJob {
+  private final Broadcast configuration;
+  private final String source;
+  private final String clone;
+  private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
+
+  /** Takes the URLs of both tables, and what Python packed: i32 length and version, i32 number of tasks, their rows. */
+  public CopyJob(SparkSession session, String source, String clone, Object packed) {
+    super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));
+    this.source = Locations.path(session, source);
+    this.clone = Locations.path(session, clone);
+    Configuration settings = session.sessionState().newHadoopConf();
+    configuration = session.sparkContext().broadcast(
+        new SerializableConfiguration(settings), scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+  }
+
+  private static Dataset rows(SparkSession session, PackedValues packed) {
+    List rows = new ArrayList();
+    for (int tasks = packed.count(); tasks > 0; tasks--) {
+      rows.add(RowFactory.create(new Object[] {packed.raw()}));
+    }
+    JavaRDD each = JavaSparkContext.fromSparkContext(session.sparkContext()).parallelize(rows, Math.max(rows.size(), 1));
+    return session.createDataFrame(each, new StructType().add("files", DataTypes.BinaryType, false));
+  }
+
+  public void run() {
+    try {
+      run(new CopyTask(source, clone, configuration));
+    } finally {
+      configuration.destroy();
+    }
+  }
+
+  protected void add(byte[] answer) throws IOException {
+    copied.write(answer);
+  }
+
+  /** Returns what the tasks have told of their copies, also of a job that failed. */
+  public byte[] copied() {
+    return copied.toByteArray();
+  }
+}
