@@ -7,7 +7,7 @@ from typing import Any
 
 from benches.contenders import spark_ours
 from benches.watch import Watch
-from deltalog.spark.sql.executors import MIN_SIZE
+from deltalog.spark.sql.division import MIN_SIZE
 
 
 def optimize(watch: Watch, table: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
 there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
 into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata,
-application transactions and domains, as a JSON array of objects. Standard output has one answer per line: `ok` or `error: …`. What
-Spark prints goes to standard error.
+application transactions and domains, as a JSON array of objects. Standard output has one answer per line: `ok` or
+`error: …`. What Spark prints goes to standard error.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltalog import ArrayType, DeltaTable, Field, StructType, write_deltalake
+from deltalog import ArrayType, DeltaTable, Field, Schema, StructType, write_deltalake
 from deltalog.errors import (
     CommitConflictError,
     InvalidArgumentError,
@@ -218,6 +218,36 @@ def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
     assert table.alter.widen_column("c", "long") == 1
     assert table.alter.rename_column("c", "z") == 2
     assert table.alter.drop_columns("z") == 3
+
+
+def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
+    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE goes on; only a drop is refused."""
+    configuration = {**MAPPED, "delta.enableTypeWidening": "true"}
+    data = pa.table({"a": pa.array([3, 1, 2], pa.int32()), "s": [{"b": "x"}] * 3, "c": [1, 2, 3]})
+    fields = Schema.from_arrow(data.schema)
+    table = DeltaTable.create(tmp_path, schema=fields, cluster_by=["a", "s.b"], configuration=configuration)
+    write_deltalake(table, data, mode="append")
+    table = DeltaTable(tmp_path)
+    table.alter.rename_column("a", "key")
+    table.alter.rename_column("s", "t")
+    table.alter.rename_column("t.b", "d")
+    table.alter.widen_column("key", "long")
+    assert table.clustering_columns() == ["key", "t.d"]
+    for column in ("key", "t", "t.d"):
+        with refused(tmp_path, InvalidArgumentError, "the clustering of the table refers to it"):
+            table.alter.drop_columns(column)
+    assert table.optimize.cluster()["numFilesAdded"] == 1
+    found = pa.table(table.to_arrow()).to_pydict()
+    assert (sorted(found["key"]), found["t"]) == ([1, 2, 3], [{"d": "x"}] * 3)
+    table.alter.rename_column("key", "again")
+    write_deltalake(tmp_path, pa.table(DeltaTable(tmp_path).to_arrow()), mode="append")
+    table = DeltaTable(tmp_path)
+    # Files note by which names they were clustered, as those of the JVM connector do.
+    assert table.optimize.cluster()["numFilesRemoved"] == 1
+    assert DeltaTable(tmp_path).optimize.cluster(full=True)["numFilesRemoved"] == 2
+    table = DeltaTable(tmp_path)
+    table.alter.cluster_by("c")
+    table.alter.drop_columns("again")
 
 
 def test_columns_are_moved(tmp_path: Path) -> None:

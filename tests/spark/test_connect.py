@@ -365,7 +365,12 @@ def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server
         table = pa.table({"id": range(number * 10, number * 10 + 10), "p": ["é"] * 10})
         configuration = {"delta.enableDeletionVectors": "true"}
         deltalog.write_deltalake(
-            uri, table, mode="append", configuration=configuration, storage_options=options, partition_by=["p"]
+            uri,
+            table,
+            mode="append",
+            configuration=configuration,
+            storage_options=options,
+            partition_by=["p"],
         )
         day = plain / f"day=2024-02-0{number + 1}"
         day.mkdir(parents=True)

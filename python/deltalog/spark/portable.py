@@ -131,9 +131,7 @@ class DeltalogDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         if self._options.command is not None:
             arguments = self._options.values.get(ARGUMENTS, "{}")
-            return CommandReader(
-                answer_text(self._options, self._newest, self._options.command, arguments)
-            )
+            return CommandReader(answer_text(self._options, self._newest, self._options.command, arguments))
         place = place_of(self._options)
         changes = self._changes() if self._options.wants_changes else None
         snapshot = self._snapshot() if changes is None else changes.snapshot
@@ -201,9 +199,7 @@ class DeltalogDataSource(DataSource):
 
     def _newest(self) -> Snapshot:
         place = place_of(self._options)
-        return Snapshot.open(
-            place.uri, storage_options=place.storage_options, allowed_roots=self._roots()
-        )
+        return Snapshot.open(place.uri, storage_options=place.storage_options, allowed_roots=self._roots())
 
     def _snapshot(self) -> Snapshot:
         self._options.check_read(under_connect=True)

@@ -15,11 +15,12 @@ from deltalog.spark.dml.clauses import Condition, Values
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options, store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
-from deltalog.spark.sql.clone import path_in
+from deltalog.spark.sql.clone import CloneRequest, cloned, path_in
 from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import (
@@ -370,32 +371,23 @@ class DeltaTable:
         version: int | None = None,
         timestamp: str | None = None,
     ) -> "DeltaTable":
-        options = Options(self._store)
         if is_connect(self._spark):
             return self._cloned_by_server(target, is_shallow, replaces, properties, version, timestamp)
-        if options.storage or options.hadoop:
-            raise UnsupportedFeatureError(
-                "a table whose store is reached by options of its own cannot be cloned: set them in the session, or "
-                "use deltalog.DeltaTable.clone"
-            )
-        call = (
-            "CALL deltalog.clone(table => :table, target => :target, shallow => :shallow, mode => :mode, "
-            "version => CAST(:version AS BIGINT), timestamp => CAST(:time AS TIMESTAMP), properties => :properties)"
-        )
-        arguments = {
-            "table": self._path,
-            "target": target,
-            "shallow": bool(is_shallow),
-            "mode": "create or replace" if replaces else "create",
-            "version": version,
-            "time": timestamp,
-            "properties": None if properties is None else json.dumps(dict(properties)),
-        }
-        self._spark.sql(call, args=arguments).collect()
         path = path_in(target)
-        path = place_of_name(self._spark, target)[0] if path is None else path
-        store = {"allowedRoots": json.dumps([self._path, *options.allowed_roots])} if is_shallow else {}
-        return DeltaTable(self._spark, path, store=store)
+        if path is None and self._reached_by():
+            raise UnsupportedFeatureError(
+                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
+                "because its entry in the catalog would not have them: set them in the session, or name a path"
+            )
+        source = self._newest()
+        if version is not None or timestamp is not None:
+            source = source.at(version, None if timestamp is None else self._millis(timestamp))
+        mode = "create or replace" if replaces else "create"
+        text = None if properties is None else json.dumps(dict(properties))
+        request = CloneRequest(target, bool(is_shallow), mode, None, text, self._reached_by())
+        jvm, session = Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession
+        cloned(jvm, session, source, request, self._spark.conf.get(USER_METADATA, None))
+        return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
     def _cloned_by_server(
         self,
@@ -422,10 +414,18 @@ class DeltaTable:
             properties=dict(properties or {}),
             request=str(uuid.uuid4()),
         )
-        options = Options(self._store)
-        store = {} if path.startswith(("/", "file:")) else dict(options.storage)
+        return self._clone_at(path, is_shallow)
+
+    def _reached_by(self) -> dict[str, str]:
+        """Returns the options that say how the store is reached."""
+        return {name: value for name, value in self._store.items() if name.lower() != "allowedroots"}
+
+    def _clone_at(self, path: str, is_shallow: bool) -> "DeltaTable":
+        """Returns a clone of this table, which is reached as this table is."""
+        is_local = path.startswith(("/", "file:"))
+        store = {} if is_local else self._reached_by()
         if is_shallow:
-            store["allowedRoots"] = json.dumps([self._path, *options.allowed_roots])
+            store["allowedRoots"] = json.dumps([self._path, *Options(self._store).allowed_roots])
         return DeltaTable(self._spark, path, store=store)
 
     @raises_pyspark_errors

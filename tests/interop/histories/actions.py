@@ -151,9 +151,7 @@ class RenameColumn(Action):
             for columns in (model.partition_by, model.clustered_by)
         )
         table = model.table.rename_columns(names)
-        return replace(
-            model, table=table, partition_by=parts, clustered_by=clustered, names=model.names + 1
-        )
+        return replace(model, table=table, partition_by=parts, clustered_by=clustered, names=model.names + 1)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,9 @@ def read_ours(path: Path, version: int) -> Seen:
     table = deltalog.DeltaTable(path, version=version)
     found = table.verify()
     assert found.ok, f"the checksum of version {version} differs from the log: {found}"
-    return of_table(table, pa.table(table.to_arrow()), table.transaction_versions(), table.clustering_columns())
+    return of_table(
+        table, pa.table(table.to_arrow()), table.transaction_versions(), table.clustering_columns()
+    )
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:

@@ -6,7 +6,6 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 from deltalog._internal import Snapshot, clone_table, table_exists
 from deltalog.clone import CloneArguments

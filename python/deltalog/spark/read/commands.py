@@ -261,9 +261,7 @@ def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
     return function(snapshot, **arguments)
 
 
-def answer_text(
-    options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: str
-) -> str:
+def answer_text(options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: str) -> str:
     """Returns the result as text, or the error as text, which the client raises again."""
     try:
         given = json.loads(arguments)

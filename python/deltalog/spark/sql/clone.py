@@ -13,6 +13,7 @@ import contextlib
 import json
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -64,6 +65,8 @@ class CloneRequest(NamedTuple):
     """The path of a clone that has a name."""
     properties: str | None
     """Properties of the clone, as a JSON object."""
+    store: Mapping[str, str] = {}
+    """Options that say how the store of the clone is reached."""
 
 
 def path_in(name: str) -> str | None:
@@ -112,7 +115,7 @@ def cloned(
         # Also where it is not needed: it raises the error of a database that does not exist, before files are copied.
         default = default_path(jvm, session, identifier)
         path = request.location or default
-    location = location_of(jvm, session, Options({"path": path}))
+    location = location_of(jvm, session, Options({**request.store, "path": path}))
     location.ensure_in_reach()
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
     plan = SparkClone.begin(source, location.uri, arguments, commit_arguments(None, user_metadata))
