@@ -31,6 +31,7 @@ from deltalog.spark.sql.maintenance import (
     RESTORED,
     checked_row,
     optimized,
+    row_of,
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
@@ -532,7 +533,7 @@ class DeltaTable:
             values = optimized(
                 self._newest(), predicate, user_metadata, z_order=z_order, full=full, executors=executors
             )
-        return self._spark.createDataFrame([tuple(values)], OPTIMIZED)
+        return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

@@ -247,3 +247,13 @@ def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
         _values(data_type, value) if isinstance(data_type, StructType) and value is not None else value
         for data_type, value in found
     ]
+
+
+def row_of(schema: StructType, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Returns values as a row. A Connect client takes no lists for rows in rows, which are what JSON has."""
+    return tuple(
+        row_of(field.dataType, value)
+        if isinstance(field.dataType, StructType) and value is not None
+        else value
+        for field, value in zip(schema.fields, values, strict=True)
+    )
