@@ -64,12 +64,12 @@ def start(rng: random.Random, properties: dict[str, str], has_partitions: bool) 
     return replace(model, partition_by=tuple(names))
 
 
-def draw_action(rng: random.Random, model: Model, plays: Callable[[does.Action], bool]) -> does.Action:
+def draw_action(rng: random.Random, model: Model, plays: Callable[[Model, does.Action], bool]) -> does.Action:
     """Draws an action of which `plays` is true."""
     while True:
         ((draw, _),) = rng.choices(_DRAWN, [weight for _, weight in _DRAWN])
         action = draw(rng, model)
-        if action is not None and plays(action):
+        if action is not None and plays(model, action):
             return action
 
 

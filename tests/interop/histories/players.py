@@ -33,7 +33,7 @@ class Player(Protocol):
 
     name: str
 
-    def plays(self, action: does.Action) -> bool: ...
+    def plays(self, model: Model, action: does.Action) -> bool: ...
     def create(self, path: Path, model: Model) -> None: ...
     def play(self, path: Path, model: Model, action: does.Action) -> None: ...
 
@@ -67,7 +67,7 @@ class Ours:
         | {does.Purge, does.RecomputeStatistics}
     )
 
-    def plays(self, action: does.Action) -> bool:
+    def plays(self, model: Model, action: does.Action) -> bool:
         return type(action) in self.actions
 
     def create(self, path: Path, model: Model) -> None:
@@ -156,7 +156,7 @@ class Rust:
     name = "deltalake"
     actions = WRITES | CHANGES - {does.SetProperty} | STATEMENTS | MAINTENANCE | LOG
 
-    def plays(self, action: does.Action) -> bool:
+    def plays(self, model: Model, action: does.Action) -> bool:
         return type(action) in self.actions
 
     def create(self, path: Path, model: Model) -> None:
@@ -233,11 +233,14 @@ class Connector:
         jvm.run(f"SET spark.sql.parquet.outputTimestampType = {kind}")
         self._rows = directory / "rows.parquet"
 
-    def plays(self, action: does.Action) -> bool:
+    def plays(self, model: Model, action: does.Action) -> bool:
         match action:
             # Its REPLACE WHERE takes comparisons of columns alone.
             case does.ReplaceWhere(predicate, _):
                 is_refused = "%" in predicate.template
+            # It ends the clustering with such an overwrite.
+            case does.Overwrite():
+                is_refused = bool(model.clustered_by)
             # It enables the feature of local times in a new table only, or if all features are named.
             case does.AddColumn(column):
                 is_refused = column.type == pa.timestamp("us")
