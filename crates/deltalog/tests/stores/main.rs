@@ -45,6 +45,7 @@ mod jvm_writers;
 mod killed;
 #[path = "../kills/mod.rs"]
 mod kills;
+mod maintenance;
 mod markers;
 mod names;
 mod places;
