@@ -64,5 +64,6 @@ mod syncs;
 mod threads;
 mod times;
 mod vacuum;
+mod vacuum_sources;
 mod written_checkpoints;
 mod z_ordered;

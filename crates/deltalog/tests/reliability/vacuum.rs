@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::AsArray;
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::{
     Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, plan_vacuum,
@@ -18,6 +16,7 @@ use proptest::sample::{Index, select};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::vacuum_sources::{daily, names};
 use crate::common::oracle::{Key, Table};
 use crate::common::store::{Call, Fault, FaultyStore, Op};
 use crate::common::{
@@ -27,8 +26,8 @@ use crate::common::{
 use crate::histories::{Step, contents, expected, history, lines};
 
 const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
-const WEEK_MS: i64 = 7 * DAY_MS;
+pub(super) const DAY_MS: i64 = 24 * HOUR_MS;
+pub(super) const WEEK_MS: i64 = 7 * DAY_MS;
 
 /// The file of the vector that the histories of the tests use. Protocol: "Deletion Vector Descriptor Schema", example.
 const VECTOR: &str = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
@@ -61,17 +60,17 @@ const HIDDEN: [&str; 6] = [
     "_delta_log/x.parquet",
 ];
 
-fn at(time_ms: i64) -> Environment {
+pub(super) fn at(time_ms: i64) -> Environment {
     Environment::new(move || time_ms, Uuid::new_v4).with_sleep(|_| {})
 }
 
 /// Creates a file that was written at this time.
-fn put(store: &FaultyStore, path: &str, modified_ms: i64) {
+pub(super) fn put(store: &FaultyStore, path: &str, modified_ms: i64) {
     store.objects().put(&format!("t/{path}"), "x".into(), modified_ms);
 }
 
 /// Returns the files outside the log.
-fn files(storage: &Storage) -> BTreeSet<String> {
+pub(super) fn files(storage: &Storage) -> BTreeSet<String> {
     let all = storage.list_after("", "").unwrap().into_iter().map(|file| file.name);
     all.filter(|name| !name.starts_with("_delta_log/") || FILES.contains(&name.as_str())).collect()
 }
@@ -82,17 +81,17 @@ fn request(retention_ms: i64) -> VacuumRequest {
         .enforce_retention(false)
 }
 
-fn from_log(retention_ms: i64) -> VacuumRequest {
+pub(super) fn from_log(retention_ms: i64) -> VacuumRequest {
     VacuumRequest::new(VacuumSource::Log)
         .retention(Duration::from_millis(retention_ms.try_into().unwrap()))
         .enforce_retention(false)
 }
 
-fn plan(storage: &Storage, request: VacuumRequest) -> VacuumPlan {
+pub(super) fn plan(storage: &Storage, request: VacuumRequest) -> VacuumPlan {
     plan_vacuum(&newest(storage), request, &environment()).unwrap()
 }
 
-fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
+pub(super) fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
     let all: Vec<&str> = plan.paths().collect();
     let set: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(set.len(), all.len(), "a file is listed twice: {all:?}");
@@ -478,151 +477,4 @@ fn kept_versions_keep_their_files() {
     assert_eq!(planned(&plan(&storage, VacuumRequest::default())), ["a", "b"].map(str::to_owned).into());
     let request = VacuumRequest::default().keep_versions([1]);
     assert_eq!(planned(&plan(&storage, request)), ["b".to_owned()].into());
-}
-
-/// Creates a table whose version n adds the file n and removes the file n - 1, at n days, up to version `last`.
-fn daily(last: u64) -> (FaultyStore, Storage) {
-    let (store, storage) = empty();
-    for version in 0..=last {
-        let time = i64::try_from(version).unwrap() * DAY_MS;
-        let mut commit = if version == 0 { first_lines(&BTreeMap::new()) } else { Vec::new() };
-        commit.push(add_line(&version.to_string()));
-        if let Some(before) = version.checked_sub(1) {
-            commit.push(
-                json!({"remove": {"path": before.to_string(), "size": 3, "deletionTimestamp": time}})
-                    .to_string(),
-            );
-        }
-        write_commit(&storage, version, &commit);
-        store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(version).path()), time);
-        put(&store, &version.to_string(), time);
-    }
-    (store, storage)
-}
-
-fn lite(storage: &Storage, day: i64) -> deltalog::Result<VacuumPlan> {
-    plan_vacuum(&newest(storage), VacuumRequest::new(VacuumSource::Log), &at(day * DAY_MS + 1))
-}
-
-fn names(range: std::ops::Range<u64>) -> BTreeSet<String> {
-    range.map(|name| name.to_string()).collect()
-}
-
-/// `_last_vacuum_info` says where the next VACUUM from the log begins, as in the JVM implementation.
-#[test]
-fn the_log_alone_tells_what_was_removed_since_the_last_vacuum() {
-    let (_, storage) = daily(20);
-    assert_eq!(lite(&storage, 6).unwrap().files(), 0);
-    // On day 12, version 5 is as old as the retention. It has removed the file 4.
-    let plan = lite(&storage, 12).unwrap();
-    assert_eq!(planned(&plan), names(0..5));
-    assert_eq!(plan.bytes(), 15);
-    assert_eq!(plan.delete().unwrap().files, 5);
-    let info = storage.read("_delta_log/_last_vacuum_info").unwrap();
-    assert_eq!(
-        serde_json::from_slice::<serde_json::Value>(&info).unwrap(),
-        json!({"latestCommitVersionOutsideOfRetentionWindow": 5})
-    );
-    assert_eq!(lite(&storage, 12).unwrap().files(), 0);
-    let plan = lite(&storage, 14).unwrap();
-    assert_eq!(planned(&plan), names(5..7));
-    plan.delete().unwrap();
-    assert_eq!(lite(&storage, 13).unwrap().delete().unwrap().files, 0);
-    assert_eq!(planned(&lite(&storage, 15).unwrap()), names(7..8));
-    assert_eq!(files(&storage), names(7..21));
-}
-
-#[test]
-fn a_log_that_does_not_reach_back_is_refused() {
-    let (_, storage) = daily(20);
-    lite(&storage, 12).unwrap().delete().unwrap();
-    write_checkpoint(&Snapshot::open(&storage, Some(9)).unwrap(), &at(12 * DAY_MS)).unwrap();
-    // The commits that follow the last VACUUM are enough.
-    (0..6).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
-    assert_eq!(planned(&lite(&storage, 14).unwrap()), names(5..7));
-    storage.delete(&LogFileName::Commit(6).path()).unwrap();
-    let error = lite(&storage, 14).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::VersionNotFound);
-    assert!(error.to_string().contains("the versions up to 5, but the log begins with version 7"), "{error}");
-    assert!(error.hint().unwrap().contains("full VACUUM"));
-    // A full one has looked at everything, except for the last day.
-    let full = plan_vacuum(&newest(&storage), VacuumRequest::default(), &at(16 * DAY_MS + 1)).unwrap();
-    full.delete().unwrap();
-    assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));
-}
-
-/// The clock of the writer was ahead of the store's, or the commit took long.
-#[test]
-fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
-    let (store, storage) = daily(0);
-    let remove = json!({"remove": {"path": "0", "deletionTimestamp": 3 * DAY_MS}}).to_string();
-    write_commit(&storage, 1, &[remove]);
-    store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(1).path()), DAY_MS);
-    // By its commit, the file was removed before the retention.
-    assert_eq!(lite(&storage, 9).unwrap().delete().unwrap().files, 0);
-    assert_eq!(planned(&lite(&storage, 11).unwrap()), names(0..1));
-}
-
-/// Neither the log nor hidden files are deleted because a `remove` names them.
-#[test]
-fn a_hostile_log_cannot_name_files_that_are_not_the_tables() {
-    let (store, storage) = empty();
-    let hostile = ["_delta_log/00000000000000000000.json", "_x", "file:///elsewhere", "ok"];
-    let remove = |path: &&str| json!({"remove": {"path": path, "deletionTimestamp": 5}}).to_string();
-    let mut first = first_lines(&BTreeMap::new());
-    first.extend(hostile.iter().map(remove));
-    write_commit(&storage, 0, &first);
-    store.objects().set_modified_ms("t/_delta_log/00000000000000000000.json", 0);
-    put(&store, "_x", 0);
-    assert_eq!(planned(&plan(&storage, from_log(WEEK_MS))), ["ok".to_owned()].into());
-}
-
-fn inventory(rows: &[(&str, bool, i64)]) -> VacuumRequest {
-    let schema = Schema::new(vec![
-        Field::new("modificationTime", DataType::Int64, true),
-        Field::new("path", DataType::Utf8, true),
-        Field::new("isDir", DataType::Boolean, true),
-        Field::new("length", DataType::Int64, true),
-    ]);
-    let batch = RecordBatch::try_new(
-        schema.into(),
-        vec![
-            std::sync::Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2))),
-            std::sync::Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.0))),
-            std::sync::Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.1)))),
-            std::sync::Arc::new(Int64Array::from_iter_values(rows.iter().map(|_| 4))),
-        ],
-    )
-    .unwrap();
-    let schema = batch.schema();
-    let reader = RecordBatchIterator::new([Ok(batch)], schema);
-    VacuumRequest::new(VacuumSource::Inventory(Box::new(reader)))
-}
-
-#[test]
-fn an_inventory_stands_for_a_listing() {
-    let (store, storage) = table(&["a"]);
-    for file in ["a", "not listed", "d=1/with space.parquet", "100%25.parquet", "_hidden/b"] {
-        put(&store, file, 0);
-    }
-    let request = inventory(&[
-        ("memory:///t/a", false, 0),
-        ("memory:///t/d=1/with space.parquet", false, 0),
-        ("/t/100%25.parquet", false, 0),
-        ("/t/_hidden/b", false, 0),
-        ("/t/d=1", true, 0),
-        ("/t/young", false, NOW_MS),
-        ("/other/x", false, 0),
-        ("relative", false, 0),
-        ("/t/x/_delta_log/0.json", false, 0),
-        ("/t/x/y", false, 0),
-    ]);
-    let plan = plan(&storage, request);
-    assert_eq!(planned(&plan), ["d=1/with space.parquet", "100%25.parquet"].map(str::to_owned).into());
-    assert_eq!(plan.bytes(), 8);
-    assert_eq!(plan.delete().unwrap().files, 2);
-    assert_eq!(files(&storage), ["a", "not listed", "_hidden/b"].map(str::to_owned).into());
-
-    let error = plan_vacuum(&newest(&storage), inventory(&[("x", false, 0)]), &environment()).unwrap_err();
-    assert!(error.to_string().contains("no path of the inventory is below the table's root"), "{error}");
 }
