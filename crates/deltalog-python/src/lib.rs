@@ -30,6 +30,7 @@
 //! | `statements` | DELETE, UPDATE and MERGE |
 //! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
 //! | `write_target` | the location of a write, and the version that it is based on |
+//! | `write_token` | a write in a form that other processes can read |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
@@ -84,6 +85,7 @@ mod write;
 mod write_arguments;
 mod write_batches;
 mod write_target;
+mod write_token;
 
 use pyo3::prelude::*;
 

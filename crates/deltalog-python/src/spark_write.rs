@@ -9,22 +9,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use deltalog::engine::definition::TableHeader;
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::dml::files_of_statement;
-use deltalog::engine::protocol::{ColumnMappingMode, Metadata, Protocol, StructType};
-use deltalog::engine::transaction::{
-    Conflict, ConflictReason, Operation, PartitionOverwrite, SaveMode, changed_for_writers,
-};
+use deltalog::engine::protocol::{ColumnMappingMode, Metadata, StructType};
+use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{
-    ColumnPath, DistributedWrite, Environment, Error, ErrorKind, IdentityValues, PendingWrite, ReplaceWhere,
-    Result, RuleText, SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
+    ColumnPath, DistributedWrite, Error, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, Storage,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::{Deserialize, Serialize};
 
 use crate::auto_compaction::AutoCompaction;
 use crate::call::{call, call_that_commits};
-use crate::commit_arguments::{AlreadyApplied, Answer, progress_of};
+use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::create::parse_mode;
 use crate::distributed::{WriteTask, fragments_of};
 use crate::error::IntoPython;
@@ -33,157 +29,7 @@ use crate::store_options::{StoreOptions, open_storage};
 use crate::table_options::TableOptions;
 use crate::upkeep;
 use crate::write_target::WriteTarget;
-
-/// A write in a form that other processes can read. Holds no credentials.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Token {
-    uri: String,
-    /// The version that the write is based on; `None` if the table is to be created.
-    base: Option<u64>,
-    /// The table that the write creates, if it creates one. All processes write its files by the same names.
-    new_table: Option<TableHeader>,
-    /// The protocol and the metadata of that version.
-    base_table: Option<(Protocol, Metadata)>,
-    /// The roots that the base was opened with, as URLs.
-    allowed_roots: Vec<String>,
-    schema: String,
-    mode: String,
-    partition_overwrite: String,
-    options: TableOptions,
-    /// The application whose progress the write is, and its version.
-    app_transaction: Option<(String, i64)>,
-    /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
-    /// meet it.
-    replace_where: Option<(String, String, bool)>,
-    /// `merge` or `overwrite`, if the write may change the schema.
-    schema_mode: Option<String>,
-    /// The table with the schema that the write gives it. All processes write its files by the same names.
-    evolved: Option<TableHeader>,
-    /// Relative to the table's root.
-    directory: String,
-}
-
-impl Token {
-    /// Creates the token of a new write of data with this schema, which is based on no version yet.
-    fn new(storage: &Storage, schema: &str, mode: SaveMode, environment: &Environment) -> Self {
-        Self {
-            uri: storage.url(),
-            base: None,
-            new_table: None,
-            base_table: None,
-            allowed_roots: Vec::new(),
-            schema: schema.to_owned(),
-            mode: mode.name().to_ascii_lowercase(),
-            partition_overwrite: "static".to_owned(),
-            options: TableOptions::default(),
-            app_transaction: None,
-            replace_where: None,
-            schema_mode: None,
-            evolved: None,
-            directory: environment.uuid().to_string(),
-        }
-    }
-
-    fn request(&self) -> Result<WriteRequest> {
-        let mut request =
-            self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?);
-        request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
-        request.app_transactions = progress_of(self.app_transaction.clone());
-        request.replace_where = self.replace_where.as_ref().map(|(predicate, time_zone, checks_rows)| {
-            let mut replaced = ReplaceWhere::new(predicate);
-            (replaced.time_zone, replaced.checks_rows) = (time_zone.clone(), *checks_rows);
-            replaced
-        });
-        if let Some(mode) = &self.schema_mode {
-            request.schema_mode = SchemaMode::parse(mode)?;
-        }
-        request.evolved = self.evolved.clone();
-        Ok(request)
-    }
-
-    /// Records what the checked write is based on, and the table that it makes.
-    fn record(&mut self, pending: &PendingWrite) {
-        self.new_table = pending.new_table().cloned();
-        self.evolved = pending.evolved().cloned();
-        if let Some(base) = pending.base() {
-            self.base = Some(base.version());
-            self.base_table = Some((base.protocol().clone(), base.metadata().clone()));
-            self.allowed_roots = base.resolver().allowed_roots().collect();
-        }
-    }
-
-    /// Opens the snapshot that the write is based on.
-    ///
-    /// An append does not depend on the files of that version, so it is based on the newest one if the version was
-    /// cleaned up meanwhile, unless protocol or metadata have changed in a way that concerns writers, or unless the
-    /// values that it has given to identity columns are taken.
-    fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
-        let Some(version) = self.base else { return Ok(None) };
-        let open = |version: Option<u64>| {
-            let builder = Snapshot::builder(storage);
-            let ids = self.base_table.iter().map(|(_, metadata)| &metadata.id);
-            let builder = ids.fold(builder, |builder, id| builder.table_id(id));
-            let builder =
-                self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?;
-            version.into_iter().fold(builder, SnapshotBuilder::version).open()
-        };
-        let conflict =
-            |reason| Conflict::new(version, reason).into_error(ErrorKind::CommitConflict, storage.url());
-        let base = match open(Some(version)) {
-            Err(error) if error.kind() == ErrorKind::VersionNotFound && self.mode == "append" => open(None),
-            opened => opened,
-        };
-        let base = base.map_err(|error| match error.kind() {
-            ErrorKind::NotATable | ErrorKind::TableReplaced => conflict(ConflictReason::TableReplaced),
-            ErrorKind::VersionNotFound => conflict(ConflictReason::LogCleanedUp),
-            _ => error,
-        })?;
-        if base.version() != version
-            && let Some((protocol, metadata)) = &self.base_table
-        {
-            // The write would undo changes of the metadata that were made since, however harmless.
-            if self.evolved.is_some() && base.metadata() != metadata {
-                return Err(conflict(ConflictReason::MetadataChanged));
-            }
-            if let Some(reason) = changed_for_writers(protocol, metadata, &base)? {
-                return Err(conflict(reason));
-            }
-            if self.counted_from(protocol, metadata)?
-                != self.counted_from(base.protocol(), base.metadata())?
-            {
-                return Err(conflict(ConflictReason::MetadataChanged));
-            }
-        }
-        Ok(Some(base))
-    }
-
-    /// Returns the first values that the write gives to identity columns of such a table: to those that its rows lack.
-    /// (Protocol: "Identity Columns".)
-    fn counted_from(&self, protocol: &Protocol, metadata: &Metadata) -> Result<Vec<IdentityValues>> {
-        let schema = StructType::from_json(&self.schema)?;
-        let given: Vec<String> = schema.fields().iter().map(|field| field.name.clone()).collect();
-        TableWriteSpec::new(protocol, metadata)?.rules().identity_values(&given)
-    }
-
-    /// Opens the write that this token stands for.
-    pub(crate) fn open(&self, storage: &Storage) -> Result<PendingWrite> {
-        let environment = upkeep::environment();
-        if let Some(table) = &self.new_table {
-            return PendingWrite::creating(storage, table.clone(), self.request()?, &environment);
-        }
-        let base = self.open_base(storage)?;
-        PendingWrite::on(storage, base, self.request()?, &environment)?.ok_or_else(|| {
-            Error::invalid_argument("the write has no effect, so it cannot be resumed")
-                .in_table(storage.url())
-        })
-    }
-
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        serde_json::from_slice(bytes).map_err(|error| {
-            Error::invalid_argument("the bytes are not a token of a write").with_source(error)
-        })
-    }
-}
+use crate::write_token::Token;
 
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct SparkWrite {
