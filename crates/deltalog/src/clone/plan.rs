@@ -5,8 +5,8 @@
 //!                              └─ copies ──► an engine copies ─ commit_copied ─┘
 //! ```
 //!
-//! - An engine chooses for each copy what is unique in its name, for each attempt anew: an attempt that is presumed dead
-//!   and goes on writes to a file that no version refers to.
+//! - An engine chooses for each copy what is unique in its name, for each attempt anew: an attempt that is presumed
+//!   dead and goes on writes to a file that no version refers to.
 //! - What an engine reports is compared with the plan: each file once, with the size that the log has.
 //! - The files of vectors, which are small, are always copied here.
 

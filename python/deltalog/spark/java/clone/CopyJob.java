@@ -4,7 +4,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -23,14 +22,14 @@ public class CopyJob extends AnswerJob {
   private final String clone;
   private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
 
-  /** Takes the URLs of both tables, and what Python packed: i32 length and version, i32 number of tasks, their rows. */
+  /** Takes the URLs of both tables, and what Python packed: i32 length and version, i32 number of tasks, the rows. */
   public CopyJob(SparkSession session, String source, String clone, Object packed) {
     super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));
     this.source = Locations.path(session, source);
     this.clone = Locations.path(session, clone);
-    Configuration settings = session.sessionState().newHadoopConf();
+    Object settings = new SerializableConfiguration(session.sessionState().newHadoopConf());
     configuration = session.sparkContext().broadcast(
-        new SerializableConfiguration(settings), scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+        settings, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
   }
 
   private static Dataset rows(SparkSession session, PackedValues packed) {
@@ -38,7 +37,8 @@ public class CopyJob extends AnswerJob {
     for (int tasks = packed.count(); tasks > 0; tasks--) {
       rows.add(RowFactory.create(new Object[] {packed.raw()}));
     }
-    JavaRDD each = JavaSparkContext.fromSparkContext(session.sparkContext()).parallelize(rows, Math.max(rows.size(), 1));
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    JavaRDD each = context.parallelize(rows, Math.max(rows.size(), 1));
     return session.createDataFrame(each, new StructType().add("files", DataTypes.BinaryType, false));
   }
 
