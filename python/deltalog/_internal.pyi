@@ -36,6 +36,7 @@ __all__ = [
     "SchemaMismatchError",
     "Snapshot",
     "SparkChanges",
+    "SparkClone",
     "SparkOptimize",
     "SparkPlan",
     "SparkStatement",
@@ -852,6 +853,7 @@ class SparkClone:
     def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
         """Copies and commits all files in this process; returns the same."""
 
+@final
 class SparkOptimize:
     """An OPTIMIZE or REORG whose files Spark writes, batch by batch; or this process, if that is faster."""
 
