@@ -836,8 +836,8 @@ class SparkClone:
     @property
     def bytes(self) -> int:
         """Their size in bytes."""
-    def tasks(self) -> SparkPlan:
-        """Returns the files that each task copies."""
+    def tasks(self, parallelism: int) -> SparkPlan:
+        """Returns the files that each task copies. There are so many tasks at least, if the files can be divided."""
     def commit(self, told: builtins.bytes) -> tuple[dict[str, int], int | None, list[str]]:
         """Copies the files of vectors, and commits what tasks have copied. Returns as `clone_table` does.
 

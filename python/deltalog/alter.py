@@ -203,9 +203,9 @@ class TableAlterer:
     ) -> int:
         """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
 
-        Columns that a constraint or a generated column refers to cannot be renamed. Files that were clustered by the
-        column count as clustered by another one, as for the JVM connector: `optimize.cluster(full=True)` clusters them
-        again.
+        Columns that a constraint or a generated column refers to cannot be renamed. Files note the names of the columns
+        that they were clustered by, as those of the JVM connector do. So `optimize.cluster(full=True)` clusters them
+        again after a rename, and takes them for clustered if another column gets the old name.
 
         Args:
             column: the path of the column.

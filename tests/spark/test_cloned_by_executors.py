@@ -12,7 +12,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import CorruptDataError, DeltaTable, MissingFileError, TableAlreadyExistsError, write_deltalake
+from deltalog import (
+    CorruptDataError,
+    DeltaTable,
+    MissingFileError,
+    TableAlreadyExistsError,
+    UnavailableError,
+    write_deltalake,
+)
 from deltalog._internal import SparkClone
 from deltalog.clone import CloneArguments
 from deltalog.commit import commit_arguments
@@ -79,6 +86,7 @@ def test_the_clone_has_the_same_bytes(spark: SparkSession, path: str, at: str, p
     assert contents(at) == contents(path)
     assert sorted(copied_by_tasks(at)) == sorted(files(at))
     assert (rows(at), DeltaTable(at).verify().ok) == (rows(path), True)
+    assert pa.table(DeltaTable(at).check("rows")).num_rows == 0
     assert len(spark.read.format("deltalog").load(at).collect()) == len(rows(path))
     # All that is there belongs to the table.
     vectors = {name for name in stored(at) if name.endswith(".bin")}
@@ -161,6 +169,34 @@ def test_copies_without_a_commit_are_deleted(
 
 
 @pytest.mark.newest
+def test_copies_that_the_driver_does_not_see_are_not_committed(
+    spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path may be another place on each machine."""
+    write_deltalake(path, pa.table({"id": [1, 2, 3]}))
+    begin = RunningWrite.begin_commit
+
+    def ending(running: RunningWrite) -> None:
+        for name in stored(at):
+            Path(at, name).unlink()
+        begin(running)
+
+    monkeypatch.setattr(RunningWrite, "begin_commit", ending)
+    with pytest.raises(MissingFileError, match="the same place for the driver and all executors"):
+        copy(spark, path, at)
+    assert not Path(at, "_delta_log").exists()
+
+
+@pytest.mark.newest
+def test_where_a_task_cannot_write(spark: SparkSession, path: str) -> None:
+    write_deltalake(path, pa.table({"id": [1, 2, 3]}))
+    Path(f"{path} file").write_text("no directory")
+    with pytest.raises(UnavailableError, match="could not be copied to") as failed:
+        copy(spark, path, f"{path} file/clone")
+    assert "minSizeForExecutors" in str(failed.value)
+
+
+@pytest.mark.newest
 def test_an_interrupt_ends_the_copies(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,11 +239,11 @@ def test_what_the_driver_copies(
 
 
 def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
-    """As Spark shares out those of a scan: 128 MiB for a task, and each file costs 4 MiB more."""
+    """As Spark shares out those of a scan: up to 128 MiB for a task, and each file costs 4 MiB more."""
     write_deltalake(path, pa.table({"id": [1]}))
     mib = 1 << 20
 
-    def tasks(sizes: list[int]) -> list[list[int]]:
+    def tasks(sizes: list[int], parallelism: int = 1) -> list[list[int]]:
         log = Path(path, f"_delta_log/{DeltaTable(path).version() + 1:020}.json")
 
         def add(number: int, size: int) -> dict[str, Any]:
@@ -224,7 +260,7 @@ def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
             DeltaTable(path)._snapshot, at, CloneArguments(False, "error", {}), commit_arguments(None, None)
         )
         assert (plan.files, plan.bytes) == (len(sizes), sum(sizes))
-        packed = plan.tasks().to_bytes()
+        packed = plan.tasks(parallelism).to_bytes()
         position = 4 + int.from_bytes(packed[:4], "big")
         count, position = int.from_bytes(packed[position : position + 4], "big"), position + 4
         found = []
@@ -243,3 +279,7 @@ def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
     assert tasks([60 * mib, 500 * mib, 60 * mib, mib]) == [[500], [60, 60], [1]]
     assert tasks([mib] * 50) == [[1] * 25, [1] * 25]
     assert tasks([124 * mib, 124 * mib]) == [[124], [124]]
+    # There is work for all cores, if there are files.
+    assert tasks([20 * mib, 20 * mib, 4 * mib], 3) == [[20], [20], [4]]
+    assert tasks([mib] * 4, 100) == [[1]] * 4
+    assert tasks([], 4) == []

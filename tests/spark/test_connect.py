@@ -408,6 +408,9 @@ def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server
         old = table.cloneAtVersion(5, uri + " low", isShallow=True)
         print("low", old.count(), old.check("rows").count(), len(old.toDF().collect()))
         print("then", outcome(lambda: table.cloneAtTimestamp("2001-01-01 00:00:00", uri + " old")))
+        spark.conf.set("spark.sql.ansi.enabled", "false")
+        print("nonsense", outcome(lambda: table.cloneAtTimestamp("nonsense", uri + " old")))
+        print("properties", outcome(lambda: table.clone(uri + " old", properties={{"mine": 1}})))
         print("plain", outcome(lambda: DeltaTable.forPath(spark, plain)))
         made = DeltaTable.convertToDelta(spark, f"parquet.`{{plain}}`", "day DATE")
         print("made", made.count("day = DATE '2024-02-02'"), made.detail().collect()[0].partitionColumns)
@@ -431,6 +434,8 @@ def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server
     assert said["local"].startswith("36 UnsupportedFeatureError")
     assert said["low"] == "36 0 36"
     assert "2001" in said["then"]
+    assert said["nonsense"] == "InvalidArgumentError: 'nonsense' is not a time"
+    assert "JSON object of texts" in said["properties"]
     assert "NotATableError" in said["plain"]
     assert said["made"] == "10 ['day']"
     assert said["same"] == "1"

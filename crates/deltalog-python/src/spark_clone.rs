@@ -86,10 +86,10 @@ impl SparkClone {
         self.bytes
     }
 
-    fn tasks(&self, py: Python<'_>) -> PyResult<SparkPlan> {
+    fn tasks(&self, py: Python<'_>, parallelism: u64) -> PyResult<SparkPlan> {
         call(py, || {
             let plan = self.plan();
-            pack_copies(plan.as_ref().ok_or_else(ended)?).map(SparkPlan)
+            pack_copies(plan.as_ref().ok_or_else(ended)?, parallelism).map(SparkPlan)
         })
     }
 

@@ -20,7 +20,7 @@ from deltalog.spark.options import Options, store_options
 from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
-from deltalog.spark.sql.clone import CloneRequest, cloned, path_in
+from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
 from deltalog.spark.sql.convert import path_of, sql_of
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import (
@@ -361,6 +361,8 @@ class DeltaTable:
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
         """Makes a table of the version that was the newest at a time, as `clone` does."""
+        if timestamp is None:
+            raise InvalidArgumentError("the time must be text such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
 
     def _cloned(
@@ -412,7 +414,7 @@ class DeltaTable:
             mode="overwrite" if replaces else "error",
             version=version,
             timestamp_ms=None if timestamp is None else self._millis(timestamp),
-            properties=dict(properties or {}),
+            properties=clone_properties(None if properties is None else json.dumps(dict(properties))),
             request=str(uuid.uuid4()),
         )
         return self._clone_at(path, is_shallow)
@@ -444,11 +446,13 @@ class DeltaTable:
         """
         return self._restored(None, self._millis(timestamp), timestamp)
 
-    def _millis(self, timestamp: str) -> int | None:
+    def _millis(self, timestamp: str) -> int:
         """Returns a time as milliseconds since the epoch."""
         query = "SELECT unix_millis(CAST(:time AS TIMESTAMP)) AS time"
         [found] = self._spark.sql(query, args={"time": timestamp}).collect()
-        time: int | None = found.time
+        if found.time is None:
+            raise InvalidArgumentError(f"{timestamp!r} is not a time")
+        time: int = found.time
         return time
 
     def _restored(self, version: int | None, timestamp_ms: int | None, timestamp: str | None) -> DataFrame:
@@ -575,9 +579,8 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
         """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
 
-        In a table with clustering columns, clusters the rows of new files, or of all with `full`; the driver reads and
-        writes the files. Otherwise the executors do if these have 256 MiB or more. Under Spark Connect, a process of
-        the server does.
+        In a table with clustering columns, clusters the rows of new files, or of all with `full`. Executors read and
+        write the files if these have 256 MiB or more; under Spark Connect, a process of the server does.
         """
         return self._table._optimized(self._predicate, None, full=full)
 
@@ -585,7 +588,7 @@ class DeltaOptimizeBuilder:
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:  # noqa: N802
         """Orders the rows of each partition by columns, along Hilbert's curve. Returns the path and the metrics.
 
-        All files of the partitions are written again. The driver reads and writes them, not the executors.
+        All files of the partitions are written again, as `executeCompaction` writes files.
         """
         given = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
         names = [name for name in given if isinstance(name, str)]

@@ -21,20 +21,22 @@ use deltalog::engine::clone::{ClonePlan, FileCopy};
 use super::packer::{Packed, PlannedPath, blob, count, pack_version, text};
 use super::{Plan, file_number};
 
-/// How many bytes of files a task copies, as `spark.sql.files.maxPartitionBytes`.
+/// How many bytes of files a task copies at most, as `spark.sql.files.maxPartitionBytes`.
 const TASK: u64 = 128 << 20;
 /// How many bytes could be copied in the time that it takes to open a file, as `spark.sql.files.openCostInBytes`.
 const OPEN: u64 = 4 << 20;
 
-/// Packs the files that `plan` has copied.
-pub(crate) fn pack_copies(plan: &ClonePlan) -> Result<Plan> {
+/// Packs the files that `plan` has copied, for so many tasks at least, if they can be divided.
+pub(crate) fn pack_copies(plan: &ClonePlan, parallelism: u64) -> Result<Plan> {
     let mut files: Vec<(usize, FileCopy<'_>)> = plan.copies().enumerate().collect();
     files.sort_by_key(|(_, file)| Reverse(file.size));
-    let (mut tasks, mut filled) = (Vec::<Vec<u8>>::new(), TASK);
+    let all = plan.bytes().saturating_add(OPEN.saturating_mul(files.len() as u64));
+    let most = (all / parallelism.max(1)).clamp(OPEN, TASK);
+    let (mut tasks, mut filled) = (Vec::<Vec<u8>>::new(), most);
     for (number, file) in &files {
         let size = file.size.saturating_add(OPEN);
         filled = filled.saturating_add(size);
-        if filled > TASK {
+        if filled > most {
             filled = size;
             tasks.push(Vec::new());
         }

@@ -11,7 +11,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::progress::Progress;
 use crate::protocol::LogPath;
-use crate::storage::Storage;
+use crate::snapshot::Snapshot;
+use crate::storage::{MISSING_FILE_HINT, Storage};
 
 /// The number of bytes that are read of a file at once.
 const PIECE: u64 = 4 << 20;
@@ -34,8 +35,8 @@ pub(super) struct Copy {
 ///
 /// # Errors
 /// `FileNotFound` for a file that is not there, `CorruptData` for one of another size; errors of both stores.
-pub(super) fn copy_all(source: &Storage, target: &Storage, copies: &[Copy]) -> Result<()> {
-    let threads = source.most_readers().min(target.most_readers()).max(parallel::exactly(FILES));
+pub(super) fn copy_all(source: &Snapshot, target: &Storage, copies: &[Copy]) -> Result<()> {
+    let threads = source.storage().most_readers().min(target.most_readers()).max(parallel::exactly(FILES));
     let progress = Progress::new("CLONE", target.url(), copies.len() as u64, "files");
     let copied = parallel::each(copies, threads, |copy| {
         one(source, target, copy)?;
@@ -45,9 +46,15 @@ pub(super) fn copy_all(source: &Storage, target: &Storage, copies: &[Copy]) -> R
     copied.map(drop)
 }
 
-fn one(source: &Storage, target: &Storage, copy: &Copy) -> Result<()> {
-    let located = |error: Error| error.at_path(copy.from.to_string()).in_table(source.url());
-    let file = source.open_log_path(&copy.from).map_err(located)?;
+fn one(source: &Snapshot, target: &Storage, copy: &Copy) -> Result<()> {
+    let located = |error: Error| {
+        let error = match error.kind() {
+            ErrorKind::FileNotFound => error.with_hint(MISSING_FILE_HINT),
+            _ => error,
+        };
+        source.located(error.at_path(copy.from.to_string()))
+    };
+    let file = source.storage().open_log_path(&copy.from).map_err(located)?;
     let size = file.size();
     if let Some(expected) = copy.size.filter(|expected| *expected != size) {
         return Err(located(Error::corrupt_data(format!(

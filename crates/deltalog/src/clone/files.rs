@@ -180,17 +180,19 @@ impl ClonedFiles {
             size: Some(copy.size),
         });
         let all: Vec<Copy> = files.chain(self.vectors.iter().cloned()).collect();
-        copy_all(source.storage(), target, &all)
+        copy_all(source, target, &all)
     }
 
-    /// Copies the files of vectors only.
+    /// Makes sure that the data files are there, which others have copied, and durable. Copies the files of vectors.
     ///
     /// # Errors
-    /// As [`copy_all`].
-    pub(super) fn copy_vectors(&self, source: &Snapshot, target: &Storage) -> Result<()> {
+    /// As [`Storage::sync_reported`] and [`copy_all`].
+    pub(super) fn complete(&self, source: &Snapshot, target: &Storage) -> Result<()> {
+        let paths: Vec<String> = self.copies.iter().map(DataCopy::path).collect();
+        target.sync_reported(paths.iter().map(String::as_str))?;
         match self.vectors.is_empty() {
             true => Ok(()),
-            false => copy_all(source.storage(), target, &self.vectors),
+            false => copy_all(source, target, &self.vectors),
         }
     }
 

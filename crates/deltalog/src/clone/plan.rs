@@ -7,7 +7,8 @@
 //!
 //! - An engine chooses for each copy what is unique in its name, for each attempt anew: an attempt that is presumed
 //!   dead and goes on writes to a file that no version refers to.
-//! - What an engine reports is compared with the plan: each file once, with the size that the log has.
+//! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
+//!   be where this process sees the table.
 //! - The files of vectors, which are small, are always copied here.
 
 use super::files::{ClonedFiles, DataCopy, Way};
@@ -157,7 +158,8 @@ impl ClonePlan {
     /// Commits what an engine has copied. If the commit fails, the copies are deleted.
     ///
     /// # Errors
-    /// As [`super::clone_table`]. `CorruptData` if a report does not fit the plan.
+    /// As [`super::clone_table`]. `CorruptData` if a report does not fit the plan; `FileNotFound` if copies are not in
+    /// the clone's location as this process sees it.
     pub fn commit_copied(mut self, copied: &[CopiedFile]) -> Result<Cloned> {
         let unique = match self.unique_names(copied) {
             Ok(unique) => unique,
@@ -170,7 +172,7 @@ impl ClonePlan {
         if let Some(work) = &mut self.work {
             work.files.rename(unique)?;
         }
-        self.commit(ClonedFiles::copy_vectors)
+        self.commit(ClonedFiles::complete)
     }
 
     /// Deletes what an engine has copied before it failed.
@@ -215,7 +217,10 @@ impl ClonePlan {
         let copied = work.files.copied_paths();
         match copy(&work.files, &source, &target).and_then(|()| work.commit(&target, &environment)) {
             Ok(Some(committed)) => cloned.committed = Some(committed),
-            Ok(None) => delete_unused(&target, copied),
+            Ok(None) => {
+                delete_unused(&target, copied);
+                cloned.metrics = CloneMetrics::default();
+            }
             Err(error) => {
                 if !error.is_commit_state_unknown() {
                     delete_unused(&target, copied);

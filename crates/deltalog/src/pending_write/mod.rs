@@ -353,13 +353,7 @@ impl PendingWrite {
         let data = reported.files.iter().map(|add| &add.path);
         let changes = reported.changes.iter().map(|file| &file.path);
         let paths = data.chain(changes).map(|path| path::decode(path)).collect::<Result<Vec<_>>>()?;
-        self.storage.sync(paths.iter().map(AsRef::as_ref)).map_err(|error| match error.kind() {
-            ErrorKind::FileNotFound => error.with_hint(
-                "make sure that the table's path is the same place for the driver and all executors, such as a \
-                 directory of a shared file system, or a store at the same endpoint",
-            ),
-            _ => error,
-        })?;
+        self.storage.sync_reported(paths.iter().map(AsRef::as_ref))?;
         Ok(reported)
     }
 

@@ -540,6 +540,21 @@ impl Storage {
         })
     }
 
+    /// As [`Storage::sync`], for files that the tasks of an engine report to have written.
+    ///
+    /// # Errors
+    /// The same, with what to do about a place that is another one for the tasks.
+    #[doc(hidden)]
+    pub fn sync_reported<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        self.sync(paths).map_err(|error| match error.kind() {
+            ErrorKind::FileNotFound => error.with_hint(
+                "make sure that the table's path is the same place for the driver and all executors, such as a \
+                 directory of a shared file system, or a store at the same endpoint",
+            ),
+            _ => error,
+        })
+    }
+
     /// Removes a directory that contains no files, and its nested directories. Directories with files are kept,
     /// and stores without directories are not changed.
     ///

@@ -7,7 +7,13 @@
 import json
 from collections.abc import Callable
 
-from deltalog._internal import Snapshot, clone_table, table_exists
+from deltalog._internal import (
+    CommitConflictError,
+    Snapshot,
+    TableAlreadyExistsError,
+    clone_table,
+    table_exists,
+)
 from deltalog.clone import CloneArguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.spark.connect.place import Place, place_of
@@ -40,7 +46,12 @@ def clone(
         source = source.at(version, timestamp_ms)
     arguments = CloneArguments(shallow, mode, properties, storage_options=place.storage_options)
     commit = commit_arguments(CommitProperties(custom_metadata={_REQUEST: request}), user_metadata)
-    clone_table(source, place.uri, arguments, commit)
+    try:
+        clone_table(source, place.uri, arguments, commit)
+    except (TableAlreadyExistsError, CommitConflictError):
+        # It may be the other execution of the same command that was faster.
+        if not _has_cloned(place, request):
+            raise
 
 
 def _beside(options: Options, path: str) -> Place:

@@ -27,7 +27,7 @@ from deltalog.commit import commit_arguments
 from deltalog.errors import TableAlreadyExistsError
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import location_of, unescaped, uri_of
+from deltalog.spark.location import Location, last_location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read import file_errors
 from deltalog.spark.read.planner import packed
@@ -84,7 +84,9 @@ def cloned(
     mode = _MODES.get(request.mode.strip().lower())
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
-    properties = _properties(request.properties)
+    properties = clone_properties(request.properties)
+    # Before another place is asked for: how a store is reached depends on who asks.
+    origin = last_location(source.uri)
     path = path_in(request.target)
     spark = SparkSession(SparkContext.getOrCreate(), session)
     identifier = None
@@ -119,7 +121,7 @@ def cloned(
     location.ensure_in_reach()
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
     plan = SparkClone.begin(source, location.uri, arguments, commit_arguments(None, user_metadata))
-    metrics, version, roots = _copied(jvm, session, source, location.uri, plan)
+    metrics, version, roots = _copied(jvm, session, source, (origin, location), plan)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
@@ -130,19 +132,22 @@ def cloned(
 
 
 def _copied(
-    jvm: Jvm, session: Any, source: Snapshot, uri: str, plan: SparkClone
+    jvm: Jvm, session: Any, source: Snapshot, places: tuple[Location, Location], plan: SparkClone
 ) -> tuple[dict[str, int], int | None, list[str]]:
     """Copies the data files of a clone, and commits it. Returns what the commit returns."""
     if plan.files == 0:
         return plan.execute()
-    reason = reason_for_driver(jvm, session, plan.bytes, [source.uri, uri])
+    uri = places[1].uri
+    reason = reason_for_driver(jvm, session, plan.bytes, places)
     if reason is not None:
         _log.info("%s: the driver copies the files of %s: %s", uri, source.uri, reason)
         return plan.execute()
     # An error of a task about a file is then one about the source.
     file_errors.remember(TableVersion.of(source))
-    with running_write(session.sparkContext()) as running:
-        job = jvm.new("CopyJob", session, source.uri, uri, packed(plan.tasks()))
+    context = session.sparkContext()
+    with running_write(context) as running:
+        tasks = plan.tasks(context.defaultParallelism())
+        job = jvm.new("CopyJob", session, source.uri, uri, packed(tasks))
         try:
             running.check()
             job.run()
@@ -154,7 +159,8 @@ def _copied(
     return plan.commit(bytes(job.copied()))
 
 
-def _properties(text: str | None) -> dict[str, str]:
+def clone_properties(text: str | None) -> dict[str, str]:
+    """Returns the properties in a JSON object."""
     found = {} if text is None else json.loads(text)
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise InvalidArgumentError(f"the properties of a clone are a JSON object of texts, not {text}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from deltalog._internal import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import last_location
+from deltalog.spark.location import Location
 
 MIN_SIZE = "spark.deltalog.minSizeForExecutors"
 """The setting of a session: the size of the data from which on executors move it, such as 1g."""
@@ -19,15 +19,14 @@ MIN_SIZE = "spark.deltalog.minSizeForExecutors"
 _MIN_BYTES = 256 << 20
 
 
-def reason_for_driver(jvm: Jvm, session: Any, size: int, uris: Iterable[str]) -> str | None:
-    """Returns why the driver moves `size` bytes of the tables at `uris`; None if executors do.
+def reason_for_driver(jvm: Jvm, session: Any, size: int, places: Iterable[Location]) -> str | None:
+    """Returns why the driver moves `size` bytes of the tables at `places`; None if executors do.
 
     Raises `InvalidArgumentError` for a setting that is none.
     """
-    for uri in uris:
-        obstacle = last_location(uri).obstacle
-        if obstacle is not None:
-            return obstacle
+    obstacle = next((place.obstacle for place in places if place.obstacle is not None), None)
+    if obstacle is not None:
+        return obstacle
     least = least_size(jvm, session)
     if least is None:
         return "the tasks of a local session run in the driver"

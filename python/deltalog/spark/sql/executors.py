@@ -22,6 +22,7 @@ from deltalog._internal import DeltaError, Snapshot, SparkOptimize, UnsupportedF
 from deltalog.commit import CommitArguments
 from deltalog.spark import schema
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import last_location
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import StatementPlanner, kept
@@ -99,7 +100,7 @@ class Executors(NamedTuple):
         """Returns why the driver writes the files; None if the tasks of Spark do."""
         if plan.bins == 0:
             return "there is nothing to do"
-        reason = reason_for_driver(self.jvm, self.session, plan.bytes, [snapshot.uri])
+        reason = reason_for_driver(self.jvm, self.session, plan.bytes, [last_location(snapshot.uri)])
         if reason is not None:
             return reason
         if plan.tasks == 1 and least_size(self.jvm, self.session) != 0:

@@ -13,6 +13,7 @@ import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskKilledException;
@@ -81,18 +82,20 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     String directory = PackedValues.text(files);
     String name = unique.toString().replace("-", "") + "-" + PackedValues.text(files);
     Path to = new Path(clone + "/" + directory + name);
-    FSDataInputStream in = open(from, settings);
+    long copied;
     try {
-      made.add(to);
-      long copied = copy(in, to, settings);
-      if (copied != size) {
-        String message = "the file has " + copied + " bytes, and the log says " + size;
-        throw new FileFault(FileFault.CORRUPT, message, null, from, null);
-      }
-    } finally {
-      in.close();
+      copied = copy(from, to, settings, made);
+    } catch (IOException e) {
+      throw failed(from, to, e);
+    } catch (FSError e) {
+      throw failed(from, to, new IOException(e));
+    } catch (IllegalArgumentException e) {
+      throw failed(from, to, e);
     }
-    WrittenFile.sync(to, settings);
+    if (copied != size) {
+      String message = "the file has " + copied + " bytes, and the log says " + size;
+      throw new FileFault(FileFault.CORRUPT, message, null, from, null);
+    }
     told.writeInt(number);
     told.writeLong(unique.getMostSignificantBits());
     told.writeLong(unique.getLeastSignificantBits());
@@ -101,6 +104,24 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(metrics.bytesWritten() + size);
     metrics.setRecordsWritten(metrics.recordsWritten() + 1);
+  }
+
+  private static FileFault failed(Path from, Path to, Exception cause) {
+    String message = "the file could not be copied to " + to + ": " + cause.getMessage();
+    String hint = "a larger spark.deltalog.minSizeForExecutors leaves the copies to the driver";
+    return new FileFault(FileFault.UNAVAILABLE, message, hint, from, cause);
+  }
+
+  private static long copy(Path from, Path to, Configuration settings, List made) throws IOException {
+    FSDataInputStream in = open(from, settings);
+    try {
+      made.add(to);
+      long copied = copy(in, to, settings);
+      WrittenFile.sync(to, settings);
+      return copied;
+    } finally {
+      in.close();
+    }
   }
 
   private static FSDataInputStream open(Path file, Configuration settings) throws IOException {
