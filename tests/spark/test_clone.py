@@ -125,6 +125,23 @@ def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
     assert rows(spark, "placed") == [1, 3, 4]
 
 
+def test_cached_rows_are_computed_again(spark: SparkSession, source: str) -> None:
+    """Of a table that a clone has replaced, or that an earlier version was restored of."""
+    spark.sql("CREATE TABLE deep DEEP CLONE src VERSION AS OF 1")
+    try:
+        for name in ("src", "deep"):
+            assert spark.table(name).cache().count() in (3, 4)
+        spark.sql("CREATE OR REPLACE TABLE deep DEEP CLONE src")
+        assert rows(spark, "deep") == [1, 3, 4]
+        spark.sql("RESTORE TABLE src TO VERSION AS OF 1")
+        assert rows(spark, "src") == [1, 2, 3, 4]
+        DeltaTable.forName(spark, "src").clone("deep", replace=True)
+        assert rows(spark, "deep") == [1, 2, 3, 4]
+        assert all(spark.catalog.isCached(name) for name in ("src", "deep"))
+    finally:
+        spark.catalog.clearCache()
+
+
 def test_a_database_that_does_not_exist_is_found_before_files_are_copied(
     spark: SparkSession, source: str, path: str, tmp_path: Path
 ) -> None:

@@ -122,6 +122,8 @@ def cloned(
     arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
     plan = SparkClone.begin(source, location.uri, arguments, commit_arguments(None, user_metadata))
     metrics, version, roots = _copied(jvm, session, source, (origin, location), plan)
+    if mode == "overwrite":
+        jvm.static("TableNames", "refresh", session, request.target)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)

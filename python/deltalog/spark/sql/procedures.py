@@ -81,6 +81,8 @@ class Procedure(NamedTuple):
     """Gets the target and the arguments in the order of the parameters."""
     is_for_directory: bool = False
     """Whether the first parameter is a directory. The function gets a `Place` then."""
+    changes_rows: bool = False
+    """Whether the table may have other rows afterwards."""
 
     def to_json(self) -> str:
         """Returns the procedure as `DeltalogProcedure.java` reads it."""
@@ -127,7 +129,10 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
         place = Place(location_of(jvm, session, options), change_metadata(settings), settings, jvm)
         return json_rows(procedure.output, procedure.execute(place, *arguments))
     target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session, jvm)
-    return json_rows(procedure.output, procedure.execute(target, *arguments))
+    rows = procedure.execute(target, *arguments)
+    if procedure.changes_rows:
+        jvm.static("TableNames", "refresh", session, table)
+    return json_rows(procedure.output, rows)
 
 
 def _history(target: Target, limit: int | None) -> Rows:
@@ -502,6 +507,7 @@ PROCEDURES = {
             ],
             maintenance.RESTORED,
             _restore,
+            changes_rows=True,
         ),
         Procedure(
             "check",
@@ -532,6 +538,7 @@ PROCEDURES = {
             ],
             maintenance.REPAIRED,
             _repair,
+            changes_rows=True,
         ),
         Procedure(
             "generate",

@@ -42,6 +42,19 @@ public class TableNames {
     }
   }
 
+  /** Lets Spark compute cached rows of a table again whose rows are others now. A path is no name. */
+  public static void refresh(SparkSession session, String table) {
+    if (session.sharedState().cacheManager().isEmpty() || PATH.matcher(table).lookingAt()) {
+      return;
+    }
+    try {
+      session.sessionState().sqlParser().parseMultipartIdentifier(table);
+    } catch (ParseException e) {
+      return; // A relative path.
+    }
+    session.catalog().refreshTable(table);
+  }
+
   /** Returns the options with the path of a directory: a path, which may be relative, or parquet.`/path`. */
   public static Map directory(SparkSession session, String directory) {
     if (PATH.matcher(directory).lookingAt()) {
