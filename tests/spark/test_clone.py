@@ -137,6 +137,16 @@ def test_cached_rows_are_computed_again(spark: SparkSession, source: str) -> Non
         assert rows(spark, "src") == [1, 2, 3, 4]
         DeltaTable.forName(spark, "src").clone("deep", replace=True)
         assert rows(spark, "deep") == [1, 2, 3, 4]
+        table = DeltaTable.forName(spark, "deep")
+        table.delete("a = 1")
+        assert rows(spark, "deep") == [2, 3, 4]
+        table.update("a = 2", {"a": "20"})
+        assert rows(spark, "deep") == [3, 4, 20]
+        one = spark.createDataFrame([(3, "z")], "a int, p string").alias("s")
+        table.alias("t").merge(one, "t.a = s.a").whenMatchedDelete().execute()
+        assert rows(spark, "deep") == [4, 20]
+        table.restoreToVersion(0)
+        assert rows(spark, "deep") == [1, 2, 3, 4]
         assert all(spark.catalog.isCached(name) for name in ("src", "deep"))
     finally:
         spark.catalog.clearCache()

@@ -55,11 +55,13 @@ class DeltaTable:
         path: str,
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
+        name: str | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
+        self._name = name
 
     @classmethod
     @raises_pyspark_errors
@@ -88,7 +90,9 @@ class DeltaTable:
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
         """Returns the table with this name in the session catalog, or deltalog.`/path`."""
         path, options = place_of_name(sparkSession, tableOrViewName)
-        return cls.forPath(sparkSession, path, options)
+        table = cls.forPath(sparkSession, path, options)
+        table._name = tableOrViewName
+        return table
 
     @classmethod
     @raises_pyspark_errors
@@ -176,7 +180,7 @@ class DeltaTable:
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store)
+        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -192,7 +196,9 @@ class DeltaTable:
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
         """
-        return verbs.delete(self._spark, self._target(), condition)
+        done = verbs.delete(self._spark, self._target(), condition)
+        self._refresh()
+        return done
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
@@ -205,7 +211,9 @@ class DeltaTable:
             raise InvalidArgumentError(
                 "update needs a value for at least one column: set={'column': 'expression'}"
             )
-        return verbs.update(self._spark, self._target(), condition, set)
+        done = verbs.update(self._spark, self._target(), condition, set)
+        self._refresh()
+        return done
 
     @raises_pyspark_errors
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
@@ -213,7 +221,7 @@ class DeltaTable:
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """
-        return DeltaMergeBuilder(self._spark, self._target(), source, condition)
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._refresh)
 
     def _target(self) -> DataFrame | Target:
         if is_connect(self._spark):
@@ -464,6 +472,7 @@ class DeltaTable:
             timestamp=timestamp,
             user_metadata=user_metadata,
         )
+        self._refresh()
         return self._spark.createDataFrame([tuple(values)], RESTORED)
 
     @raises_pyspark_errors
@@ -521,6 +530,7 @@ class DeltaTable:
             drop_files_without_vectors=dropFilesWithoutVectors,
             user_metadata=self._spark.conf.get(USER_METADATA, None),
         )
+        self._refresh()
         return self._spark.createDataFrame([tuple(file) for file in found], REPAIRED)
 
     @raises_pyspark_errors
@@ -538,6 +548,12 @@ class DeltaTable:
                 self._newest(), predicate, user_metadata, z_order=z_order, full=full, executors=executors
             )
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
+
+    def _refresh(self) -> None:
+        """Lets Spark compute cached rows of the table's name again, which are others now."""
+        if self._name is not None and not is_connect(self._spark):
+            jvm = Jvm(self._spark.sparkContext._gateway)
+            jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""
