@@ -249,6 +249,7 @@ impl Work {
                 let mut transaction = Transaction::new(base, operation, environment)?
                     .with_isolation(IsolationLevel::Serializable);
                 transaction.read_whole_table();
+                transaction.read_domains();
                 if table.protocol != *base.protocol() {
                     transaction.set_protocol(table.protocol);
                 }

@@ -117,6 +117,7 @@ pub fn restore(
     let mut transaction =
         Transaction::new(base, operation, environment)?.with_isolation(IsolationLevel::Serializable);
     transaction.read_whole_table();
+    transaction.read_domains();
     table.set(&mut transaction, base)?;
     changes.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
     changes.adds.into_iter().for_each(|batch| transaction.bring_back(batch));

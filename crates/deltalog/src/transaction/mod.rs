@@ -270,6 +270,11 @@ impl Transaction {
         self.reads.whole_table = true;
     }
 
+    /// Records that the transaction depends on all metadata domains of its base but that of row tracking.
+    pub(crate) fn read_domains(&mut self) {
+        self.reads.domains = true;
+    }
+
     /// Records that the transaction depends on all rows for which `predicate` is true, including rows that do not
     /// exist yet.
     pub fn read_predicate(&mut self, predicate: Predicate) {

@@ -28,6 +28,8 @@ pub struct ReadSet {
     pub(super) partitions: Option<PartitionSet>,
     pub(super) files: FileSet,
     pub(super) objection: Option<Objection>,
+    /// Whether the domains were read.
+    pub(super) domains: bool,
 }
 
 impl ReadSet {
@@ -39,6 +41,7 @@ impl ReadSet {
             partitions: None,
             files: FileSet::of_paths(resolver),
             objection: None,
+            domains: false,
         }
     }
 
@@ -67,6 +70,7 @@ impl ReadSet {
             && self.partitions.is_none()
             && self.files.is_empty()
             && self.objection.is_none()
+            && !self.domains
     }
 
     /// Returns whether the statistics of added files matter.

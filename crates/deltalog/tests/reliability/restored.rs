@@ -7,9 +7,9 @@ use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::{DomainMetadata, TableFeature};
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
-    ErrorKind, NewColumn, Operation, OptimizeRequest, PendingWrite, PrimitiveType, RestoreRequest, Restored,
-    Result, SaveMode, Snapshot, Storage, StructField, StructType, TableChange, WriteRequest, alter_table,
-    optimize, restore,
+    ColumnPath, ErrorKind, NewColumn, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
+    RestoreRequest, Restored, Result, SaveMode, Snapshot, Storage, StructField, StructType, TableChange,
+    WriteRequest, alter_table, optimize, restore,
 };
 
 use crate::common::ids::{delete_rows, environment, ids, table};
@@ -277,6 +277,32 @@ fn rows_that_have_other_ids_now_are_not_mixed() {
 }
 
 /// A commit since the version that the caller has seen would be undone unseen.
+#[test]
+fn a_domain_that_was_set_in_between_is_a_conflict() {
+    let (_directory, storage) = table(&[]);
+    // The protocol has the features, and does not change any more.
+    change(&storage, &TableChange::ClusterBy(vec![ColumnPath::new(["id"])]));
+    change(&storage, &TableChange::ClusterBy(Vec::new()));
+    let earlier = newest(&storage);
+    write(&storage, SaveMode::Append, 10..20);
+    let base = newest(&storage);
+    change(&storage, &TableChange::ClusterBy(vec![ColumnPath::new(["id"])]));
+    let clustered = newest(&storage);
+    let mut transaction = Transaction::new(&clustered, Operation::new("SET DOMAIN"), &environment()).unwrap();
+    let mut domain = DomainMetadata::default();
+    (domain.domain, domain.configuration) = ("mine".to_owned(), "{}".to_owned());
+    transaction.set_domain(domain).unwrap();
+    transaction.commit_or_fail().unwrap();
+    for base in [&base, &clustered] {
+        let error = restore(base, &earlier, RestoreRequest::default(), &environment()).unwrap_err();
+        assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("domain_changed")));
+    }
+    restore(&newest(&storage), &earlier, RestoreRequest::default(), &environment()).unwrap();
+    let now = newest(&storage);
+    assert!(now.clustering_columns().unwrap().is_empty());
+    assert!(now.domain_metadata().unwrap().iter().all(|domain| domain.domain != "mine"));
+}
+
 #[test]
 fn a_commit_in_between_is_a_conflict() {
     let (_directory, storage) = table(&[]);

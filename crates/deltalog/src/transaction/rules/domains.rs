@@ -10,6 +10,7 @@
 //!   schema has these columns. So whoever adds files or sets the metadata conflicts with a change of the columns.
 //! - A table whose protocol loses a feature must have no domain that only the feature explains. So whoever drops a
 //!   feature conflicts with a change of any domain.
+//! - Whoever makes the domains those of another version or table changes only what differs from those that it has read.
 
 use super::{Mine, Winner};
 use crate::error::Result;
@@ -24,7 +25,7 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     let is_conflict = |theirs: &&DomainMetadata| {
         changes.domains.iter().any(|own| own.domain == theirs.domain)
             || (needs_clustering && theirs.domain == CLUSTERING_DOMAIN)
-            || (drops_feature && !RowIds::is_own_domain(theirs))
+            || ((drops_feature || mine.reads.domains) && !RowIds::is_own_domain(theirs))
     };
     let found = winner.commit.domains.iter().find(is_conflict);
     Ok(found.map(|theirs| ConflictReason::DomainChanged(theirs.domain.clone())))
