@@ -56,7 +56,9 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
     for (version, (commit, state)) in (0..).zip(case.log.commits.iter().zip(&case.log.states)) {
         if let Some(write) = writes.get(&version) {
             let before = expected.clone();
-            apply(write, &files, &mut expected).map_err(|error| format!("version {version}: {error}"))?;
+            let seen = commit.read_version.and_then(|read| versions.get(usize::try_from(read).ok()?));
+            apply(write, &files, seen, &mut expected)
+                .map_err(|error| format!("version {version}: {error}"))?;
             if let Some((earlier, _)) = &write.restores {
                 expected = usize::try_from(*earlier)
                     .ok()
@@ -81,8 +83,14 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Applies a write to the rows of the version before it.
-fn apply(write: &Write, files: &BTreeMap<&str, &[i64]>, rows: &mut BTreeSet<i64>) -> Result<(), String> {
+/// Applies a write, which has seen the rows `seen`, to the rows of the version before it. A delete of a row that was
+/// gone already when it began asks for nothing, even if a RESTORE has brought the row back since.
+fn apply(
+    write: &Write,
+    files: &BTreeMap<&str, &[i64]>,
+    seen: Option<&BTreeSet<i64>>,
+    rows: &mut BTreeSet<i64>,
+) -> Result<(), String> {
     if write.replaces.is_some() {
         rows.clear();
     }
@@ -93,7 +101,10 @@ fn apply(write: &Write, files: &BTreeMap<&str, &[i64]>, rows: &mut BTreeSet<i64>
         let file = files.get(path.as_str()).ok_or_else(|| format!("nobody wrote '{path}'"))?;
         for position in positions {
             let row = usize::try_from(*position).ok().and_then(|position| file.get(position));
-            rows.remove(row.ok_or_else(|| format!("'{path}' has no row {position}"))?);
+            let row = row.ok_or_else(|| format!("'{path}' has no row {position}"))?;
+            if seen.is_none_or(|seen| seen.contains(row)) {
+                rows.remove(row);
+            }
         }
     }
     rows.extend(write.rows());
