@@ -143,15 +143,14 @@ class DeltaTable:
                 name, and their types are inferred.
         """
         path = path_of(identifier)
+        columns = sql_of(partitionSchema)
         if is_connect(sparkSession):
-            ddl = sql_of(partitionSchema)
-            schema = None if ddl is None else sparkSession.createDataFrame([], ddl).schema.json()
+            schema = None if columns is None else sparkSession.createDataFrame([], columns).schema.json()
             zone = str(sparkSession.conf.get("spark.sql.session.timeZone"))
             made = cls(sparkSession, path)
             made._change("convert", partition_by=schema, time_zone=zone)
             return made
         call = "CALL deltalog.convert(table => :table, partition_by => :columns)"
-        columns = sql_of(partitionSchema)
         sparkSession.sql(call, args={"table": identifier, "columns": columns}).collect()
         return cls.forPath(sparkSession, path)
 

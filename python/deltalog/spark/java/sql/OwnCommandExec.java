@@ -21,8 +21,8 @@ public abstract class OwnCommandExec extends V2CommandExec {
 
   /** Lets Spark compute cached rows of a table again. A table without a name, which is read by a path, has null. */
   protected void refresh(String table) {
-    if (table != null && !session().sharedState().cacheManager().isEmpty()) {
-      session().catalog().refreshTable(table);
+    if (table != null) {
+      TableNames.refresh(session(), table);
     }
   }
 
