@@ -842,14 +842,14 @@ class SparkClone:
         """Copies the files of vectors, and commits what tasks have copied. Returns as `clone_table` does.
 
         Args:
-            told: 28 bytes for each copy, big endian: i32 number of the file, the 128 bits that are in the name of the
-                copy as 32 hexadecimal digits, i64 size.
+            told: 20 bytes for each copy, big endian: i32 number of the file, the 64 bits that the name of the copy has
+                as 16 hexadecimal digits, i64 size.
 
         Raises `CorruptDataError` if the tasks have not done what was planned, and what `clone_table` raises. The copies
         are deleted then.
         """
-    def abandon(self, told: builtins.bytes) -> None:
-        """Deletes what tasks have copied before the job failed."""
+    def abandon(self) -> None:
+        """Deletes what tasks have copied before the job failed, also of those that have told nothing."""
     def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
         """Copies and commits all files in this process; returns the same."""
 

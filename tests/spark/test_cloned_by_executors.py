@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,6 +146,32 @@ def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, p
     victim.write_bytes(content)
     copy(spark, path, at)
     assert rows(at) == rows(path)
+
+
+@pytest.mark.newest
+def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
+    spark: SparkSession, path: str, at: str
+) -> None:
+    """Spark does not wait for them. One of them waits for a pipe while another finds that its file is gone."""
+    for number in range(2):
+        write_deltalake(path, pa.table({"id": [number]}), mode="append")
+    gone, slow = map(Path, files(path))
+    gone.unlink()
+    content = slow.read_bytes()
+    slow.unlink()
+    os.mkfifo(slow)
+    released = threading.Event()
+
+    def release() -> None:
+        time.sleep(2)
+        released.set()
+        slow.write_bytes(content)
+
+    threading.Thread(target=release, daemon=True).start()
+    with pytest.raises(MissingFileError, match="the file is not there"):
+        copy(spark, path, at)
+    assert released.is_set()
+    assert stored(at) == set()
 
 
 @pytest.mark.newest

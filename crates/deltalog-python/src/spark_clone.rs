@@ -14,7 +14,7 @@ use crate::spark_plan::{SparkPlan, pack_copies};
 use crate::upkeep;
 
 /// The number of bytes that tell of a copy: the number of the file, what is unique in its name, the size.
-const COPIED: usize = 4 + 16 + 8;
+const COPIED: usize = 4 + 8 + 8;
 
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct SparkClone {
@@ -45,10 +45,10 @@ fn copied(told: &[u8]) -> Result<Vec<CopiedFile>> {
     }
     let file = |told: &[u8; COPIED]| {
         let (number, told) = told.split_first_chunk::<4>()?;
-        let (unique, size) = told.split_first_chunk::<16>()?;
+        let (unique, size) = told.split_first_chunk::<8>()?;
         Some(CopiedFile {
             number: u32::from_be_bytes(*number) as usize,
-            unique: u128::from_be_bytes(*unique),
+            unique: u64::from_be_bytes(*unique),
             size: u64::from_be_bytes(size.try_into().ok()?),
         })
     };
@@ -97,9 +97,9 @@ impl SparkClone {
         call_that_commits(py, || self.take()?.commit_copied(&copied(told)?).map(done))
     }
 
-    fn abandon(&self, py: Python<'_>, told: &[u8]) -> PyResult<()> {
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         call(py, || {
-            self.take()?.abandon(&copied(told)?);
+            self.take()?.abandon();
             Ok(())
         })
     }

@@ -58,12 +58,7 @@ pub(super) struct DataCopy {
 impl DataCopy {
     /// Returns the decoded path of the copy.
     pub(super) fn path(&self) -> String {
-        self.path_with(self.unique)
-    }
-
-    /// Returns the decoded path of a copy with something else that is unique in its name.
-    pub(super) fn path_with(&self, unique: Uuid) -> String {
-        format!("{}{}-{}", self.directory, unique.simple(), self.name)
+        format!("{}{}-{}", self.directory, self.unique.simple(), self.name)
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `places` | where a clone may be |
 //! | `origin` | what a copied file notes about where it comes from |
 //! | `copy` | copies files from one store to another |
+//! | `marked` | deletes what an engine has copied for a clone that it could not end |
 //!
 //! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
 //!   VACUUM of the source, whose log does not know of the clone, breaks it. VACUUM of the clone only deletes files
@@ -28,6 +29,7 @@
 
 mod copy;
 mod files;
+mod marked;
 mod origin;
 mod places;
 mod plan;

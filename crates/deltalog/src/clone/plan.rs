@@ -5,13 +5,16 @@
 //!                              └─ copies ──► an engine copies ─ commit_copied ─┘
 //! ```
 //!
-//! - An engine chooses for each copy what is unique in its name, for each attempt anew: an attempt that is presumed
-//!   dead and goes on writes to a file that no version refers to.
+//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of what is
+//!   unique, for each attempt anew: an attempt that is presumed dead and goes on writes to a file that no version
+//!   refers to.
 //! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
 //!   be where this process sees the table.
+//! - If the engine fails, its copies are found by their mark: nobody has told of those that it has given up.
 //! - The files of vectors, which are small, are always copied here.
 
 use super::files::{ClonedFiles, DataCopy, Way};
+use super::marked::delete_marked;
 use super::places::check_places;
 use super::table::ClonedTable;
 use super::{CloneMetrics, CloneRequest, Cloned};
@@ -19,7 +22,6 @@ use crate::definition::{CreationMode, TableHeader};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pending_write::newest;
-use crate::protocol::path::encode;
 use crate::protocol::{LogPath, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -32,6 +34,8 @@ pub struct ClonePlan {
     source: Snapshot,
     target: Storage,
     environment: Environment,
+    /// The first half of what is unique in the names of the copies of an engine.
+    mark: u64,
     cloned: Cloned,
     /// `None` if there is nothing to do.
     work: Option<Work>,
@@ -46,15 +50,15 @@ struct Work {
     operation: Operation,
 }
 
-/// A data file that is to be copied. The path of the copy is `<directory><what is unique>-<name>`.
-#[derive(Debug, Clone, Copy)]
+/// A data file that is to be copied. The path of the copy is `<start><what is unique>-<name>`.
+#[derive(Debug, Clone)]
 pub struct FileCopy<'a> {
     /// The file of the source.
     pub from: &'a LogPath,
     /// Its size, in bytes.
     pub size: u64,
-    /// The decoded path of the directory of the copy, relative to the clone; empty, or with a slash at the end.
-    pub directory: &'a str,
+    /// The beginning of the decoded path of the copy, relative to the clone: its directory and the mark of the plan.
+    pub start: String,
     /// The end of the name of the copy.
     pub name: &'a str,
 }
@@ -64,8 +68,8 @@ pub struct FileCopy<'a> {
 pub struct CopiedFile {
     /// The number of the file among the [`ClonePlan::copies`].
     pub number: usize,
-    /// What is unique in the name of the copy, which has it as 32 hexadecimal digits.
-    pub unique: u128,
+    /// What is unique in the name of the copy, which has it as 16 hexadecimal digits after the mark of the plan.
+    pub unique: u64,
     /// The size of the copy, in bytes.
     pub size: u64,
 }
@@ -86,6 +90,7 @@ pub fn plan_clone(
         source: source.clone(),
         target: target.clone(),
         environment: environment.clone(),
+        mark: environment.uuid().as_u64_pair().1,
         cloned: Cloned { committed: None, metrics: CloneMetrics::default(), roots: Vec::new() },
         work: None,
     };
@@ -133,7 +138,7 @@ impl ClonePlan {
         self.data_copies().iter().map(|copy| FileCopy {
             from: &copy.from,
             size: copy.size,
-            directory: &copy.directory,
+            start: format!("{}{:016x}", copy.directory, self.mark),
             name: &copy.name,
         })
     }
@@ -165,7 +170,7 @@ impl ClonePlan {
             Ok(unique) => unique,
             Err(error) => {
                 let located = error.in_table(self.target.url());
-                self.abandon(copied);
+                self.abandon();
                 return Err(located);
             }
         };
@@ -175,13 +180,10 @@ impl ClonePlan {
         self.commit(ClonedFiles::complete)
     }
 
-    /// Deletes what an engine has copied before it failed.
-    pub fn abandon(self, copied: &[CopiedFile]) {
-        let all = self.data_copies();
-        let path = |file: &CopiedFile| {
-            all.get(file.number).map(|copy| encode(&copy.path_with(Uuid::from_u128(file.unique))))
-        };
-        delete_unused(&self.target, copied.iter().filter_map(path).collect());
+    /// Deletes what an engine has copied before it failed, whether it was told or not.
+    pub fn abandon(self) {
+        let directories = self.data_copies().iter().map(|copy| copy.directory.as_str()).collect();
+        delete_marked(&self.target, directories, self.mark);
     }
 
     /// Returns what is unique in the names of the copies, in the order of their numbers.
@@ -192,7 +194,7 @@ impl ClonePlan {
             let (Some(copy), Some(found)) = (all.get(*number), found.get_mut(*number)) else {
                 return Err(faulty(format!("there is no file {number} in the plan")));
             };
-            if found.replace(Uuid::from_u128(*unique)).is_some() {
+            if found.replace(Uuid::from_u64_pair(self.mark, *unique)).is_some() {
                 return Err(faulty(format!("two tasks have copied the file {}", copy.from)));
             }
             if *size != copy.size {
@@ -212,7 +214,7 @@ impl ClonePlan {
 
     /// Makes the copies that are not there yet, and commits.
     fn commit(self, copy: impl FnOnce(&ClonedFiles, &Snapshot, &Storage) -> Result<()>) -> Result<Cloned> {
-        let Self { source, target, environment, mut cloned, work } = self;
+        let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };
         let copied = work.files.copied_paths();
         match copy(&work.files, &source, &target).and_then(|()| work.commit(&target, &environment)) {

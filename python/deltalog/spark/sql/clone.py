@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
@@ -155,8 +156,11 @@ def _copied(
             job.run()
             running.begin_commit()
         except BaseException:
-            with contextlib.suppress(DeltaError):  # The first error is the one to raise.
-                plan.abandon(bytes(job.copied()))
+            # The first error is the one to raise.
+            with contextlib.suppress(Py4JError):
+                running.wait_for_tasks()
+            with contextlib.suppress(DeltaError):
+                plan.abandon()
             raise
     return plan.commit(bytes(job.copied()))
 

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 _CANCEL_EVERY_SECONDS = 0.2
+_TASKS_END_WITHIN_SECONDS = 10.0
 
 _lock = threading.RLock()  # The signal may arrive in a thread that holds it.
 _running: set["RunningWrite"] = set()
@@ -43,6 +44,27 @@ class RunningWrite:
         self._interrupted = True
         # Use another thread, because this thread's connection to the JVM may be in the middle of a call.
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
+
+    def wait_for_tasks(self) -> None:
+        """Waits until no task of the jobs runs, but not for ever.
+
+        Spark reports that a job has failed while other tasks of it still run, which it has told to end.
+        """
+        status = self._spark_context.statusTracker()
+        stages = [
+            stage
+            for job in status.getJobIdsForTag(self.tag)
+            if (known := status.getJobInfo(job)).isDefined()
+            for stage in known.get().stageIds()
+        ]
+        end = time.monotonic() + _TASKS_END_WITHIN_SECONDS
+        for stage in stages:
+            while (
+                (known := status.getStageInfo(stage)).isDefined()
+                and known.get().numActiveTasks()
+                and time.monotonic() < end
+            ):
+                time.sleep(0.01)
 
     def _cancel(self) -> None:
         """Cancels the jobs of the write repeatedly until it has ended.

@@ -64,17 +64,17 @@ fn a_deep_clone_by_an_engine_is_atomic() {
         let mut told = Vec::new();
         let copied = plan.copies().enumerate().try_for_each(|(number, file)| {
             // The same names in each run, so that states can be compared.
-            let unique = uuid::Uuid::from_u128(number as u128 + 1);
+            let unique = number as u64 + 1;
             let bytes = source.read(&file.from.to_string())?;
-            let name = format!("{}{}-{}", file.directory, unique.simple(), file.name);
+            let name = format!("{}{unique:016x}-{}", file.start, file.name);
             let mut writer = storage.create_file(&name)?;
             writer.write_all(&bytes).unwrap();
             let size = writer.finish()?;
-            told.push(CopiedFile { number, unique: unique.as_u128(), size });
+            told.push(CopiedFile { number, unique, size });
             Ok(())
         });
         if let Err(error) = copied {
-            plan.abandon(&told);
+            plan.abandon();
             return Err(error);
         }
         plan.commit_copied(&told).map(drop)

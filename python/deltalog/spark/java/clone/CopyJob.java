@@ -54,7 +54,7 @@ public class CopyJob extends AnswerJob {
     copied.write(answer);
   }
 
-  /** Returns what the tasks have told of their copies, also of a job that failed. */
+  /** Returns what the tasks have told of their copies. */
   public byte[] copied() {
     return copied.toByteArray();
   }

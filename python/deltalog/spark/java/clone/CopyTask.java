@@ -7,9 +7,9 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -26,13 +26,14 @@ import scala.runtime.AbstractFunction1;
 
 /**
  * Copies data files of a table to its clone, and tells of each copy: i32 number of the file, what is unique in the name
- * of the copy in two i64, i64 size. Runs in tasks.
+ * of the copy in an i64, i64 size. Runs in tasks.
  *
  * Each attempt draws names of its own. So what an attempt writes that Spark has given up is no file of any version. An
  * attempt that fails deletes its copies.
  */
 public class CopyTask extends AbstractFunction1 implements Serializable {
   private static final int PIECE = 1 << 20;
+  private static final SecureRandom NAMES = new SecureRandom();
 
   private final String source;
   private final String clone;
@@ -78,10 +79,9 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     boolean isOutside = files.get() != 0;
     String path = PackedValues.text(files);
     Path from = new Path(isOutside ? root.outside(path) : root.text(path));
-    UUID unique = UUID.randomUUID();
-    String directory = PackedValues.text(files);
-    String name = unique.toString().replace("-", "") + "-" + PackedValues.text(files);
-    Path to = new Path(clone + "/" + directory + name);
+    long unique = NAMES.nextLong();
+    String start = PackedValues.text(files) + String.format("%016x", new Object[] {Long.valueOf(unique)});
+    Path to = new Path(clone + "/" + start + "-" + PackedValues.text(files));
     long copied;
     try {
       copied = copy(from, to, settings, made);
@@ -97,8 +97,7 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
       throw new FileFault(FileFault.CORRUPT, message, null, from, null);
     }
     told.writeInt(number);
-    told.writeLong(unique.getMostSignificantBits());
-    told.writeLong(unique.getLeastSignificantBits());
+    told.writeLong(unique);
     told.writeLong(size);
     // What the pages of Spark's UI show of a task.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
