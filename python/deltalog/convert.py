@@ -29,6 +29,7 @@ class ConvertArguments(NamedTuple):
     partition_by: str | None = None
     time_zone: str = "UTC"
     statistics: bool = True
+    columns: str | None = None
     files: object | None = None
 
 
@@ -84,6 +85,7 @@ def convert_to_delta(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
+    schema: Any = None,
     partition_by: Any = None,
     partition_strategy: Literal["hive"] | None = None,
     files: Any = None,
@@ -106,6 +108,8 @@ def convert_to_delta(
     Args:
         uri: a path, or a URL.
         mode: what to do if there is a table: fail (`error`), or open it as it is (`ignore`).
+        schema: the columns of the table beside its partition columns: a `Schema`, or anything with
+            `__arrow_c_schema__`. Files may lack some of them, but have no others. If None, they are those of the files.
         partition_by: the partition columns with their types: a `Schema`, or anything with `__arrow_c_schema__`, such as
             a `pyarrow.Schema`. If None, they are those that the directories name (`column=value`), and their types are
             inferred from the values as Spark does.
@@ -117,7 +121,8 @@ def convert_to_delta(
             directories do not matter then.
         collect_stats: whether bounds and numbers of NULLs are taken from the footers. The numbers of rows are in
             any case.
-        time_zone: the zone of timestamps in the names of directories that have none.
+        time_zone: the zone of timestamps in the names of directories that have none: a region, or an offset such as
+            `+02:00`.
         name, description, configuration: of the table. Columns cannot be mapped by a conversion.
         storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
         commit_properties: what to record with the commit. Its `app_transactions` must be empty.
@@ -133,6 +138,7 @@ def convert_to_delta(
     plan = plan_conversion(
         uri,
         mode=mode,
+        schema=schema,
         partition_by=partition_by,
         partition_strategy=partition_strategy,
         files=files,
@@ -154,6 +160,7 @@ def plan_conversion(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
+    schema: Any = None,
     partition_by: Any = None,
     partition_strategy: Literal["hive"] | None = None,
     files: Any = None,
@@ -172,21 +179,18 @@ def plan_conversion(
     """
     if partition_strategy not in (None, "hive"):
         raise InvalidArgumentError(f"the partition strategy is 'hive', not {partition_strategy!r}")
-    if partition_by is not None and not isinstance(partition_by, Schema):
-        if not hasattr(partition_by, "__arrow_c_schema__"):
-            raise InvalidArgumentError(
-                f"the partition columns are a schema with their types, not {partition_by!r}"
-            )
-        partition_by = Schema.from_arrow(partition_by)
     if not isinstance(time_zone, str):
-        raise InvalidArgumentError(f"a time zone is the name of a region, not {time_zone!r}")
+        raise InvalidArgumentError(
+            f"a time zone is the name of a region, or an offset such as '+02:00', not {time_zone!r}"
+        )
     location = location_argument(uri)
     arguments = ConvertArguments(
         mode,
         table_options(None, configuration, name, description),
-        None if partition_by is None else partition_by.to_json(),
+        _schema_json(partition_by, "the partition columns"),
         time_zone,
         bool(collect_stats),
+        _schema_json(schema, "the columns"),
         None if files is None else stream_argument(files),
     )
     plan = _internal.plan_conversion(
@@ -196,3 +200,13 @@ def plan_conversion(
         store_argument(location, storage_options, credential_provider),
     )
     return None if plan is None else ConversionPlan(plan)
+
+
+def _schema_json(schema: Any, what: str) -> str | None:
+    if schema is None:
+        return None
+    if isinstance(schema, Schema):
+        return schema.to_json()
+    if not hasattr(schema, "__arrow_c_schema__"):
+        raise InvalidArgumentError(f"{what} are a schema with their types, not {schema!r}")
+    return Schema.from_arrow(schema).to_json()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import date
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,34 @@ def test_a_list_of_files_is_the_table(tmp_path: Path) -> None:
     rows = sorted(pa.table(table.to_arrow()).to_pylist(), key=str)
     assert rows == [{"id": 3, "p": None}, {"id": 3, "p": date(2024, 1, 1)}]
     assert sorted(pa.table(table.files())["path"].to_pylist()) == ["one.parquet", "two.parquet"]
+
+
+def test_the_columns_may_be_given(tmp_path: Path) -> None:
+    """Files may lack some of them, and have no others."""
+    pq.write_table(pa.table({"b": ["x"], "a": pa.array([1], pa.int16())}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": pa.array([2], pa.int32())}), tmp_path / "2.parquet")
+    columns = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.date32())])
+    with pytest.raises(
+        SchemaMismatchError, match="the files have the column 'b', which the table does not have"
+    ):
+        convert_to_delta(tmp_path, schema=columns.remove(1))
+    with pytest.raises(InvalidArgumentError, match="the columns are a schema with their types"):
+        convert_to_delta(tmp_path, schema=["a"])
+    plan = plan_conversion(tmp_path, schema=columns)
+    assert plan is not None
+    assert plan.schema() == Schema.from_arrow(columns)
+    plan.commit()
+    rows = DeltaTable(tmp_path).to_pyarrow_table().sort_by("a").to_pylist()
+    assert rows == [{"a": 1, "b": "x", "c": None}, {"a": 2, "b": None, "c": None}]
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("+02:00", 8), ("GMT-5", 15), ("Europe/Berlin", 9)])
+def test_times_in_names_of_directories_are_those_of_a_zone(tmp_path: Path, zone: str, hour: int) -> None:
+    place = tmp_path / "at=2024-01-01 10%3A00%3A00"
+    place.mkdir()
+    pq.write_table(pa.table({"a": [1]}), place / "1.parquet")
+    [row] = convert_to_delta(tmp_path, time_zone=zone).to_pyarrow_table().to_pylist()
+    assert row["at"] == datetime(2024, 1, 1, hour, tzinfo=timezone.utc)
 
 
 def test_a_table_stays_as_it_is(partitioned: Path) -> None:

@@ -23,6 +23,8 @@ pub(crate) struct ConvertArguments<'py> {
     partition_by: Option<String>,
     time_zone: String,
     statistics: bool,
+    /// The schema of the other columns.
+    columns: Option<String>,
     /// An Arrow stream.
     files: Option<Bound<'py, PyAny>>,
 }
@@ -51,6 +53,11 @@ impl ConversionPlan {
     #[getter]
     fn partition_columns(&self) -> Vec<String> {
         self.0.partition_columns().to_vec()
+    }
+
+    #[getter]
+    fn directories(&self) -> Vec<String> {
+        self.0.directories().iter().cloned().collect()
     }
 
     fn files(&self, py: Python<'_>) -> PyResult<ArrowStream> {
@@ -84,11 +91,12 @@ pub(crate) fn plan_conversion(
         Some(files) => ConvertSource::Files(reader_of(&files)?),
         None => ConvertSource::Directory,
     };
-    let ConvertArguments { mode, options, partition_by, time_zone, statistics, .. } = arguments;
+    let ConvertArguments { mode, options, partition_by, time_zone, statistics, columns, .. } = arguments;
     let plan = call(py, || {
         let mut request = ConvertRequest::new(source).defined_as(options.definition(StructType::default()));
         request.mode = parse_mode(&mode)?;
         request.partition_by = partition_by.as_deref().map(StructType::from_json).transpose()?;
+        request.columns = columns.as_deref().map(StructType::from_json).transpose()?;
         request.time_zone = time_zone;
         request.statistics = statistics;
         request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;

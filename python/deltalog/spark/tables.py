@@ -21,7 +21,7 @@ from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
-from deltalog.spark.sql.convert import path_of, sql_of
+from deltalog.spark.sql.convert import directory_in, sql_of
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import (
     CHECKED,
@@ -134,17 +134,22 @@ class DeltaTable:
     ) -> "DeltaTable":
         """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
 
-        A directory that is a table already stays as it is. The driver lists the directory and reads the footers.
+        A directory that is a table already stays as it is. The driver lists the directory and reads the footers. A
+        table of Parquet files in the session catalog has the columns and partitions that the catalog says.
 
         Args:
             sparkSession: the session.
-            identifier: parquet.`/path`.
+            identifier: parquet.`/path`; in classic sessions also the name of a table.
             partitionSchema: the partition columns with their types; without it, they are those that the directories
                 name, and their types are inferred.
         """
-        path = path_of(identifier)
+        path = directory_in(identifier)
         columns = sql_of(partitionSchema)
         if is_connect(sparkSession):
+            if path is None:
+                raise InvalidArgumentError(
+                    f"under Spark Connect, what can be converted is named parquet.`/path`, not {identifier!r}"
+                )
             schema = None if columns is None else sparkSession.createDataFrame([], columns).schema.json()
             zone = str(sparkSession.conf.get("spark.sql.session.timeZone"))
             made = cls(sparkSession, path)
@@ -152,7 +157,7 @@ class DeltaTable:
             return made
         call = "CALL deltalog.convert(table => :table, partition_by => :columns)"
         sparkSession.sql(call, args={"table": identifier, "columns": columns}).collect()
-        return cls.forPath(sparkSession, path)
+        return cls.forName(sparkSession, identifier) if path is None else cls.forPath(sparkSession, path)
 
     @classmethod
     @raises_pyspark_errors

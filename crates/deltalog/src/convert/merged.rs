@@ -89,6 +89,52 @@ fn described(data_type: &DataType) -> String {
     }
 }
 
+/// Returns the columns that are known, if files with the columns of `found` can be read by them.
+///
+/// # Errors
+/// `SchemaMismatch` for a column of the files that is not known, or not of this type.
+pub(super) fn declared(known: &StructType, found: &StructType) -> Result<StructType> {
+    let hint = "give the table the columns of the files, or leave the columns out, to have them found";
+    let readable = nullable(known)?;
+    let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
+    if let Some(field) = unknown {
+        return Err(Error::schema_mismatch(format!(
+            "the files have the column '{}', which the table does not have",
+            field.name
+        ))
+        .with_hint(hint));
+    }
+    let differs = |column: &str, expected: &str, read: &str| {
+        Error::schema_mismatch(format!(
+            "the column '{column}' is {expected} in the table, and {read} in the files"
+        ))
+        .with_hint(hint)
+    };
+    match merge(&readable, found) {
+        Err(Clash { column, found: [expected, read] }) => return Err(differs(&column, &expected, &read)),
+        // What the files have more, or wider, is not in the table.
+        Ok(both) if both != readable => {
+            let fields = both.fields().iter().zip(readable.fields());
+            let wider = fields.into_iter().find(|(both, known)| both != known);
+            let (both, known) = wider.map_or(("", None), |(both, known)| (both.name.as_str(), Some(known)));
+            let expected = known.map(|known| described(&known.data_type)).unwrap_or_default();
+            let read = found.field(both).map(|field| described(&field.data_type)).unwrap_or_default();
+            return Err(match expected == read {
+                true => differs(both, &expected, "one with other fields"),
+                false => differs(both, &expected, &read),
+            });
+        }
+        Ok(_) => {}
+    }
+    let fields = known.fields().iter().zip(readable.fields());
+    let fields = fields.map(|(known, readable)| StructField {
+        data_type: readable.data_type.clone(),
+        nullable: true,
+        ..known.clone()
+    });
+    StructType::try_new(fields.collect())
+}
+
 /// Returns the schema with columns and parts that may be NULL, and without metadata.
 pub(super) fn nullable(schema: &StructType) -> Result<StructType> {
     let field =
@@ -110,6 +156,7 @@ fn nullable_type(data_type: &DataType) -> Result<DataType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     fn schema(fields: &str) -> StructType {
         let fields = fields.split(", ").map(|field| {
@@ -127,6 +174,39 @@ mod tests {
         // Whichever comes first.
         assert_eq!(merge(&schema("b integer"), &schema("b short")).unwrap(), schema("b integer"));
         assert_eq!(merge(&schema("v date"), &schema("v void")).unwrap(), schema("v date"));
+    }
+
+    #[test]
+    fn files_fit_the_columns_that_are_known() {
+        let known = schema("a integer, b string, c long");
+        for files in ["b string", "c long, a short", "a void, b string, c long"] {
+            assert_eq!(declared(&known, &schema(files)).unwrap(), known, "{files}");
+        }
+        for (files, text) in [
+            ("a integer, d date", "the files have the column 'd'"),
+            (
+                "c integer",
+                "the column 'c' is of the type long in the table, and of the type integer in the files",
+            ),
+            ("A integer", "the column 'a' is spelled 'a' in the table, and spelled 'A' in the files"),
+        ] {
+            let error = declared(&known, &schema(files)).unwrap_err();
+            assert!(error.kind() == ErrorKind::SchemaMismatch && error.to_string().contains(text), "{error}");
+        }
+        let error = declared(&schema("a byte"), &schema("a integer")).unwrap_err().to_string();
+        assert!(
+            error.contains("of the type byte in the table, and of the type integer in the files"),
+            "{error}"
+        );
+        let nested =
+            |fields: &str| StructType::try_new(vec![StructField::new("n", schema(fields), false)]).unwrap();
+        let fewer = declared(&nested("a byte, b date"), &nested("b date")).unwrap();
+        assert_eq!(fewer, nullable(&nested("a byte, b date")).unwrap());
+        let error = declared(&nested("b date"), &nested("a byte, b date")).unwrap_err().to_string();
+        assert!(
+            error.contains("'n' is a struct in the table, and one with other fields in the files"),
+            "{error}"
+        );
     }
 
     #[test]

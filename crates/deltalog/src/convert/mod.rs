@@ -35,6 +35,8 @@ mod merged;
 mod partitions;
 mod request;
 
+use std::collections::BTreeSet;
+
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit};
@@ -44,6 +46,7 @@ use serde_json::{Value, json};
 pub use request::{ConvertRequest, ConvertSource};
 
 use self::footers::Footers;
+use self::merged::declared;
 use self::partitions::Partitions;
 use crate::definition::{CreationMode, TableDefinition, TableHeader, unfit_name};
 use crate::environment::Environment;
@@ -101,9 +104,9 @@ const NAMED: usize = 10;
 ///
 /// # Errors
 /// `TableAlreadyExists`. `InvalidArgument` if there are no files, if the partition columns do not fit the directories
-/// or if a value is not of its type. `SchemaMismatch` if the files have columns of different types, or if no table can
-/// have their columns. `CorruptData` for a file that is not Parquet. `Unsupported` for a type or property that cannot
-/// be converted. Also errors of the store.
+/// or if a value is not of its type. `SchemaMismatch` if the files have columns of different types, other columns
+/// than those that the request names, or columns that no table can have. `CorruptData` for a file that is not Parquet.
+/// `Unsupported` for a type or property that cannot be converted. Also errors of the store.
 pub fn plan_conversion(
     storage: &Storage,
     request: ConvertRequest,
@@ -120,7 +123,16 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
             _ => Err(exists()),
         };
     }
-    let ConvertRequest { source, definition, partition_by, time_zone, statistics, mode, operation } = request;
+    let ConvertRequest {
+        source,
+        definition,
+        partition_by,
+        columns: known,
+        time_zone,
+        statistics,
+        mode,
+        operation,
+    } = request;
     let (mut files, partitions, partition_by) = match source {
         ConvertSource::Directory => {
             let hidden = partition_by.iter().flat_map(|columns| columns.fields());
@@ -142,6 +154,10 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
     let footers =
         Footers { storage, configuration: &definition.configuration, partition_by: &columns, statistics };
     let (data, adds) = footers.read(&files, &values)?;
+    let data = match known {
+        Some(known) => declared(&known, &data)?,
+        None => data,
+    };
     let fields: Vec<StructField> = data.fields().iter().chain(columns.fields()).cloned().collect();
     let mut definition = TableDefinition { schema: StructType::try_new(fields)?, ..definition };
     if let Some((name, bad)) = unfit_name(&definition.schema) {
@@ -156,6 +172,9 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
     definition.partition_columns = columns.fields().iter().map(|field| field.name.clone()).collect();
     let table = definition.resolve(environment)?;
     let bytes = files.iter().map(|file| file.size).sum();
+    let directories =
+        files.iter().map(|file| file.path.rsplit_once('/').map_or("", |(directory, _)| directory));
+    let directories = directories.map(str::to_owned).collect();
     let count = files.len() as u64;
     let operation = described(operation, count, &definition.partition_columns, statistics);
     Ok(Some(Conversion {
@@ -165,6 +184,7 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
         adds,
         files: count,
         bytes,
+        directories,
         mode,
         operation,
         environment: environment.clone(),
@@ -196,6 +216,7 @@ pub struct Conversion {
     adds: Vec<RecordBatch>,
     files: u64,
     bytes: u64,
+    directories: BTreeSet<String>,
     mode: CreationMode,
     operation: Operation,
     environment: Environment,
@@ -210,6 +231,11 @@ impl Conversion {
     /// Returns the size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Returns the directories that files are in: decoded paths relative to the table, of which the root's is empty.
+    pub fn directories(&self) -> &BTreeSet<String> {
+        &self.directories
     }
 
     /// Returns the schema of the table, with the partition columns at its end.

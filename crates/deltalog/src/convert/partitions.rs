@@ -117,7 +117,7 @@ impl Partitions {
         let zone = ZoneClock::named(time_zone);
         if zone.is_none() && columns.fields().iter().any(is_timestamp) {
             return Err(Error::invalid_argument(format!("the time zone '{time_zone}' is not known"))
-                .with_hint("use the name of a region, such as Europe/Berlin"));
+                .with_hint("use the name of a region, such as Europe/Berlin, or an offset, such as +02:00"));
         }
         let mut all = vec![Vec::with_capacity(columns.fields().len()); self.all.len()];
         for field in columns.fields() {

@@ -38,6 +38,9 @@ pub struct ConvertRequest {
     /// are those of the fields of a list with a struct, or inferred from the values as Spark does: integer, long,
     /// decimal without fraction, double, timestamp, date, else string.
     pub partition_by: Option<StructType>,
+    /// The columns of the table beside the partition columns, if they are known: those of a catalog. The files may lack
+    /// some of them, which are NULL there, but have no others. Without them, they are those of the files.
+    pub columns: Option<StructType>,
     /// The zone of timestamps in the names of directories that have none.
     pub time_zone: String,
     /// Whether the statistics of the footers are kept: bounds and numbers of NULLs. The numbers of rows are kept in any
@@ -63,6 +66,7 @@ impl ConvertRequest {
         Self {
             source,
             partition_by: None,
+            columns: None,
             time_zone: "UTC".to_owned(),
             statistics: true,
             mode: CreationMode::ErrorIfExists,

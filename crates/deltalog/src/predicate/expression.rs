@@ -73,10 +73,11 @@ impl Expression {
     ) -> Result<Self> {
         let mut binder = Binder::new(schema);
         let value = binder.value(parsed)?;
-        let zone = time_zone.parse().map_err(|_| {
-            Error::invalid_argument(format!("the time zone '{time_zone}' is not in the IANA database"))
+        let clock = Clock::named(time_zone).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "the time zone '{time_zone}' is neither in the IANA database nor an offset such as +02:00"
+            ))
         })?;
-        let clock = Clock::new(zone);
         let value = binder.cast_to(value, to, clock, sql)?;
         Ok(Self::new(binder.arena, value))
     }

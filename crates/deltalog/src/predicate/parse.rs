@@ -22,8 +22,8 @@
 
 use super::ast::{Expr, Predicate};
 use super::token::{Token, tokenize};
+use super::zone::Clock;
 use crate::error::{Error, Result};
-use chrono_tz::Tz;
 
 /// The maximum nesting depth of parentheses and NOTs, and the maximum height of the tree without its ANDs and
 /// ORs, which are flat.
@@ -43,8 +43,8 @@ pub enum ParseMode {
 /// Parses `sql`, a condition in Spark's SQL.
 ///
 /// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`:
-/// a name of the IANA database such as `Europe/Berlin`. A local time that the zone skips or repeats is not
-/// understood; if the zone is unknown, no local time is.
+/// a name of the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone
+/// skips or repeats is not understood; if the zone is unknown, no local time is.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood;
@@ -85,7 +85,7 @@ pub(super) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     pub(super) mode: ParseMode,
-    pub(super) zone: Option<Tz>,
+    pub(super) zone: Option<Clock>,
     pub(super) zone_name: &'a str,
     depth: usize,
     /// The height of the node that was parsed last.
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
     /// Parses the whole text.
     fn read(sql: &str, zone_name: &'a str, mode: ParseMode) -> Result<(Self, Node)> {
         let tokens = tokenize(sql)?;
-        let zone = zone_name.parse().ok();
+        let zone = Clock::named(zone_name);
         let mut parser = Self { tokens, at: 0, mode, zone, zone_name, depth: 0, height: 0 };
         let node = parser.group()?;
         match parser.peek() {

@@ -36,7 +36,7 @@ impl Parser<'_> {
     /// Parses the call of the function `name`, in upper case, after the opening parenthesis.
     pub(super) fn call(&mut self, start: usize, name: &str) -> Result<Node> {
         let from = self.position();
-        let clock = self.zone.map(Clock::new);
+        let clock = self.zone;
         let is_known = OTHERS.contains(&name)
             || (1..=3).any(|count| Operation::function(name, count, Some(Clock::UTC)).is_some());
         let call = match is_known.then(|| self.arguments(name)) {

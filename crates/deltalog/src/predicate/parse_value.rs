@@ -10,7 +10,6 @@ use super::compute::Operation;
 use super::function::{CastType, Function};
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::token::{Token, is_reserved};
-use super::zone::Clock;
 use crate::error::Result;
 use crate::protocol::text::{Offset, decimal_text, parse_date, parse_timestamp};
 
@@ -166,7 +165,7 @@ impl Parser<'_> {
             (None, Expr::Literal(literal) | Expr::Typed(literal, _)) => {
                 return self.cast_literal(&literal, to).map(Expr::Literal);
             }
-            (zone, value) => (Clock::new(zone?), value),
+            (clock, value) => (clock?, value),
         };
         match self.mode {
             ParseMode::Strict if lenient => Some(Expr::Apply(Operation::TryCast(to, clock), vec![of])),
@@ -297,7 +296,7 @@ impl Parser<'_> {
                     Offset::Seconds(seconds) => {
                         micros.checked_sub(seconds * 1_000_000).map(Literal::Timestamp)
                     }
-                    Offset::None => Clock::new(self.zone?).only_instant(micros).map(Literal::Timestamp),
+                    Offset::None => self.zone?.only_instant(micros).map(Literal::Timestamp),
                 }
             }
             "TIMESTAMP_NTZ" => match parse_timestamp(text)? {

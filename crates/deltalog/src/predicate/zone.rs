@@ -7,7 +7,7 @@
 //! - Local times that a zone skips or repeats are resolved as in Java: a skipped time moves forward by the
 //!   length of the gap, and a repeated time is the earlier instant.
 
-use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch};
+use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch, parse_offset};
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
 
@@ -19,29 +19,49 @@ const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
 
 /// The clock of a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock(Tz);
+pub struct Clock(Zone);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Zone {
+    Region(Tz),
+    /// Always so many seconds east of UTC. In four bytes: conditions have many clocks.
+    Fixed(i32),
+}
 
 impl Clock {
     /// The clock of UTC.
-    pub(super) const UTC: Self = Self(Tz::UTC);
+    pub(super) const UTC: Self = Self(Zone::Fixed(0));
 
-    pub(super) fn new(zone: Tz) -> Self {
-        Self(zone)
-    }
-
-    /// Returns the clock of the zone with this name, if there is one.
+    /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as
+    /// Spark takes it, such as `+02:00`, `-7` and `GMT+1`.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        name.parse().ok().map(Self)
+        match name.parse() {
+            Ok(Tz::UTC) => Some(Self::UTC),
+            Ok(region) => Some(Self(Zone::Region(region))),
+            Err(_) => {
+                let offset = ["UTC", "GMT", "UT"].iter().find_map(|utc| name.strip_prefix(utc));
+                match offset {
+                    Some("") => Some(Self::UTC),
+                    // There is no UTCZ.
+                    Some(offset) if !offset.starts_with(['+', '-']) => None,
+                    offset => {
+                        let seconds = parse_offset(offset.unwrap_or(name))?;
+                        i32::try_from(seconds).ok().map(|seconds| Self(Zone::Fixed(seconds)))
+                    }
+                }
+            }
+        }
     }
 
     /// Returns the clock's offset from UTC in microseconds.
     fn offset(self, instant: i64) -> Option<i64> {
-        if self.0 == Tz::UTC {
-            return Some(0);
+        match self.0 {
+            Zone::Fixed(seconds) => Some(micros(seconds)),
+            Zone::Region(region) => {
+                let utc = DateTime::from_timestamp_micros(instant - beyond(instant))?.naive_utc();
+                Some(micros(region.offset_from_utc_datetime(&utc).fix().local_minus_utc()))
+            }
         }
-        let utc = DateTime::from_timestamp_micros(instant - beyond(instant))?.naive_utc();
-        let seconds = self.0.offset_from_utc_datetime(&utc).fix().local_minus_utc();
-        Some(i64::from(seconds) * MICROS_PER_SECOND)
     }
 
     /// Returns the local time of an instant.
@@ -62,8 +82,8 @@ impl Clock {
     /// Returns the extreme local time around `instant`. Offsets differ by at most 32 hours, so later changes
     /// cannot matter, and two changes are at least 12 hours apart.
     fn extreme(self, instant: i64, direction: i64, choose: fn(i64, i64) -> i64) -> Option<i64> {
-        if self.0 == Tz::UTC {
-            return Some(instant);
+        if let Zone::Fixed(seconds) = self.0 {
+            return instant.checked_add(micros(seconds));
         }
         let mut extreme = self.offset(instant)?;
         for hours in [12, 24, 36] {
@@ -75,9 +95,6 @@ impl Clock {
 
     /// Returns the instant with the local time `local`.
     pub(crate) fn instant(self, local: i64) -> Option<i64> {
-        if self.0 == Tz::UTC {
-            return Some(local);
-        }
         match self.resolved(local)? {
             LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => Some(instant),
             // Use the offset before the gap.
@@ -94,21 +111,30 @@ impl Clock {
     }
 
     fn resolved(self, local: i64) -> Option<LocalResult<i64>> {
+        let region = match self.0 {
+            Zone::Fixed(seconds) => return local.checked_sub(micros(seconds)).map(LocalResult::Single),
+            Zone::Region(region) => region,
+        };
         let beyond = beyond(local);
         let time = DateTime::from_timestamp_micros(local - beyond)?.naive_utc();
-        Some(self.0.from_local_datetime(&time).map(|instant| instant.timestamp_micros() + beyond))
+        Some(region.from_local_datetime(&time).map(|instant| instant.timestamp_micros() + beyond))
     }
 
     /// Returns bounds of the instants that may have the local time `local`.
     pub(super) fn instants(self, local: i64) -> Option<(i64, i64)> {
-        if self.0 == Tz::UTC {
-            return Some((local, local));
+        if let Zone::Fixed(seconds) = self.0 {
+            let instant = local.checked_sub(micros(seconds))?;
+            return Some((instant, instant));
         }
         let offsets = [-36, -24, -12, 0, 12, 24, 36]
             .map(|hours: i64| self.offset(local.checked_add(hours * MICROS_PER_HOUR)?));
         let offsets = offsets.into_iter().collect::<Option<Vec<i64>>>()?;
         Some((local.checked_sub(*offsets.iter().max()?)?, local.checked_sub(*offsets.iter().min()?)?))
     }
+}
+
+fn micros(seconds: i32) -> i64 {
+    i64::from(seconds) * MICROS_PER_SECOND
 }
 
 /// Returns how much later a time is than the same time in one of the [`LAST_YEARS`]; 0 for earlier times.
@@ -131,15 +157,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ZONES: [Tz; 8] = [
-        Tz::UTC,
-        Tz::Europe__Berlin,
-        Tz::America__St_Johns,
-        Tz::Australia__Lord_Howe,
-        Tz::Pacific__Apia,
-        Tz::America__Sao_Paulo,
-        Tz::Asia__Manila,
-        Tz::Africa__Monrovia,
+    const ZONES: [&str; 9] = [
+        "UTC",
+        "Europe/Berlin",
+        "America/St_Johns",
+        "Australia/Lord_Howe",
+        "Pacific/Apia",
+        "America/Sao_Paulo",
+        "Asia/Manila",
+        "Africa/Monrovia",
+        "-03:30",
     ];
 
     /// Returns instants near the changes of 1840 to 2040, and a few days around them.
@@ -155,14 +182,14 @@ mod tests {
         fn local_times_stay_within_the_bounds(
             (first, last) in instants(), zone in prop::sample::select(ZONES.to_vec()),
         ) {
-            let clock = Clock::new(zone);
+            let clock = Clock::named(zone).unwrap();
             prop_assert!(clock.local(last) >= clock.least(first));
             prop_assert!(clock.local(first) <= clock.greatest(last));
         }
 
         #[test]
         fn instants_round_trip((instant, _) in instants(), zone in prop::sample::select(ZONES.to_vec())) {
-            let clock = Clock::new(zone);
+            let clock = Clock::named(zone).unwrap();
             let local = clock.local(instant).unwrap();
             let (first, last) = clock.instants(local).unwrap();
             prop_assert!(first <= instant && instant <= last);
@@ -173,9 +200,35 @@ mod tests {
     }
 
     #[test]
+    fn zones_of_fixed_offset() {
+        let seconds =
+            |name: &str| Clock::named(name).map(|clock| clock.offset(0).unwrap() / MICROS_PER_SECOND);
+        for (name, expected) in [
+            ("Z", 0),
+            ("UTC", 0),
+            ("UT", 0),
+            ("GMT", 0),
+            ("+02:00", 7_200),
+            ("+2", 7_200),
+            ("-0730", -27_000),
+            ("UTC-01:00", -3_600),
+            ("GMT+1", 3_600),
+            ("UT+00:00:30", 30),
+            ("+18:00", 64_800),
+            // A region, whose sign is that of POSIX.
+            ("Etc/GMT+2", -7_200),
+        ] {
+            assert_eq!(seconds(name), Some(expected), "{name}");
+        }
+        for name in ["", "+", "2", "+19", "+18:01", "UTCZ", "UTC 1", "Mars/Base", "+02:00 "] {
+            assert_eq!(seconds(name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn the_last_rules_apply_forever() {
         // The second Sunday of March and the first of November, at 2:00.
-        let clock = Clock::new(Tz::America__New_York);
+        let clock = Clock::named("America/New_York").unwrap();
         for year in [2095, 2096, 2100, 2104, 2399, 9999] {
             let first = |month| days_since_epoch(year, month, 1);
             let sunday = |day: i64| day + (3 - day).rem_euclid(7);
@@ -196,7 +249,7 @@ mod tests {
 
     #[test]
     fn skipped_and_repeated_times_resolve_as_in_java() {
-        let clock = Clock::new(Tz::Europe__Berlin);
+        let clock = Clock::named("Europe/Berlin").unwrap();
         let seconds = |local: &str| {
             let local = chrono::NaiveDateTime::parse_from_str(local, "%Y-%m-%d %H:%M").unwrap();
             clock.instant(local.and_utc().timestamp_micros()).unwrap() / 1_000_000
@@ -204,7 +257,7 @@ mod tests {
         assert_eq!(seconds("2024-03-31 02:30"), seconds("2024-03-31 03:30"));
         assert_eq!(seconds("2024-10-27 03:30") - seconds("2024-10-27 02:30"), 7_200);
         // Midnight does not exist there.
-        let clock = Clock::new(Tz::America__Sao_Paulo);
+        let clock = Clock::named("America/Sao_Paulo").unwrap();
         let midnight =
             chrono::NaiveDate::from_ymd_opt(2018, 11, 4).unwrap().and_time(chrono::NaiveTime::MIN).and_utc();
         assert_eq!(

@@ -229,6 +229,15 @@ impl Cursor<'_> {
     }
 }
 
+/// Parses an offset from UTC, such as `+02:00`, `-7` and `Z`, to seconds east of it.
+pub(crate) fn parse_offset(text: &str) -> Option<i64> {
+    let mut cursor = Cursor(text.as_bytes());
+    match cursor.offset()? {
+        Offset::Seconds(seconds) if cursor.0.is_empty() && seconds.abs() <= 18 * 3600 => Some(seconds),
+        _ => None,
+    }
+}
+
 /// Computes the inverse of [`calendar_date`].
 pub(crate) fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };

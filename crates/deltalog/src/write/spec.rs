@@ -34,6 +34,10 @@ use crate::stats::{IndexedColumns, indexed};
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
 
+/// The same of a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): a statement that changes a row
+/// of a file writes less again then.
+const TARGET_FILE_SIZE_FOR_REWRITES: u64 = 32 << 20;
+
 /// What writers of a table's files keep to.
 #[derive(Debug, Clone)]
 pub struct TableWriteSpec {
@@ -118,7 +122,12 @@ impl TableWriteSpec {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        let target_file_size = metadata.property("delta.targetFileSize").and_then(byte_size);
+        let own_size = metadata.property("delta.targetFileSize").and_then(byte_size);
+        let target_file_size =
+            own_size.unwrap_or(match metadata.is_enabled("delta.tuneFileSizesForRewrites") {
+                true => TARGET_FILE_SIZE_FOR_REWRITES,
+                false => TARGET_FILE_SIZE,
+            });
         let rules = RowRules::of(protocol, metadata, schema.logical())?;
         if let Some(iceberg) = iceberg {
             rules.check_defaults(iceberg)?;
@@ -138,7 +147,7 @@ impl TableWriteSpec {
             logical: schema.logical().clone(),
             partition_columns: metadata.partition_columns.clone(),
             physical_partition_columns,
-            target_file_size: target_file_size.unwrap_or(TARGET_FILE_SIZE),
+            target_file_size,
             configuration: metadata.configuration.clone(),
             rules: Arc::new(rules),
         })
@@ -403,5 +412,30 @@ impl TableWriteSpec {
     /// Returns the table's properties.
     pub fn configuration(&self) -> &BTreeMap<String, String> {
         &self.configuration
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::TableDefinition;
+    use crate::environment::Environment;
+    use crate::protocol::{PrimitiveType, StructField};
+
+    #[test]
+    fn the_table_says_how_large_files_become() {
+        let size = |properties: &[(&str, &str)]| {
+            let columns = vec![StructField::new("a", PrimitiveType::Long, true)];
+            let mut definition = TableDefinition::new(StructType::try_new(columns).unwrap());
+            let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            definition.configuration = properties.collect();
+            let table = definition.resolve(&Environment::system()).unwrap();
+            TableWriteSpec::new(&table.protocol, &table.metadata).unwrap().target_file_size() >> 20
+        };
+        let rewrites = ("delta.tuneFileSizesForRewrites", "true");
+        assert_eq!(size(&[]), 128);
+        assert_eq!(size(&[rewrites]), 32);
+        assert_eq!(size(&[("delta.tuneFileSizesForRewrites", "false")]), 128);
+        assert_eq!(size(&[rewrites, ("delta.targetFileSize", "1g")]), 1024);
     }
 }

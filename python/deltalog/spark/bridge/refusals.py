@@ -32,9 +32,10 @@ class Refusals(Role):
     def table(self, table: str, reason: str) -> NoReturn:
         raise InvalidArgumentError(f"{table} is not a Delta table: {reason}")
 
-    def directory(self, name: str) -> NoReturn:
+    def directory(self, name: str, reason: str) -> NoReturn:
         raise InvalidArgumentError(
-            f"{name} cannot be converted: only a directory of Parquet files can, by its path, such as parquet.`/path`"
+            f"{name} cannot be converted, because {reason}: only a directory of Parquet files can, by its path, such "
+            "as parquet.`/path`, or by the name of its table in the session catalog"
         )
 
     def no_table(self, procedure: str) -> NoReturn:

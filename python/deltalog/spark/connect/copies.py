@@ -75,7 +75,7 @@ def convert(
     user_metadata: str | None,
 ) -> None:
     """Makes a table of the directory that the options name. The second time, it is a table already."""
-    from deltalog.spark.sql.convert import directory_converted
+    from deltalog.spark.sql.convert import Directory, converted
 
     place = place_of(options)
-    directory_converted(place.uri, place.storage_options, partition_by, user_metadata, time_zone)
+    converted(Directory(place.uri, place.storage_options, partition_by, user_metadata, time_zone), None, {})

@@ -1,10 +1,14 @@
-"""CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store."""
+"""CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store.
+
+Of a table of the session catalog, the catalog says what its columns and partitions are: the Delta table has the rows
+that Spark has read before, or there is none. Then the entry becomes one of ours.
+"""
 
 import json
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -12,9 +16,10 @@ from deltalog._internal import plan_conversion
 from deltalog.arguments import TableOptions
 from deltalog.commit import commit_arguments
 from deltalog.convert import ConvertArguments
-from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import Location
+from deltalog.spark.sql.definition import RESERVED, with_defaults
+from deltalog.spark.write.outcome import after_commit
 
 CONVERTED = StructType(
     [
@@ -26,15 +31,105 @@ CONVERTED = StructType(
 )
 
 _DIRECTORY = re.compile(r"(?:parquet|deltalog|delta)\.`((?:[^`]|``)+)`", re.IGNORECASE)
+_NAMED = 10
 _log = logging.getLogger("deltalog.spark")
 
 
+class Directory(NamedTuple):
+    """What is to be converted, and how."""
+
+    uri: str
+    storage_options: Mapping[str, str] | None
+    partition_by: str | None
+    """The partition columns with their types, as a schema in JSON; inferred if None."""
+    user_metadata: str | None
+    """The user's text for the commit."""
+    time_zone: str
+    """The session's time zone."""
+
+
+class Entry(NamedTuple):
+    """A table of Parquet files in the session catalog."""
+
+    jvm: Jvm
+    session: Any
+    entry: Any
+    """The JVM's object."""
+    name: str
+    is_ours: bool
+    """Whether it has been converted already."""
+    is_bucketed: bool
+    columns: str
+    """The schema of the columns beside the partition columns."""
+    partition_by: str
+    properties: dict[str, str]
+    comment: str | None
+    directories: list[str] | None
+    """The directories of its partitions, if the catalog knows them."""
+    elsewhere: list[str]
+    """Partitions that are somewhere else than their names say."""
+
+    @classmethod
+    def of(cls, jvm: Jvm, session: Any, name: str) -> "Entry | None":
+        """Returns the entry with this name; None for the path of a directory."""
+        if jvm.static("TableNames", "pathOf", session, name) is not None:
+            return None
+        entry = jvm.static("ParquetEntries", "find", session, name)
+        known = json.loads(jvm.static("ParquetEntries", "describe", session, entry))
+        properties = {key: value for key, value in known["properties"].items() if key not in RESERVED}
+        return cls(
+            jvm,
+            session,
+            entry,
+            known["name"],
+            known["isOurs"],
+            known["isBucketed"],
+            known["columns"],
+            known["partitionBy"],
+            properties,
+            known["comment"],
+            known["directories"],
+            known["elsewhere"],
+        )
+
+    def check(self, partition_by: str | None) -> None:
+        """Refuses what would have other rows, or another layout, as a table of ours."""
+        if self.is_bucketed:
+            raise UnsupportedFeatureError(
+                f"the table {self.name} is bucketed, which no Delta table is: write its rows to a new table"
+            )
+        if self.elsewhere:
+            raise UnsupportedFeatureError(
+                f"partitions of the table {self.name} are not in the directories of their names: "
+                f"{_some(self.elsewhere)}; move their files, or write the rows of the table to a new one"
+            )
+        if partition_by is not None and _types(partition_by) != _types(self.partition_by):
+            raise InvalidArgumentError(
+                f"the table {self.name} is partitioned by {_types(self.partition_by)} in the catalog, not by "
+                f"{_types(partition_by)}: leave the partition columns out"
+            )
+
+    def check_directories(self, found: list[str]) -> None:
+        """Refuses files that Spark does not read as rows of the table."""
+        known = None if self.directories is None else set(self.directories)
+        others = [] if known is None else [directory for directory in found if directory not in known]
+        if others:
+            raise InvalidArgumentError(
+                f"there are files in directories that do not belong to the table {self.name} in the catalog: "
+                f"{_some(others)}; move them elsewhere, or add them with ALTER TABLE {self.name} RECOVER PARTITIONS"
+            )
+
+    def convert(self, uri: str, version: int | None) -> None:
+        """Makes it an entry of ours, after `version` was committed."""
+        hint = f"call CONVERT TO DELTA {self.name} once more"
+        with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
+            self.jvm.static("ParquetEntries", "convert", self.session, self.entry)
+
+
 def converted(
-    jvm: Jvm,
-    location: Location,
-    partition_by: str | None,
-    user_metadata: str | None,
-    time_zone: str,
+    directory: Directory,
+    entry: Entry | None,
+    defaults: dict[str, str],
     *,
     statistics: bool = True,
     dry_run: bool = False,
@@ -44,45 +139,43 @@ def converted(
     Of a table it is said that there is one, and nothing happens, as in the JVM connector.
 
     Args:
-        jvm: the JVM of the session.
-        location: the directory.
-        partition_by: the partition columns with their types, as in CREATE TABLE; inferred if None.
-        user_metadata: the user's text for the commit.
-        time_zone: the session's time zone.
+        directory: the directory.
+        entry: its entry in the session catalog, which says what the columns are, and becomes one of ours.
+        defaults: properties of the table, unless the entry has them.
         statistics: whether there are statistics beside the numbers of rows.
         dry_run: whether nothing is committed.
     """
-    location.ensure_in_reach()
-    columns = None if partition_by is None else partition_schema(jvm, partition_by)
-    return directory_converted(
-        location.uri,
-        location.storage_options,
-        columns,
-        user_metadata,
-        time_zone,
-        statistics=statistics,
-        dry_run=dry_run,
+    uri, store, partition_by, user_metadata, time_zone = directory
+    options, columns = TableOptions(configuration=defaults), None
+    if entry is not None and not entry.is_ours:
+        entry.check(partition_by)
+        partition_by, columns = entry.partition_by, entry.columns
+        options = TableOptions(
+            configuration=with_defaults(entry.properties, defaults), description=entry.comment
+        )
+    arguments = ConvertArguments("ignore", options, partition_by, time_zone, statistics, columns)
+    plan = plan_conversion(uri, arguments, commit_arguments(None, user_metadata), store)
+    version = None
+    if plan is None:
+        _log.warning("%s is a Delta table already: there is no file to convert", uri)
+    else:
+        if entry is not None:
+            entry.check_directories(plan.directories)
+        version = None if dry_run else plan.commit()
+    if entry is not None and not entry.is_ours and not dry_run:
+        entry.convert(uri, version)
+    return [uri, version, 0, 0] if plan is None else [uri, version, plan.num_files, plan.size_in_bytes]
+
+
+def _types(schema: str) -> str:
+    return (
+        ", ".join(f"{field['name']} {field['type']}" for field in json.loads(schema)["fields"]) or "no column"
     )
 
 
-def directory_converted(
-    uri: str,
-    storage_options: Mapping[str, str] | None,
-    partition_schema: str | None,
-    user_metadata: str | None,
-    time_zone: str,
-    *,
-    statistics: bool = True,
-    dry_run: bool = False,
-) -> list[Any]:
-    """Does what `converted` does, for a directory by its URL and partition columns as JSON."""
-    arguments = ConvertArguments("ignore", TableOptions(), partition_schema, time_zone, statistics)
-    plan = plan_conversion(uri, arguments, commit_arguments(None, user_metadata), storage_options)
-    if plan is None:
-        _log.warning("%s is a Delta table already: there is nothing to convert", uri)
-        return [uri, None, 0, 0]
-    version = None if dry_run else plan.commit()
-    return [uri, version, plan.num_files, plan.size_in_bytes]
+def _some(names: list[str]) -> str:
+    more = "" if len(names) <= _NAMED else f", … ({len(names)} in all)"
+    return ", ".join(names[:_NAMED]) + more
 
 
 def partition_schema(jvm: Jvm, text: str) -> str:
@@ -105,9 +198,11 @@ def sql_of(partition_schema: Any) -> str | None:
     return ", ".join(columns)
 
 
-def path_of(identifier: str) -> str:
-    """Returns the path in parquet.`/path`."""
-    found = _DIRECTORY.fullmatch(identifier.strip()) if isinstance(identifier, str) else None
-    if found is None:
-        raise InvalidArgumentError(f"what can be converted is named parquet.`/path`, not {identifier!r}")
-    return found[1].replace("``", "`")
+def directory_in(identifier: str) -> str | None:
+    """Returns the path in parquet.`/path`; None for the name of a table."""
+    if not isinstance(identifier, str):
+        raise InvalidArgumentError(
+            f"what can be converted is named parquet.`/path`, or by its name in the session catalog, not {identifier!r}"
+        )
+    found = _DIRECTORY.fullmatch(identifier.strip())
+    return found[1].replace("``", "`") if found else None

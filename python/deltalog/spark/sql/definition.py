@@ -7,7 +7,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.write.settings import Settings
 
 # Properties by which Spark tells a catalog other things.
-_RESERVED = (
+RESERVED = (
     "provider",
     "location",
     "comment",
@@ -103,7 +103,7 @@ class Definition(NamedTuple):
         return {
             name: value
             for name, value in self.properties.items()
-            if name not in _RESERVED and not name.startswith(_OPTION) and name not in options
+            if name not in RESERVED and not name.startswith(_OPTION) and name not in options
         }
 
     @property

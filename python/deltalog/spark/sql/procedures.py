@@ -23,6 +23,7 @@ from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
 from deltalog.spark.sql import clone, convert, maintenance, vacuum
+from deltalog.spark.sql.definition import defaults_of
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
@@ -48,11 +49,15 @@ class Parameter(NamedTuple):
 class Place(NamedTuple):
     """The directory that a procedure is called for, which need not be a table."""
 
+    name: str
+    """What the caller has called it: a path, or the name of a table of Parquet files."""
     location: Location
     user_metadata: str | None
     """The user's text for a commit."""
     settings: Settings
     """The settings of the session."""
+    session: Any
+    """The session of the JVM."""
     jvm: Jvm
 
 
@@ -100,7 +105,9 @@ class Procedure(NamedTuple):
 
 
 _TABLE = Parameter("table", "STRING", "the name of a table, its path, or deltalog.`/path`")
-_DIRECTORY = Parameter("table", "STRING", "the path of a directory, or parquet.`/path`")
+_DIRECTORY = Parameter(
+    "table", "STRING", "the path of a directory, parquet.`/path`, or the name of a table of Parquet"
+)
 
 
 def find(name: str) -> Procedure:
@@ -126,7 +133,8 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
             )
     settings = Settings.of(jvm, session)
     if procedure.is_for_directory:
-        place = Place(location_of(jvm, session, options), change_metadata(settings), settings, jvm)
+        location = location_of(jvm, session, options)
+        place = Place(table.strip(), location, change_metadata(settings), settings, session, jvm)
         return json_rows(procedure.output, procedure.execute(place, *arguments))
     target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session, jvm)
     rows = procedure.execute(target, *arguments)
@@ -299,15 +307,18 @@ def _clone(
 
 
 def _convert(place: Place, partition_by: str | None, statistics: bool, dry_run: bool) -> Rows:
-    row = convert.converted(
-        place.jvm,
-        place.location,
-        partition_by,
+    columns = None if partition_by is None else convert.partition_schema(place.jvm, partition_by)
+    directory = convert.Directory(
+        place.location.uri,
+        place.location.storage_options,
+        columns,
         place.user_metadata,
         place.settings.time_zone,
-        statistics=statistics,
-        dry_run=dry_run,
     )
+    place.location.ensure_in_reach()
+    entry = convert.Entry.of(place.jvm, place.session, place.name)
+    defaults = defaults_of(place.settings)
+    row = convert.converted(directory, entry, defaults, statistics=statistics, dry_run=dry_run)
     return [tuple(row)]
 
 

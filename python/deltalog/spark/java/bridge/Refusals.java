@@ -21,8 +21,8 @@ public interface Refusals {
   /** A name or a path that is no Delta table, for a reason. */
   RuntimeException table(String table, String reason);
 
-  /** A name of what is no directory of files. */
-  RuntimeException directory(String name);
+  /** A name or a path of what cannot be converted, for a reason. */
+  RuntimeException directory(String name, String reason);
 
   /** A call of a procedure without a table. */
   RuntimeException noTable(String procedure);

@@ -55,25 +55,43 @@ public class TableNames {
     session.catalog().refreshTable(table);
   }
 
-  /** Returns the options with the path of a directory: a path, which may be relative, or parquet.`/path`. */
+  /** Returns the options with the path of a directory, or of a table of Parquet files in the session catalog. */
   public static Map directory(SparkSession session, String directory) {
+    String path = pathOf(session, directory);
+    if (path != null) {
+      return path(path);
+    }
+    try {
+      return CatalogEntries.options(ParquetEntries.find(session, directory));
+    } catch (Exception e) {
+      Platform.throwException(e);
+      return null;
+    }
+  }
+
+  /** Returns the path in a path, which may be relative, or in parquet.`/path`; null for a name of the catalog. */
+  public static String pathOf(SparkSession session, String directory) {
     if (PATH.matcher(directory).lookingAt()) {
-      return path(directory);
+      return directory;
     }
     List parts = null;
     try {
       parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(directory));
     } catch (ParseException e) {
       if (directory.indexOf('/') >= 0) {
-        return path(directory);
+        return directory;
       }
       Platform.throwException(e);
     }
     String format = parts.size() == 2 ? (String) parts.get(0) : "";
-    if (!format.equalsIgnoreCase("parquet") && !CatalogEntries.isOurs(format)) {
-      throw Bridge.refusals().directory(directory);
+    String last = (String) parts.get(parts.size() - 1);
+    if (format.equalsIgnoreCase("parquet") || CatalogEntries.isOurs(format)) {
+      return last;
     }
-    return path((String) parts.get(1));
+    if (last.indexOf('/') >= 0) {
+      throw Bridge.refusals().directory(directory, "its format is not Parquet");
+    }
+    return null;
   }
 
   /** Returns the name that has these parts; null if it is in another catalog than that of the session. */

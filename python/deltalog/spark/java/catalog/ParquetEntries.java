@@ -1,0 +1,133 @@
+package io.deltalog.spark;
+
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.PartitioningUtils$;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Nil$;
+
+/** Tables of the session catalog whose files are Parquet, and which CONVERT makes tables of this source. */
+public class ParquetEntries {
+  private ParquetEntries() {}
+
+  /** Returns the entry with this name. A table of something else than Parquet, or of this source, is an error. */
+  public static CatalogTable find(SparkSession session, String name) throws Exception {
+    List parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(name));
+    TableIdentifier identifier = TableNames.identifier(session, parts);
+    if (identifier == null) {
+      throw Bridge.refusals().directory(name, "it is not in the session catalog, " + TableNames.SESSION_CATALOG);
+    }
+    SessionCatalog entries = session.sessionState().catalog();
+    if (entries.isTempView(identifier)) {
+      throw Bridge.refusals().directory(name, "it is a temporary view");
+    }
+    CatalogTable entry = entries.getTableMetadata(identifier);
+    if (!CatalogEntries.isEntry(entry) && !isParquet(entry)) {
+      Option provider = entry.provider();
+      String reason = provider.isDefined() ? "its provider is " + provider.get() : "it is a view";
+      throw Bridge.refusals().directory(name, reason);
+    }
+    return entry;
+  }
+
+  private static boolean isParquet(CatalogTable entry) {
+    Option provider = entry.provider();
+    Option serde = entry.storage().serde();
+    return provider.isDefined() && (((String) provider.get()).equalsIgnoreCase("parquet")
+        || provider.get().equals("hive") && serde.isDefined() && ((String) serde.get()).contains("ParquetHiveSerDe"));
+  }
+
+  /**
+   * Returns as JSON what the catalog knows of a table. It has `directories`, relative to the table, if the catalog says
+   * which ones there are, and `elsewhere`, the partitions that are not in the directories of their names.
+   */
+  public static String describe(SparkSession session, CatalogTable entry) throws Exception {
+    Map known = new HashMap();
+    known.put("name", entry.identifier().unquotedString());
+    known.put("isOurs", Boolean.valueOf(CatalogEntries.isEntry(entry)));
+    known.put("isBucketed", Boolean.valueOf(entry.bucketSpec().isDefined()));
+    known.put("columns", entry.dataSchema().json());
+    known.put("partitionBy", entry.partitionSchema().json());
+    known.put("properties", scala.jdk.javaapi.CollectionConverters.asJava(entry.properties()));
+    known.put("comment", entry.comment().isDefined() ? entry.comment().get() : null);
+    List directories = new ArrayList();
+    List elsewhere = new ArrayList();
+    boolean isPartitioned = !entry.partitionSchema().isEmpty();
+    if (!isPartitioned) {
+      directories.add("");
+    } else if (entry.tracksPartitionsInCatalog()) {
+      partitions(session, entry, directories, elsewhere);
+    }
+    known.put("directories", isPartitioned && !entry.tracksPartitionsInCatalog() ? null : directories);
+    known.put("elsewhere", elsewhere);
+    return Json.text(known);
+  }
+
+  private static void partitions(SparkSession session, CatalogTable entry, List directories, List elsewhere)
+      throws Exception {
+    Configuration settings = session.sessionState().newHadoopConf();
+    Path root = qualified(new Path(entry.location()), settings);
+    List all = Plans.list(session.sessionState().catalog().listPartitions(entry.identifier(), Option.empty()));
+    for (int i = 0; i < all.size(); i++) {
+      CatalogTablePartition partition = (CatalogTablePartition) all.get(i);
+      String directory = PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
+      Option location = partition.storage().locationUri();
+      if (location.isEmpty() || qualified(new Path((URI) location.get()), settings).equals(new Path(root, directory))) {
+        directories.add(directory);
+      } else {
+        elsewhere.add(directory + " at " + location.get());
+      }
+    }
+  }
+
+  private static Path qualified(Path path, Configuration settings) throws Exception {
+    return path.getFileSystem(settings).makeQualified(path);
+  }
+
+  /** Returns the options that say how the store is reached. Others are for Spark's reader of Parquet. */
+  private static scala.collection.immutable.Map reach(CatalogTable entry) {
+    Map kept = new HashMap();
+    Map all = scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties());
+    Iterator options = all.entrySet().iterator();
+    while (options.hasNext()) {
+      Map.Entry option = (Map.Entry) options.next();
+      if (((String) option.getKey()).matches("(fs|dfs|hadoop|google\\.cloud)\\..*")) {
+        kept.put(option.getKey(), option.getValue());
+      }
+    }
+    return TableOptions.scala(kept);
+  }
+
+  /** Makes an entry one of this source, which has neither columns nor properties: they are in the log. */
+  public static void convert(SparkSession session, CatalogTable entry) throws Exception {
+    Map storage = new HashMap();
+    storage.put("inputFormat", Option.empty());
+    storage.put("outputFormat", Option.empty());
+    storage.put("serde", Option.empty());
+    storage.put("properties", reach(entry));
+    Map changes = new HashMap();
+    changes.put("provider", Option.apply("deltalog"));
+    changes.put("schema", new StructType());
+    changes.put("partitionColumnNames", Nil$.MODULE$);
+    changes.put("properties", Map$.MODULE$.empty());
+    changes.put("stats", Option.empty());
+    changes.put("comment", Option.empty());
+    changes.put("tracksPartitionsInCatalog", Boolean.FALSE);
+    changes.put("storage", CaseClass.with(entry.storage(), storage));
+    session.sessionState().catalog().alterTable((CatalogTable) CaseClass.with(entry, changes));
+    session.catalog().refreshTable(entry.identifier().quotedString());
+  }
+}

@@ -1,0 +1,196 @@
+"""CONVERT TO DELTA of tables of Parquet files in the session catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+import deltalog
+from deltalog import InvalidArgumentError, SchemaMismatchError
+from deltalog.errors import AfterCommitError
+from deltalog.spark.errors import UnsupportedFeatureError
+from deltalog.spark.sql.convert import Entry
+from deltalog.tables import DeltaTable
+
+
+@pytest.fixture(autouse=True)
+def without_tables(spark: SparkSession) -> Iterator[None]:
+    yield
+    for name in ("c", "n"):
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql("DROP VIEW IF EXISTS v")
+
+
+def rows(spark: SparkSession, name: str = "c") -> list[Row]:
+    return sorted(spark.table(name).collect(), key=str)
+
+
+def location(spark: SparkSession, name: str = "c") -> Path:
+    about = {
+        row["col_name"]: row["data_type"] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    }
+    return Path(about["Location"].removeprefix("file:"))
+
+
+def provider(spark: SparkSession, name: str = "c") -> str:
+    about = {
+        row["col_name"]: row["data_type"] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    }
+    return str(about["Provider"])
+
+
+def create(spark: SparkSession, more: str = "") -> None:
+    """Creates a table, also with partitions whose names are escaped, NULL, and dates."""
+    spark.sql(
+        "CREATE TABLE c (a BIGINT COMMENT 'a number', t STRING, p STRING, d DATE) USING parquet "
+        f"PARTITIONED BY (p, d) COMMENT 'of a city' TBLPROPERTIES ('mine' = 'x') {more}"
+    )
+    spark.sql(
+        "INSERT INTO c VALUES (1, 'x', 'a/b %', DATE'2024-01-01'), (2, NULL, NULL, DATE'2024-01-02'), "
+        "(3, 'z', '01', NULL)"
+    )
+
+
+@pytest.mark.every_spark
+def test_a_table_keeps_its_rows_and_becomes_ours(spark: SparkSession) -> None:
+    """Columns that no file has are NULL, and the types of partition columns are those of the catalog."""
+    create(spark)
+    spark.sql("ALTER TABLE c ADD COLUMNS (later INT COMMENT 'new')")
+    spark.table("c").cache()
+    before, schema = rows(spark), spark.table("c").schema
+    path = location(spark)
+    [planned] = spark.sql("CALL deltalog.convert(table => 'c', dry_run => true)").collect()
+    assert (planned.num_converted_files, provider(spark)) == (3, "parquet")
+    assert not deltalog.DeltaTable.is_deltatable(path)
+    spark.sql("CONVERT TO DELTA c")
+    assert provider(spark) == "deltalog"
+    assert spark.table("c").schema == schema
+    assert rows(spark) == before
+    table = deltalog.DeltaTable(path)
+    assert table.metadata().partition_columns == ["p", "d"]
+    assert (table.metadata().configuration["mine"], table.metadata().description) == ("x", "of a city")
+    spark.sql("INSERT INTO c (a, p) VALUES (4, 'q')")
+    spark.sql("DELETE FROM c WHERE a = 1")
+    assert sorted(row.a for row in rows(spark)) == [2, 3, 4]
+    # Once more, nothing happens.
+    spark.sql("CONVERT TO DELTA c")
+    assert deltalog.DeltaTable(path).version() == 2
+    # It is still the session's own table, whose files go with it.
+    spark.sql("DROP TABLE c")
+    assert not path.exists()
+
+
+@pytest.mark.newest
+def test_the_verb_takes_a_name(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE c (a INT) USING parquet LOCATION '{tmp_path}/the files'")
+    spark.sql("INSERT INTO c VALUES (1), (2)")
+    spark.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
+    try:
+        table = DeltaTable.convertToDelta(spark, "spark_catalog.default.c")
+    finally:
+        spark.conf.unset("spark.databricks.delta.properties.defaults.enableDeletionVectors")
+    assert sorted(row.a for row in table.toDF().collect()) == [1, 2]
+    stored = deltalog.DeltaTable(tmp_path / "the files")
+    assert stored.metadata().configuration["delta.enableDeletionVectors"] == "true"
+    spark.sql("DROP TABLE c")
+    assert stored.count() == 2
+
+
+@pytest.mark.newest
+def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None:
+    """A table has no row that was not there before."""
+    create(spark)
+    path = location(spark)
+    other = path / "p=other" / "d=2024-01-05"
+    other.mkdir(parents=True)
+    [file] = (path / "p=01" / "d=__HIVE_DEFAULT_PARTITION__").glob("*.parquet")
+    (other / file.name).write_bytes(file.read_bytes())
+    assert len(rows(spark)) == 3
+    with pytest.raises(InvalidArgumentError, match="p=other/d=2024-01-05; move them elsewhere, or add them"):
+        spark.sql("CONVERT TO DELTA c")
+    assert not deltalog.DeltaTable.is_deltatable(path)
+    spark.sql("ALTER TABLE c RECOVER PARTITIONS")
+    spark.sql("CONVERT TO DELTA c PARTITIONED BY (p STRING, d DATE)")
+    assert len(rows(spark)) == 4
+    # Without partition columns, Spark reads only the table's directory.
+    spark.sql("CREATE TABLE n (a BIGINT, t STRING) USING parquet")
+    spark.sql("INSERT INTO n VALUES (1, 'x')")
+    below = location(spark, "n") / "below"
+    below.mkdir()
+    (below / file.name).write_bytes(file.read_bytes())
+    assert len(rows(spark, "n")) == 1
+    with pytest.raises(InvalidArgumentError, match=r"do not belong to the table .*n in the catalog: below"):
+        spark.sql("CONVERT TO DELTA n")
+
+
+@pytest.mark.newest
+def test_partitions_elsewhere_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    create(spark)
+    path = location(spark)
+    spark.sql(f"ALTER TABLE c ADD PARTITION (p = 'far', d = DATE'2024-01-07') LOCATION '{tmp_path}/far'")
+    with pytest.raises(UnsupportedFeatureError, match="p=far/d=2024-01-07 at file:"):
+        spark.sql("CONVERT TO DELTA c")
+    spark.sql("ALTER TABLE c DROP PARTITION (p = 'far', d = DATE'2024-01-07')")
+    # Below the table, but under the name of another partition.
+    spark.sql(f"ALTER TABLE c ADD PARTITION (p = 'near', d = DATE'2024-01-07') LOCATION '{path}/p=01'")
+    with pytest.raises(
+        UnsupportedFeatureError, match="not in the directories of their names: p=near/d=2024-01-07"
+    ):
+        spark.sql("CONVERT TO DELTA c")
+    assert not deltalog.DeltaTable.is_deltatable(path)
+
+
+@pytest.mark.newest
+def test_what_the_catalog_says_otherwise_is_refused(spark: SparkSession) -> None:
+    create(spark)
+    path = location(spark)
+    with pytest.raises(
+        InvalidArgumentError, match="partitioned by p string, d date in the catalog, not by p string"
+    ):
+        spark.sql("CONVERT TO DELTA c PARTITIONED BY (p STRING)")
+    spark.sql(
+        f"CREATE TABLE n (a INT, p STRING, d DATE) USING parquet PARTITIONED BY (p, d) LOCATION '{path}'"
+    )
+    spark.sql("ALTER TABLE n RECOVER PARTITIONS")
+    with pytest.raises(
+        SchemaMismatchError, match="the files have the column 't', which the table does not have"
+    ):
+        spark.sql("CONVERT TO DELTA n")
+    spark.sql("DROP TABLE n")
+    spark.sql("CREATE TABLE n (a INT) USING parquet CLUSTERED BY (a) INTO 2 BUCKETS")
+    with pytest.raises(UnsupportedFeatureError, match="is bucketed"):
+        spark.sql("CONVERT TO DELTA n")
+    spark.sql("DROP TABLE n")
+    spark.sql("CREATE TABLE n (a INT) USING json")
+    spark.sql("CREATE TEMPORARY VIEW v AS SELECT 1 AS a")
+    for name, reason in [("n", "its provider is json"), ("v", "it is a temporary view")]:
+        with pytest.raises(InvalidArgumentError, match=f"cannot be converted, because {reason}"):
+            spark.sql(f"CONVERT TO DELTA {name}")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("CONVERT TO DELTA nothing")
+    assert not deltalog.DeltaTable.is_deltatable(path)
+
+
+@pytest.mark.newest
+def test_an_entry_that_could_not_be_changed_is_changed_later(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(spark)
+    before = rows(spark)
+    convert = Entry.convert
+
+    def fails(entry: Entry, uri: str, version: int | None) -> None:
+        convert(entry._replace(entry=None), uri, version)
+
+    monkeypatch.setattr(Entry, "convert", fails)
+    with pytest.raises(AfterCommitError, match=r"call CONVERT TO DELTA .*c once more"):
+        spark.sql("CONVERT TO DELTA c")
+    assert provider(spark) == "parquet"
+    monkeypatch.undo()
+    spark.sql("CONVERT TO DELTA c")
+    assert (provider(spark), deltalog.DeltaTable(location(spark)).version()) == ("deltalog", 0)
+    assert rows(spark) == before
