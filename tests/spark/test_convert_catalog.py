@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import Row, SparkSession
 
 import deltalog
@@ -194,3 +194,53 @@ def test_an_entry_that_could_not_be_changed_is_changed_later(
     spark.sql("CONVERT TO DELTA c")
     assert (provider(spark), deltalog.DeltaTable(location(spark)).version()) == ("deltalog", 0)
     assert rows(spark) == before
+
+
+@pytest.mark.newest
+def test_directories_that_spell_a_partition_otherwise(spark: SparkSession, tmp_path: Path) -> None:
+    """As of other writers: month=01 is the partition of the integer 1."""
+    spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/Month=01/q=x%2Fy")
+    spark.range(3).coalesce(1).write.parquet(f"{tmp_path}/Month=2/q=__HIVE_DEFAULT_PARTITION__")
+    spark.sql(
+        f"CREATE TABLE c (id BIGINT, month INT, q STRING) USING parquet PARTITIONED BY (month, q) LOCATION '{tmp_path}'"
+    )
+    spark.sql("ALTER TABLE c RECOVER PARTITIONS")
+    before = rows(spark)
+    assert [(row.id, row.month, row.q) for row in before][:2] == [(0, 1, "x/y"), (0, 2, None)]
+    spark.sql("CONVERT TO DELTA c")
+    assert rows(spark) == before
+    assert deltalog.DeltaTable(tmp_path).count("month = 1") == 2
+
+
+@pytest.mark.newest
+def test_every_type_keeps_its_values(spark: SparkSession) -> None:
+    spark.sql(
+        "CREATE TABLE c (a CHAR(5), v VARCHAR(3), d DECIMAL(10,2), t TIMESTAMP, n TIMESTAMP_NTZ, b BINARY, f FLOAT, "
+        "s STRUCT<x: INT, y: ARRAY<STRING>>, m MAP<STRING, INT>, ti TINYINT, si SMALLINT) USING parquet"
+    )
+    spark.sql(
+        "INSERT INTO c VALUES ('ab', 'xyz', 1.5, TIMESTAMP'1950-01-01 00:00:00', TIMESTAMP_NTZ'2024-01-01 00:00:00', "
+        "X'0102', 1.5, named_struct('x', 1, 'y', array('q')), map('k', 1), 1, 2)"
+    )
+    before, schema = rows(spark), spark.table("c").schema
+    spark.sql("CONVERT TO DELTA c")
+    assert (rows(spark), spark.table("c").schema) == (before, schema)
+    with pytest.raises(SparkRuntimeException, match="EXCEED_LIMIT_LENGTH"):
+        spark.sql("INSERT INTO c (v) VALUES ('long')")
+
+
+@pytest.mark.newest
+def test_defaults(spark: SparkSession) -> None:
+    """Spark gives rows in files without a column its default, which no Delta table does."""
+    spark.sql("CREATE TABLE c (a INT, b INT DEFAULT 7) USING parquet")
+    spark.sql("INSERT INTO c (a) VALUES (1)")
+    spark.sql("CREATE TABLE n (a INT) USING parquet")
+    spark.sql("INSERT INTO n VALUES (1)")
+    spark.sql("ALTER TABLE n ADD COLUMNS (z INT DEFAULT 9)")
+    spark.sql("INSERT INTO n (a) VALUES (2)")
+    with pytest.raises(UnsupportedFeatureError, match="not all files have the column 'z'"):
+        spark.sql("CONVERT TO DELTA n")
+    assert rows(spark, "n") == [Row(a=1, z=9), Row(a=2, z=9)]
+    spark.sql("CONVERT TO DELTA c")
+    spark.sql("INSERT INTO c (a) VALUES (2)")
+    assert rows(spark) == [Row(a=1, b=7), Row(a=2, b=7)]

@@ -6,7 +6,7 @@
 //! - Files with the same schema share its conversion.
 //! - Statistics are bounds, as those of files that engines report ([`crate::stats`]): no page is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
@@ -57,7 +57,7 @@ struct Shared {
 }
 
 impl Footers<'_> {
-    /// Returns the columns of the files, and their `add` actions.
+    /// Returns the columns of the files, those of them that all files have, and the `add` actions of the files.
     ///
     /// # Errors
     /// As [`super::plan_conversion`].
@@ -65,7 +65,7 @@ impl Footers<'_> {
         &self,
         files: &[FoundFile],
         values: &LogValues,
-    ) -> Result<(StructType, Vec<RecordBatch>)> {
+    ) -> Result<(StructType, BTreeSet<String>, Vec<RecordBatch>)> {
         let known: Mutex<Vec<Arc<Shared>>> = Mutex::default();
         let threads =
             self.storage.readers(files.len()).max(parallel::exactly(FOOTER_THREADS).min(files.len()));
@@ -84,7 +84,7 @@ impl Footers<'_> {
             }
             adds.extend(batches_of_adds(&actions)?);
         }
-        Ok((merged.columns.unwrap_or_default(), adds))
+        Ok((merged.columns.unwrap_or_default(), merged.common, adds))
     }
 
     fn file(
@@ -173,6 +173,8 @@ impl Footers<'_> {
 #[derive(Default)]
 struct Merged {
     columns: Option<StructType>,
+    /// The names of those that each file has.
+    common: BTreeSet<String>,
     /// Some of the schemas that were merged, to name a file in an error.
     schemas: Vec<Arc<Shared>>,
 }
@@ -181,6 +183,12 @@ impl Merged {
     fn add(&mut self, shared: &Arc<Shared>) -> Result<()> {
         if self.schemas.iter().any(|known| Arc::ptr_eq(known, shared)) {
             return Ok(());
+        }
+        let names: BTreeSet<String> =
+            shared.columns.fields().iter().map(|field| field.name.clone()).collect();
+        match &self.columns {
+            None => self.common = names,
+            Some(_) => self.common.retain(|name| names.contains(name)),
         }
         let columns = match &self.columns {
             None => shared.columns.clone(),

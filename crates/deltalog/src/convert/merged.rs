@@ -7,7 +7,10 @@
 //!   widening notes each change of a type, and there was none.
 //! - Two spellings of a name are refused, because readers that look for the exact name would find NULL.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result};
+use crate::protocol::schema::column_rules::EXISTS_DEFAULT;
 use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 
 /// Why two schemas cannot be merged.
@@ -89,11 +92,32 @@ fn described(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the columns that are known, if files with the columns of `found` can be read by them.
+/// Returns the columns that are known, if files with the columns of `found` can be read by them. All files have those
+/// of `common`.
 ///
 /// # Errors
-/// `SchemaMismatch` for a column of the files that is not known, or not of this type.
-pub(super) fn declared(known: &StructType, found: &StructType) -> Result<StructType> {
+/// `SchemaMismatch` for a column of the files that is not known, or not of this type. `Unsupported` for a column that
+/// has a default in the rows of files without it.
+pub(super) fn declared(
+    known: &StructType,
+    found: &StructType,
+    common: &BTreeSet<String>,
+) -> Result<StructType> {
+    let has_old_value = |field: &&StructField| {
+        // Spark's note about a column that was added: the value of rows in files without it.
+        let value = field.metadata.get(EXISTS_DEFAULT);
+        value.is_some_and(|value| {
+            value.as_str().is_none_or(|value| !value.trim().eq_ignore_ascii_case("null"))
+        })
+    };
+    let added = known.fields().iter().filter(has_old_value).find(|field| !common.contains(&field.name));
+    if let Some(field) = added {
+        return Err(Error::unsupported(format!(
+            "not all files have the column '{}', whose default value their rows have in Spark",
+            field.name
+        ))
+        .with_hint("write the rows to a new table"));
+    }
     let hint = "give the table the columns of the files, or leave the columns out, to have them found";
     let readable = nullable(known)?;
     let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
@@ -130,6 +154,7 @@ pub(super) fn declared(known: &StructType, found: &StructType) -> Result<StructT
     let fields = fields.map(|(known, readable)| StructField {
         data_type: readable.data_type.clone(),
         nullable: true,
+        metadata: known.metadata.with(EXISTS_DEFAULT, None),
         ..known.clone()
     });
     StructType::try_new(fields.collect())
@@ -176,11 +201,31 @@ mod tests {
         assert_eq!(merge(&schema("v date"), &schema("v void")).unwrap(), schema("v date"));
     }
 
+    fn given(known: &StructType, found: &StructType) -> Result<StructType> {
+        declared(known, found, &BTreeSet::new())
+    }
+
+    #[test]
+    fn columns_with_a_value_in_old_rows_are_in_all_files() {
+        let mut fields = schema("a integer, z integer").fields().to_vec();
+        let mut noted = |value: &str| {
+            fields[1].metadata = fields[1].metadata.with(EXISTS_DEFAULT, Some(value.into()));
+            StructType::try_new(fields.clone()).unwrap()
+        };
+        let (known, nothing) = (noted("9"), noted("NULL"));
+        let found = schema("a integer, z integer");
+        let error = declared(&known, &found, &BTreeSet::from(["a".to_owned()])).unwrap_err();
+        assert!(error.kind() == ErrorKind::Unsupported && error.to_string().contains("'z'"), "{error}");
+        let common = BTreeSet::from(["a".to_owned(), "z".to_owned()]);
+        assert_eq!(declared(&known, &found, &common).unwrap(), found);
+        assert_eq!(given(&nothing, &found).unwrap(), found);
+    }
+
     #[test]
     fn files_fit_the_columns_that_are_known() {
         let known = schema("a integer, b string, c long");
         for files in ["b string", "c long, a short", "a void, b string, c long"] {
-            assert_eq!(declared(&known, &schema(files)).unwrap(), known, "{files}");
+            assert_eq!(given(&known, &schema(files)).unwrap(), known, "{files}");
         }
         for (files, text) in [
             ("a integer, d date", "the files have the column 'd'"),
@@ -190,19 +235,19 @@ mod tests {
             ),
             ("A integer", "the column 'a' is spelled 'a' in the table, and spelled 'A' in the files"),
         ] {
-            let error = declared(&known, &schema(files)).unwrap_err();
+            let error = given(&known, &schema(files)).unwrap_err();
             assert!(error.kind() == ErrorKind::SchemaMismatch && error.to_string().contains(text), "{error}");
         }
-        let error = declared(&schema("a byte"), &schema("a integer")).unwrap_err().to_string();
+        let error = given(&schema("a byte"), &schema("a integer")).unwrap_err().to_string();
         assert!(
             error.contains("of the type byte in the table, and of the type integer in the files"),
             "{error}"
         );
         let nested =
             |fields: &str| StructType::try_new(vec![StructField::new("n", schema(fields), false)]).unwrap();
-        let fewer = declared(&nested("a byte, b date"), &nested("b date")).unwrap();
+        let fewer = given(&nested("a byte, b date"), &nested("b date")).unwrap();
         assert_eq!(fewer, nullable(&nested("a byte, b date")).unwrap());
-        let error = declared(&nested("b date"), &nested("a byte, b date")).unwrap_err().to_string();
+        let error = given(&nested("b date"), &nested("a byte, b date")).unwrap_err().to_string();
         assert!(
             error.contains("'n' is a struct in the table, and one with other fields in the files"),
             "{error}"

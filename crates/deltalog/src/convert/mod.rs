@@ -153,9 +153,9 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
     let (columns, values) = Partitions::new(partitions, &files)?.typed(partition_by.as_ref(), &time_zone)?;
     let footers =
         Footers { storage, configuration: &definition.configuration, partition_by: &columns, statistics };
-    let (data, adds) = footers.read(&files, &values)?;
+    let (data, common, adds) = footers.read(&files, &values)?;
     let data = match known {
-        Some(known) => declared(&known, &data)?,
+        Some(known) => declared(&known, &data, &common)?,
         None => data,
     };
     let fields: Vec<StructField> = data.fields().iter().chain(columns.fields()).cloned().collect();

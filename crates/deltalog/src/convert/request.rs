@@ -39,7 +39,8 @@ pub struct ConvertRequest {
     /// decimal without fraction, double, timestamp, date, else string.
     pub partition_by: Option<StructType>,
     /// The columns of the table beside the partition columns, if they are known: those of a catalog. The files may lack
-    /// some of them, which are NULL there, but have no others. Without them, they are those of the files.
+    /// some of them, which are NULL there, but have no others. Without them, they are those of the files. A column that
+    /// has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
     pub columns: Option<StructType>,
     /// The zone of timestamps in the names of directories that have none.
     pub time_zone: String,

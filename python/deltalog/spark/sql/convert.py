@@ -157,7 +157,9 @@ def converted(
     plan = plan_conversion(uri, arguments, commit_arguments(None, user_metadata), store)
     version = None
     if plan is None:
-        _log.warning("%s is a Delta table already: there is no file to convert", uri)
+        _log.warning(
+            "%s is a Delta table already, whose log says which rows it has: no file is converted", uri
+        )
     else:
         if entry is not None:
             entry.check_directories(plan.directories)

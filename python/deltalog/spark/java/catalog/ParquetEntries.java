@@ -1,19 +1,23 @@
 package io.deltalog.spark;
 
 import java.net.URI;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils$;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.PartitioningUtils$;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Map$;
@@ -83,13 +87,54 @@ public class ParquetEntries {
     List all = Plans.list(session.sessionState().catalog().listPartitions(entry.identifier(), Option.empty()));
     for (int i = 0; i < all.size(); i++) {
       CatalogTablePartition partition = (CatalogTablePartition) all.get(i);
-      String directory = PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
+      String named = PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
       Option location = partition.storage().locationUri();
-      if (location.isEmpty() || qualified(new Path((URI) location.get()), settings).equals(new Path(root, directory))) {
+      String directory = location.isEmpty() ? named : below(root, qualified(new Path((URI) location.get()), settings));
+      if (directory != null && (directory.equals(named) || hasValues(directory, partition, entry.partitionSchema()))) {
         directories.add(directory);
       } else {
-        elsewhere.add(directory + " at " + location.get());
+        elsewhere.add(named + " at " + location.get());
       }
+    }
+  }
+
+  /** Returns the path of a directory relative to another one; null if it is not in it. */
+  private static String below(Path root, Path directory) {
+    String beginning = root.toString() + "/";
+    String path = directory.toString();
+    return path.startsWith(beginning) ? path.substring(beginning.length()) : null;
+  }
+
+  /** Returns whether a directory has the values of a partition in its name, such as month=01 for 1. */
+  private static boolean hasValues(String directory, CatalogTablePartition partition, StructType columns) {
+    String[] names = directory.split("/");
+    if (names.length != columns.length()) {
+      return false;
+    }
+    ZoneId zone = ZoneId.of("UTC"); // The same for both.
+    for (int i = 0; i < names.length; i++) {
+      StructField column = columns.fields()[i];
+      int end = names[i].indexOf('=');
+      if (end < 0 || !names[i].substring(0, end).equalsIgnoreCase(column.name())) {
+        return false;
+      }
+      String inName = ExternalCatalogUtils$.MODULE$.unescapePathName(names[i].substring(end + 1));
+      String inCatalog = (String) partition.spec().apply(column.name());
+      if (!Objects.equals(value(inName, column, zone), value(inCatalog, column, zone))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static Object value(String text, StructField column, ZoneId zone) {
+    if (text == null || text.equals(ExternalCatalogUtils$.MODULE$.DEFAULT_PARTITION_NAME())) {
+      return null;
+    }
+    try {
+      return PartitioningUtils$.MODULE$.castPartValueToDesiredType(column.dataType(), text, zone);
+    } catch (RuntimeException e) {
+      return text; // It is no value of the type.
     }
   }
 
