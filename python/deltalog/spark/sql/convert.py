@@ -156,17 +156,18 @@ def converted(
     arguments = ConvertArguments("ignore", options, partition_by, time_zone, statistics, columns)
     plan = plan_conversion(uri, arguments, commit_arguments(None, user_metadata), store)
     version = None
-    if plan is None:
-        _log.warning(
-            "%s is a Delta table already, whose log says which rows it has: no file is converted", uri
-        )
-    else:
+    if plan is not None:
         if entry is not None:
             entry.check_directories(plan.directories)
         version = None if dry_run else plan.commit()
+    is_table = plan is None or (version is None and not dry_run)
+    if is_table:
+        _log.warning(
+            "%s is a Delta table already, whose log says which rows it has: no file is converted", uri
+        )
     if entry is not None and not entry.is_ours and not dry_run:
         entry.convert(uri, version)
-    return [uri, version, 0, 0] if plan is None else [uri, version, plan.num_files, plan.size_in_bytes]
+    return [uri, version, *((0, 0) if plan is None or is_table else (plan.num_files, plan.size_in_bytes))]
 
 
 def _types(schema: str) -> str:
