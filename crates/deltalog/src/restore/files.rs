@@ -24,6 +24,7 @@ pub(super) struct FileChanges {
     /// The files that are removed, as the `add` actions that they have.
     pub(super) removes: Vec<RecordBatch>,
     missing: u64,
+    missing_bytes: u64,
 }
 
 impl FileChanges {
@@ -38,7 +39,7 @@ impl FileChanges {
         let removes = only_in(base, &files_of(earlier)?, FileColumns::of_removes())?;
         let added = only_in(earlier, &files_of(base)?, FileColumns::of(&FileColumn::ALL))?;
         let adds = added.iter().map(with_data_change).collect::<Result<_>>()?;
-        Ok(Self { adds, removes, missing: 0 })
+        Ok(Self { adds, removes, missing: 0, missing_bytes: 0 })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -63,6 +64,7 @@ impl FileChanges {
             let is_there = BooleanArray::from(is_there);
             if is_there.has_false() {
                 let gone = without(&batch, &is_there)?;
+                self.missing_bytes += counted(std::slice::from_ref(&gone)).1;
                 missing.extend(adds_of(&gone)?.into_iter().map(|add| add.path));
                 kept.push(filtered(&batch, &is_there)?);
             } else {
@@ -99,7 +101,7 @@ impl FileChanges {
         let (restored_files, restored_bytes) = counted(&self.adds);
         let (removed_files, removed_bytes) = counted(&self.removes);
         Ok(RestoreMetrics {
-            table_bytes: totals.bytes,
+            table_bytes: totals.bytes.saturating_sub(self.missing_bytes),
             table_files: totals.files.saturating_sub(self.missing),
             removed_files,
             removed_bytes,

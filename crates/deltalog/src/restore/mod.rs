@@ -8,7 +8,8 @@
 //!
 //! - The rows are those of the earlier version: a logical file is a data file with its deletion vector (protocol, "Add
 //!   File and Remove File"), so that a file with another vector is replaced.
-//! - A file that is no longer there is found before anything is committed: VACUUM has deleted it, perhaps.
+//! - A file that is brought back and no longer there is found before anything is committed: VACUUM has deleted it,
+//!   perhaps. Files that the newest version has too are not looked for: it needs them whatever RESTORE does.
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
 //! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
 //!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.

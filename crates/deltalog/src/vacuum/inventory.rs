@@ -2,8 +2,10 @@
 //!
 //! - Only full paths below the table's root count. An inventory of another place, or with paths of another form, is an
 //!   error: it would look like a table without files to delete.
-//! - A path is plain text, as in the JVM implementation, and not encoded.
+//! - A path is plain text, as in the JVM implementation, and not encoded. If one is, all would look like files that no
+//!   version needs, and the report would be wrong: that is an error, too.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchReader, StringArray};
@@ -15,14 +17,15 @@ use super::listing::{Found, warn_of};
 use super::retained::Retained;
 use super::visible::Visible;
 use crate::error::{Error, Result};
+use crate::protocol::path::decode;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
 /// Reads an inventory.
 ///
 /// # Errors
-/// `SchemaMismatch` if it lacks a column; `InvalidArgument` for a row without a value, and if no row is below the
-/// table's root.
+/// `SchemaMismatch` if it lacks a column; `InvalidArgument` for a row without a value, for encoded paths, and if no row
+/// is below the table's root.
 pub(super) fn find(
     snapshot: &Snapshot,
     inventory: impl RecordBatchReader,
@@ -53,6 +56,7 @@ pub(super) fn find(
             }
             let file = FileMeta { name, ..file };
             if let Some(reason) = reason(&file, retained, cutoff_ms) {
+                ensure_plain(path, &file.name, retained)?;
                 candidates.push(&file, reason);
             }
         }
@@ -71,6 +75,16 @@ pub(super) fn find(
         directories: directories.len() as u64 + 1,
         ..Found::default()
     })
+}
+
+/// Refuses a path that is that of a file which the table needs, apart from being encoded.
+fn ensure_plain(path: &str, name: &str, retained: &Retained) -> Result<()> {
+    let is_encoded = |plain: Cow<'_, str>| plain != name && retained.keeps(&plain);
+    if !name.contains('%') || !decode(name).is_ok_and(is_encoded) {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!("the paths of the inventory are encoded, such as {path}"))
+        .with_hint("decode them: the column 'path' must have plain text"))
 }
 
 /// The columns of an inventory.

@@ -144,6 +144,7 @@ fn missing_files_are_named_and_nothing_is_committed() {
     request.ignore_missing_files = true;
     let done = restore(&base, &base.at_version(2).unwrap(), request, &environment()).unwrap();
     assert_eq!((done.metrics.missing_files, done.metrics.table_files), (1, 1));
+    assert_eq!(done.metrics.table_bytes, newest(&storage).totals().unwrap().bytes);
     assert_eq!(ids(&newest(&storage)), (10..20).collect::<Vec<i64>>());
 }
 

@@ -159,3 +159,15 @@ fn an_inventory_stands_for_a_listing() {
     let error = plan_vacuum(&newest(&storage), inventory(&[("x", false, 0)]), &environment()).unwrap_err();
     assert!(error.to_string().contains("no path of the inventory is below the table's root"), "{error}");
 }
+
+/// All files would be reported as deleted, and none would be.
+#[test]
+fn an_inventory_with_encoded_paths_is_refused() {
+    let (store, storage) = table(&["p=1/a b"]);
+    put(&store, "p=1/a b", 0);
+    put(&store, "p=1/other", 0);
+    let encoded = inventory(&[("memory:///t/p%3D1/other", false, 0), ("memory:///t/p%3D1/a%20b", false, 0)]);
+    let error = plan_vacuum(&newest(&storage), encoded, &environment()).unwrap_err();
+    let text = "the paths of the inventory are encoded, such as memory:///t/p%3D1/a%20b";
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains(text), "{error}");
+}

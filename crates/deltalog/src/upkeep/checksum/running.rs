@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use arrow::array::{Array, AsArray, BooleanArray};
+
 use super::live_files::LiveFiles;
 use crate::error::Result;
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
 use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
-use crate::replay::Commit;
+use crate::replay::{Commit, FileColumn};
 
 /// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
@@ -48,7 +50,7 @@ pub(super) fn extended(
     let mut totals = FileTotals::of(&checksum, without_vectors);
     let mut live = LiveFiles::of(&checksum, resolver)?;
     for commit in commits {
-        let is_exact = commit.version == own.version || has_exact_files(commit);
+        let is_exact = has_exact_files(commit) || commit.version == own.version && !may_add_again(commit);
         let applied = live.apply(commit, is_exact, &mut totals, resolver);
         if !applied.map_err(|error| error.at_version(commit.version))? {
             return Ok(None);
@@ -84,6 +86,15 @@ fn has_exact_files(commit: &Commit) -> bool {
     let operation = commit.commit_info.as_ref().and_then(|info| info.operation.as_deref());
     commit.adds.num_rows() + commit.removes.num_rows() == 0
         || operation.is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
+}
+
+/// Returns whether a commit of this crate may name live files again, to give them other statistics or row ids: then it
+/// changes no rows, and removes no file.
+fn may_add_again(commit: &Commit) -> bool {
+    let changes = commit.adds.column_by_name(FileColumn::DataChange.name());
+    let changes = changes.and_then(|column| column.as_boolean_opt());
+    let has_changes = |changes: &BooleanArray| changes.null_count() == 0 && !changes.has_false();
+    commit.removes.num_rows() == 0 && commit.adds.num_rows() > 0 && !changes.is_some_and(has_changes)
 }
 
 /// Returns the newest progress of each application. It is unknown if identifiers expire: which of them have then
