@@ -36,6 +36,9 @@ def rows(spark: SparkSession, name: str) -> list[int]:
 
 def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, tmp_path: Path) -> None:
     at = tmp_path / "deep"
+    call = f"CALL deltalog.clone('src', 'deep', shallow => false, location => '{at}', dry_run => true)"
+    [planned] = spark.sql(call).collect()
+    assert (planned.num_copied_files, at.exists(), spark.catalog.tableExists("deep")) == (2, False, False)
     [done] = spark.sql(
         f"CREATE TABLE deep DEEP CLONE src TBLPROPERTIES ('mine' = 'y', other.name = 'z') LOCATION '{at}'"
     ).collect()

@@ -160,6 +160,8 @@ def test_versions_are_restored(spark: SparkSession, path: str, table: str) -> No
         spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
     newest = spark.sql("DESCRIBE HISTORY m LIMIT 1").collect()[0]
     assert (newest.operation, newest.userMetadata) == ("RESTORE", "why")
+    [planned] = spark.sql("CALL deltalog.restore('m', 3, dry_run => true)").collect()
+    assert (planned.num_restored_files, DeltaTable(path).version()) == (2, 7)
     found = tables.DeltaTable.forName(spark, "m").restoreToVersion(3).collect()[0]
     assert (found.num_restored_files, found.num_removed_files) == (2, 0)
     assert rows(spark) == [0, 1, 2, 10, 11, 12]

@@ -68,6 +68,8 @@ class CloneRequest(NamedTuple):
     """Properties of the clone, as a JSON object."""
     store: Mapping[str, str] = {}
     """Options that say how the store of the clone is reached."""
+    dry_run: bool = False
+    """Whether nothing is copied or committed."""
 
 
 def path_in(name: str) -> str | None:
@@ -120,9 +122,13 @@ def cloned(
         path = request.location or default
     location = location_of(jvm, session, Options({**request.store, "path": path}))
     location.ensure_in_reach()
-    arguments = CloneArguments(request.shallow, mode, properties, False, None, location.storage_options)
+    arguments = CloneArguments(
+        request.shallow, mode, properties, request.dry_run, None, location.storage_options
+    )
     plan = SparkClone.begin(source, location.uri, arguments, commit_arguments(None, user_metadata))
     metrics, version, roots = _copied(jvm, session, source, (origin, location), plan)
+    if request.dry_run:
+        return [metrics[name] for name in _COLUMNS.values()]
     if mode == "overwrite":
         jvm.static("TableNames", "refresh", session, request.target)
     if identifier is not None:

@@ -173,6 +173,7 @@ def restored(
     user_metadata: str | None,
     *,
     ignore_missing_files: bool = False,
+    dry_run: bool = False,
 ) -> list[int]:
     """Makes a version the newest one again, or the one of a time. Returns a row of `RESTORED`.
 
@@ -183,12 +184,13 @@ def restored(
         timestamp: the time as the user has written it.
         user_metadata: the user's text for the commit.
         ignore_missing_files: whether files that are no longer there are left out.
+        dry_run: whether nothing is committed.
     """
     if (version is None) == (timestamp_ms is None):
         raise InvalidArgumentError("RESTORE takes either a version or a time")
     earlier = snapshot.at(version, timestamp_ms)
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = restore(snapshot, earlier, timestamp, ignore_missing_files, False, False, arguments)
+    metrics, _ = restore(snapshot, earlier, timestamp, ignore_missing_files, False, dry_run, arguments)
     return [metrics[name] for name in _RESTORED]
 
 

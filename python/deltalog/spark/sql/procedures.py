@@ -257,7 +257,7 @@ def _recompute_statistics(target: Target, predicate: str | None, all_files: bool
     return [tuple(row)]
 
 
-def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows:
+def _restore(target: Target, version: int | None, timestamp: int | None, dry_run: bool) -> Rows:
     text = None if timestamp is None else f"{timestamp_of(timestamp):%Y-%m-%d %H:%M:%S.%f %Z}"
     row = maintenance.restored(
         target.snapshot,
@@ -266,6 +266,7 @@ def _restore(target: Target, version: int | None, timestamp: int | None) -> Rows
         text,
         target.user_metadata,
         ignore_missing_files=target.settings.ignores_missing_files,
+        dry_run=dry_run,
     )
     return [tuple(row)]
 
@@ -298,11 +299,12 @@ def _clone(
     timestamp: int | None,
     location: str | None,
     properties: str | None,
+    dry_run: bool,
 ) -> Rows:
     source = target.snapshot
     if version is not None or timestamp is not None:
         source = source.at(version, None if timestamp is None else timestamp // 1000)
-    request = clone.CloneRequest(clone_of, shallow, mode, location, properties)
+    request = clone.CloneRequest(clone_of, shallow, mode, location, properties, dry_run=dry_run)
     return [tuple(clone.cloned(target.jvm, target.session, source, request, target.user_metadata))]
 
 
@@ -338,6 +340,7 @@ def _alteration(
     )
 
 
+_DRY_RUN = Parameter("dry_run", "BOOLEAN", "commit nothing, and return what would be done", "false")
 _FEATURE = Parameter("feature", "STRING", "the name of a table feature, such as deletionVectors")
 
 PROCEDURES = {
@@ -488,6 +491,7 @@ PROCEDURES = {
                 Parameter(
                     "properties", "STRING", "properties of the clone, as a JSON object of texts", "NULL"
                 ),
+                _DRY_RUN,
             ],
             clone.CLONED,
             _clone,
@@ -503,7 +507,7 @@ PROCEDURES = {
                     "NULL",
                 ),
                 Parameter("statistics", "BOOLEAN", "take statistics from the footers", "true"),
-                Parameter("dry_run", "BOOLEAN", "commit nothing, and return what would be done", "false"),
+                _DRY_RUN,
             ],
             convert.CONVERTED,
             _convert,
@@ -515,6 +519,7 @@ PROCEDURES = {
             [
                 Parameter("version", "BIGINT", "the version", "NULL"),
                 Parameter("timestamp", "TIMESTAMP", "a time, instead of the version", "NULL"),
+                _DRY_RUN,
             ],
             maintenance.RESTORED,
             _restore,
@@ -538,7 +543,7 @@ PROCEDURES = {
             "repair",
             "Removes files from the table that are not there any more. Returns these files.",
             [
-                Parameter("dry_run", "BOOLEAN", "commit nothing, and return what would be done", "false"),
+                _DRY_RUN,
                 Parameter("remove_damaged", "BOOLEAN", "remove damaged files as well", "false"),
                 Parameter(
                     "drop_files_without_vectors",
