@@ -414,9 +414,8 @@ class ConversionPlan:
     def schema_json(self) -> str: ...
     @property
     def partition_columns(self) -> list[str]: ...
-    @property
-    def directories(self) -> list[str]:
-        """The directories that files are in, decoded and relative to the table; that of the table is empty."""
+    def paths(self) -> list[str]:
+        """Returns the paths of the files, decoded and relative to the table."""
     def files(self) -> ArrowStream:
         """Returns one row per file."""
     def commit(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,7 +111,9 @@ def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None
     [file] = (path / "p=01" / "d=__HIVE_DEFAULT_PARTITION__").glob("*.parquet")
     (other / file.name).write_bytes(file.read_bytes())
     assert len(rows(spark)) == 3
-    with pytest.raises(InvalidArgumentError, match="p=other/d=2024-01-05; move them elsewhere, or add them"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"p=other/d=2024-01-05/part-.*parquet; move them elsewhere, or add"
+    ):
         spark.sql("CONVERT TO DELTA c")
     assert not deltalog.DeltaTable.is_deltatable(path)
     spark.sql("ALTER TABLE c RECOVER PARTITIONS")
@@ -123,7 +126,7 @@ def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None
     below.mkdir()
     (below / file.name).write_bytes(file.read_bytes())
     assert len(rows(spark, "n")) == 1
-    with pytest.raises(InvalidArgumentError, match=r"do not belong to the table .*n in the catalog: below"):
+    with pytest.raises(InvalidArgumentError, match=r"does not read as rows of the table .*n: below/part-"):
         spark.sql("CONVERT TO DELTA n")
 
 
@@ -244,3 +247,55 @@ def test_defaults(spark: SparkSession) -> None:
     spark.sql("CONVERT TO DELTA c")
     spark.sql("INSERT INTO c (a) VALUES (2)")
     assert rows(spark) == [Row(a=1, b=7), Row(a=2, b=7)]
+
+
+@pytest.mark.newest
+def test_spark_says_which_files_a_table_has(spark: SparkSession, tmp_path: Path) -> None:
+    """Links are not followed by a conversion; names hide files from Spark that no rule of ours hides, and the other way
+    round. Bytes beyond ASCII in names of directories are other characters to Spark."""
+    spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/far")
+    [far] = (tmp_path / "far").glob("*.parquet")
+
+    def refused(text: str, more: str = "", partitions: str = "") -> None:
+        place = tmp_path / "table"
+        place.mkdir(exist_ok=True)
+        spark.sql(f"CREATE TABLE c (id BIGINT{more}) USING parquet {partitions} LOCATION '{place}'")
+        if partitions:
+            spark.sql("ALTER TABLE c RECOVER PARTITIONS")
+        before = rows(spark)
+        with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=text):
+            spark.sql("CONVERT TO DELTA c")
+        assert rows(spark) == before
+        spark.sql("DROP TABLE c")
+        shutil.rmtree(place)
+
+    def put(name: str) -> None:
+        file = tmp_path / "table" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(far.read_bytes())
+
+    put("p=1/a.parquet")
+    (tmp_path / "table" / "p=2").symlink_to(tmp_path / "far")
+    refused("behind links to directories: p=2/part-", ", p INT", "PARTITIONED BY (p)")
+    put("a.parquet")
+    put("_k=1.parquet")
+    refused("no conversion finds.*: _k=1.parquet")
+    put("a.parquet")
+    put("b.parquet._COPYING_")
+    refused("Spark does not read as rows of the table .*c: b.parquet._COPYING_")
+    put("p=%C3%A9/a.parquet")
+    refused("reads as other characters: p=%C3%A9", ", p STRING", "PARTITIONED BY (p)")
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(
+    "option", ["pathGlobFilter '*.parquet'", "timeZone 'UTC'", "datetimeRebaseMode 'LEGACY'"]
+)
+def test_options_of_the_reader_are_refused(spark: SparkSession, option: str) -> None:
+    spark.sql(f"CREATE TABLE c (a INT) USING parquet OPTIONS ({option}, compression 'gzip')")
+    spark.sql("INSERT INTO c VALUES (1)")
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"with the option {option.split()[0]}, which a Delta table"
+    ):
+        spark.sql("CONVERT TO DELTA c")
+    assert rows(spark) == [Row(a=1)]

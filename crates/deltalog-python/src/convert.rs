@@ -55,9 +55,8 @@ impl ConversionPlan {
         self.0.partition_columns().to_vec()
     }
 
-    #[getter]
-    fn directories(&self) -> Vec<String> {
-        self.0.directories().iter().cloned().collect()
+    fn paths(&self) -> PyResult<Vec<String>> {
+        self.0.paths().into_python()
     }
 
     fn files(&self, py: Python<'_>) -> PyResult<ArrowStream> {

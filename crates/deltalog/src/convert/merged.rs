@@ -118,7 +118,8 @@ pub(super) fn declared(
         ))
         .with_hint("write the rows to a new table"));
     }
-    let hint = "give the table the columns of the files, or leave the columns out, to have them found";
+    let hint =
+        "without columns that are given, or by the path of the directory, the columns are those of the files";
     let readable = nullable(known)?;
     let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
     if let Some(field) = unknown {

@@ -35,7 +35,7 @@ mod merged;
 mod partitions;
 mod request;
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::compute::cast;
@@ -52,8 +52,9 @@ use crate::definition::{CreationMode, TableDefinition, TableHeader, unfit_name};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
+use crate::protocol::path::decode;
 use crate::protocol::{StructField, StructType};
-use crate::replay::FileColumn;
+use crate::replay::{FileColumn, path_of};
 use crate::storage::Storage;
 use crate::transaction::{Committed, Operation, Outcome, Transaction};
 
@@ -172,9 +173,6 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
     definition.partition_columns = columns.fields().iter().map(|field| field.name.clone()).collect();
     let table = definition.resolve(environment)?;
     let bytes = files.iter().map(|file| file.size).sum();
-    let directories =
-        files.iter().map(|file| file.path.rsplit_once('/').map_or("", |(directory, _)| directory));
-    let directories = directories.map(str::to_owned).collect();
     let count = files.len() as u64;
     let operation = described(operation, count, &definition.partition_columns, statistics);
     Ok(Some(Conversion {
@@ -184,7 +182,6 @@ fn plan(storage: &Storage, request: ConvertRequest, environment: &Environment) -
         adds,
         files: count,
         bytes,
-        directories,
         mode,
         operation,
         environment: environment.clone(),
@@ -216,7 +213,6 @@ pub struct Conversion {
     adds: Vec<RecordBatch>,
     files: u64,
     bytes: u64,
-    directories: BTreeSet<String>,
     mode: CreationMode,
     operation: Operation,
     environment: Environment,
@@ -233,9 +229,18 @@ impl Conversion {
         self.bytes
     }
 
-    /// Returns the directories that files are in: decoded paths relative to the table, of which the root's is empty.
-    pub fn directories(&self) -> &BTreeSet<String> {
-        &self.directories
+    /// Returns the paths of the files, decoded and relative to the table.
+    ///
+    /// # Errors
+    /// None for a plan that was made.
+    pub fn paths(&self) -> Result<Vec<String>> {
+        let mut paths = Vec::with_capacity(self.adds.iter().map(RecordBatch::num_rows).sum());
+        for batch in &self.adds {
+            for row in 0..batch.num_rows() {
+                paths.extend(path_of(batch, row).map(|path| decode(&path).map(Cow::into_owned)).transpose()?);
+            }
+        }
+        Ok(paths)
     }
 
     /// Returns the schema of the table, with the partition columns at its end.

@@ -35,6 +35,13 @@ impl Clock {
     /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as
     /// Spark takes it, such as `+02:00`, `-7` and `GMT+1`.
     pub(crate) fn named(name: &str) -> Option<Self> {
+        // To Java they have never had another offset.
+        let name = match name {
+            "EST" => "-05:00",
+            "MST" => "-07:00",
+            "HST" => "-10:00",
+            name => name,
+        };
         match name.parse() {
             Ok(Tz::UTC) => Some(Self::UTC),
             Ok(region) => Some(Self(Zone::Region(region))),
@@ -215,6 +222,7 @@ mod tests {
             ("GMT+1", 3_600),
             ("UT+00:00:30", 30),
             ("+18:00", 64_800),
+            ("EST", -18_000),
             // A region, whose sign is that of POSIX.
             ("Etc/GMT+2", -7_200),
         ] {

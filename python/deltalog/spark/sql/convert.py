@@ -1,7 +1,8 @@
 """CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store.
 
-Of a table of the session catalog, the catalog says what its columns and partitions are: the Delta table has the rows
-that Spark has read before, or there is none. Then the entry becomes one of ours.
+Of a table of the session catalog, the catalog says what its columns and partitions are, and Spark which files: the
+Delta table has the rows that Spark has read before, or there is none. Then the entry becomes one of ours. Where there
+is a Delta table already, the entry becomes that of this table, as in the JVM connector: its log says which rows it has.
 """
 
 import json
@@ -32,6 +33,12 @@ CONVERTED = StructType(
 
 _DIRECTORY = re.compile(r"(?:parquet|deltalog|delta)\.`((?:[^`]|``)+)`", re.IGNORECASE)
 _NAMED = 10
+# What does not matter to reading the files of a table.
+_HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
+_REACHING = ("fs.", "dfs.", "hadoop.", "google.cloud.")
+_HIVE = "spark.sql.hive.convertMetastoreParquet"
+# Spark takes each of these bytes for a character, and the core all of them for UTF-8.
+_NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _log = logging.getLogger("deltalog.spark")
 
 
@@ -64,10 +71,11 @@ class Entry(NamedTuple):
     partition_by: str
     properties: dict[str, str]
     comment: str | None
-    directories: list[str] | None
-    """The directories of its partitions, if the catalog knows them."""
     elsewhere: list[str]
     """Partitions that are somewhere else than their names say."""
+    options: dict[str, str]
+    """The options by which Spark reads the files."""
+    is_of_hive: bool
 
     @classmethod
     def of(cls, jvm: Jvm, session: Any, name: str) -> "Entry | None":
@@ -88,8 +96,9 @@ class Entry(NamedTuple):
             known["partitionBy"],
             properties,
             known["comment"],
-            known["directories"],
             known["elsewhere"],
+            known["options"],
+            known["isOfHive"],
         )
 
     def check(self, partition_by: str | None) -> None:
@@ -97,6 +106,21 @@ class Entry(NamedTuple):
         if self.is_bucketed:
             raise UnsupportedFeatureError(
                 f"the table {self.name} is bucketed, which no Delta table is: write its rows to a new table"
+            )
+        others = sorted(
+            name
+            for name in self.options
+            if name.lower() not in _HARMLESS and not name.lower().startswith(_REACHING)
+        )
+        if others:
+            raise UnsupportedFeatureError(
+                f"Spark reads the table {self.name} with the option {others[0]}, which a Delta table does not have: "
+                "write its rows to a new table"
+            )
+        if self.is_of_hive and not _reads_parquet(self.session):
+            raise UnsupportedFeatureError(
+                f"Hive reads the table {self.name}, perhaps otherwise than Spark: set {_HIVE} to true, and look at its "
+                "rows, before it is converted"
             )
         if self.elsewhere:
             raise UnsupportedFeatureError(
@@ -109,14 +133,27 @@ class Entry(NamedTuple):
                 f"{_types(partition_by)}: leave the partition columns out"
             )
 
-    def check_directories(self, found: list[str]) -> None:
-        """Refuses files that Spark does not read as rows of the table."""
-        known = None if self.directories is None else set(self.directories)
-        others = [] if known is None else [directory for directory in found if directory not in known]
-        if others:
+    def check_files(self, found: list[str]) -> None:
+        """Refuses files other than those that Spark reads as the rows of the table."""
+        read = set(json.loads(self.jvm.static("ParquetEntries", "files", self.session, self.entry)))
+        more = sorted(set(found) - read)
+        if more:
             raise InvalidArgumentError(
-                f"there are files in directories that do not belong to the table {self.name} in the catalog: "
-                f"{_some(others)}; move them elsewhere, or add them with ALTER TABLE {self.name} RECOVER PARTITIONS"
+                f"there are files that Spark does not read as rows of the table {self.name}: {_some(more)}; move them "
+                f"elsewhere, or add their partitions with ALTER TABLE {self.name} RECOVER PARTITIONS"
+            )
+        less = json.dumps(sorted(read - set(found)), ensure_ascii=False)
+        lost = json.loads(self.jvm.static("ParquetEntries", "withRows", self.session, self.entry, less))
+        if lost:
+            raise UnsupportedFeatureError(
+                f"there are files of the table {self.name} that no conversion finds, such as those behind links to "
+                f"directories: {_some(lost)}; write the rows of the table to a new one"
+            )
+        odd = [path for path in found if _NOT_ASCII.search(path.rpartition("/")[0])]
+        if odd:
+            raise UnsupportedFeatureError(
+                f"the names of directories have bytes that Spark reads as other characters: {_some(odd)}; write the "
+                f"rows of the table {self.name} to a new one"
             )
 
     def convert(self, uri: str, version: int | None) -> None:
@@ -158,7 +195,7 @@ def converted(
     version = None
     if plan is not None:
         if entry is not None:
-            entry.check_directories(plan.directories)
+            entry.check_files(plan.paths())
         version = None if dry_run else plan.commit()
     is_table = plan is None or (version is None and not dry_run)
     if is_table:
@@ -168,6 +205,10 @@ def converted(
     if entry is not None and not entry.is_ours and not dry_run:
         entry.convert(uri, version)
     return [uri, version, *((0, 0) if plan is None or is_table else (plan.num_files, plan.size_in_bytes))]
+
+
+def _reads_parquet(session: Any) -> bool:
+    return str(session.sessionState().conf().getConfString(_HIVE, "true")).lower() == "true"
 
 
 def _types(schema: str) -> str:

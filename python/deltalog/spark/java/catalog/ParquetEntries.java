@@ -16,6 +16,8 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils$;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningUtils$;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -55,8 +57,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON what the catalog knows of a table. It has `directories`, relative to the table, if the catalog says
-   * which ones there are, and `elsewhere`, the partitions that are not in the directories of their names.
+   * Returns as JSON what the catalog knows of a table, with `elsewhere`, the partitions that are not in the directories
+   * of their names.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
     Map known = new HashMap();
@@ -67,21 +69,52 @@ public class ParquetEntries {
     known.put("partitionBy", entry.partitionSchema().json());
     known.put("properties", scala.jdk.javaapi.CollectionConverters.asJava(entry.properties()));
     known.put("comment", entry.comment().isDefined() ? entry.comment().get() : null);
-    List directories = new ArrayList();
-    List elsewhere = new ArrayList();
-    boolean isPartitioned = !entry.partitionSchema().isEmpty();
-    if (!isPartitioned) {
-      directories.add("");
-    } else if (entry.tracksPartitionsInCatalog()) {
-      partitions(session, entry, directories, elsewhere);
-    }
-    known.put("directories", isPartitioned && !entry.tracksPartitionsInCatalog() ? null : directories);
-    known.put("elsewhere", elsewhere);
+    known.put("elsewhere", elsewhere(session, entry));
+    known.put("options", scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties()));
+    known.put("isOfHive", Boolean.valueOf(entry.provider().get().equals("hive")));
     return Json.text(known);
   }
 
-  private static void partitions(SparkSession session, CatalogTable entry, List directories, List elsewhere)
-      throws Exception {
+  /** Returns as JSON the paths, relative to the table, of the files that Spark reads now as those of the table. */
+  public static String files(SparkSession session, CatalogTable entry) throws Exception {
+    String name = entry.identifier().quotedString();
+    session.catalog().refreshTable(name);
+    Configuration settings = session.sessionState().newHadoopConf();
+    Path root = qualified(new Path(entry.location()), settings);
+    // The analyzed plan: an optimized one may have rows from the cache instead.
+    List leaves = Plans.list(session.table(name).queryExecution().analyzed().collectLeaves());
+    List paths = new ArrayList();
+    for (int leaf = 0; leaf < leaves.size(); leaf++) {
+      String[] files = ((HadoopFsRelation) ((LogicalRelation) leaves.get(leaf)).relation()).inputFiles();
+      for (int i = 0; i < files.length; i++) {
+        Path file = qualified(new Path(new URI(files[i])), settings);
+        String path = below(root, file);
+        paths.add(path == null ? file.toString() : path);
+      }
+    }
+    return Json.text(paths);
+  }
+
+  /** Returns as JSON those of some paths, as JSON, whose files are not empty. */
+  public static String withRows(SparkSession session, CatalogTable entry, String paths) throws Exception {
+    Configuration settings = session.sessionState().newHadoopConf();
+    Path root = new Path(entry.location());
+    List found = new ArrayList();
+    List all = (List) Json.value(paths, List.class);
+    for (int i = 0; i < all.size(); i++) {
+      Path file = qualified(new Path(root, new Path(null, null, (String) all.get(i))), settings);
+      if (file.getFileSystem(settings).getFileStatus(file).getLen() > 0) {
+        found.add(all.get(i));
+      }
+    }
+    return Json.text(found);
+  }
+
+  private static List elsewhere(SparkSession session, CatalogTable entry) throws Exception {
+    List elsewhere = new ArrayList();
+    if (entry.partitionSchema().isEmpty() || !entry.tracksPartitionsInCatalog()) {
+      return elsewhere;
+    }
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = qualified(new Path(entry.location()), settings);
     List all = Plans.list(session.sessionState().catalog().listPartitions(entry.identifier(), Option.empty()));
@@ -90,12 +123,12 @@ public class ParquetEntries {
       String named = PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
       Option location = partition.storage().locationUri();
       String directory = location.isEmpty() ? named : below(root, qualified(new Path((URI) location.get()), settings));
-      if (directory != null && (directory.equals(named) || hasValues(directory, partition, entry.partitionSchema()))) {
-        directories.add(directory);
-      } else {
+      if (directory == null
+          || !directory.equals(named) && !hasValues(directory, partition, entry.partitionSchema())) {
         elsewhere.add(named + " at " + location.get());
       }
     }
+    return elsewhere;
   }
 
   /** Returns the path of a directory relative to another one; null if it is not in it. */
