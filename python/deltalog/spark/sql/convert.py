@@ -19,6 +19,7 @@ from deltalog.commit import commit_arguments
 from deltalog.convert import ConvertArguments
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.options import Options
 from deltalog.spark.sql.definition import RESERVED, with_defaults
 from deltalog.spark.write.outcome import after_commit
 
@@ -35,7 +36,6 @@ _DIRECTORY = re.compile(r"(?:parquet|deltalog|delta)\.`((?:[^`]|``)+)`", re.IGNO
 _NAMED = 10
 # What does not matter to reading the files of a table.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
-_REACHING = ("fs.", "dfs.", "hadoop.", "google.cloud.")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
 # Spark takes each of these bytes for a character, and the core all of them for UTF-8.
 _NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
@@ -107,11 +107,8 @@ class Entry(NamedTuple):
             raise UnsupportedFeatureError(
                 f"the table {self.name} is bucketed, which no Delta table is: write its rows to a new table"
             )
-        others = sorted(
-            name
-            for name in self.options
-            if name.lower() not in _HARMLESS and not name.lower().startswith(_REACHING)
-        )
+        known = {*_HARMLESS, *Options(self.options).hadoop}
+        others = sorted(name for name in self.options if name.lower() not in known)
         if others:
             raise UnsupportedFeatureError(
                 f"Spark reads the table {self.name} with the option {others[0]}, which a Delta table does not have: "
@@ -160,7 +157,8 @@ class Entry(NamedTuple):
         """Makes it an entry of ours, after `version` was committed."""
         hint = f"call CONVERT TO DELTA {self.name} once more"
         with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
-            self.jvm.static("ParquetEntries", "convert", self.session, self.entry)
+            reaching = self.jvm.scala_map(Options(self.options).hadoop)
+            self.jvm.static("ParquetEntries", "convert", self.session, self.entry, reaching)
 
 
 def converted(

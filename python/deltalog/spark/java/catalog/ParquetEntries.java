@@ -4,7 +4,6 @@ import java.net.URI;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -175,27 +174,16 @@ public class ParquetEntries {
     return path.getFileSystem(settings).makeQualified(path);
   }
 
-  /** Returns the options that say how the store is reached. Others are for Spark's reader of Parquet. */
-  private static scala.collection.immutable.Map reach(CatalogTable entry) {
-    Map kept = new HashMap();
-    Map all = scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties());
-    Iterator options = all.entrySet().iterator();
-    while (options.hasNext()) {
-      Map.Entry option = (Map.Entry) options.next();
-      if (((String) option.getKey()).matches("(fs|dfs|hadoop|google\\.cloud)\\..*")) {
-        kept.put(option.getKey(), option.getValue());
-      }
-    }
-    return TableOptions.scala(kept);
-  }
-
-  /** Makes an entry one of this source, which has neither columns nor properties: they are in the log. */
-  public static void convert(SparkSession session, CatalogTable entry) throws Exception {
+  /**
+   * Makes an entry one of this source, with these options. It has neither columns nor properties: they are in the log.
+   */
+  public static void convert(SparkSession session, CatalogTable entry, scala.collection.immutable.Map options)
+      throws Exception {
     Map storage = new HashMap();
     storage.put("inputFormat", Option.empty());
     storage.put("outputFormat", Option.empty());
     storage.put("serde", Option.empty());
-    storage.put("properties", reach(entry));
+    storage.put("properties", options);
     Map changes = new HashMap();
     changes.put("provider", Option.apply("deltalog"));
     changes.put("schema", new StructType());
