@@ -195,7 +195,8 @@ class Field(_Json):
 class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
-    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`.
+    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
+    `deltalake`: what is no text is JSON, and `from_arrow` returns the same schema.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -210,7 +211,12 @@ class Schema:
 
     @classmethod
     def from_arrow(cls, schema: Any) -> "Schema":
-        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
+        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
+
+        The metadata of fields, at every depth, become those of Delta: comments, `delta.generationExpression`,
+        `delta.invariants`, `CURRENT_DEFAULT`, those of identity columns, lengths of strings, and keys that nobody
+        defines. Those of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
+        """
         if not hasattr(schema, "__arrow_c_schema__"):
             raise InvalidArgumentError(
                 f"a schema must have __arrow_c_schema__, as a pyarrow.Schema does, and {schema!r} does not"

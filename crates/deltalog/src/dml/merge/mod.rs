@@ -81,7 +81,7 @@ impl MergeSource {
     /// # Errors
     /// `SchemaMismatch` for a type that tables do not have; `InvalidArgument` for more rows than can be held.
     pub fn new(schema: &SchemaRef, batches: impl IntoIterator<Item = Result<RecordBatch>>) -> Result<Self> {
-        let schema: SchemaRef = StructType::from_arrow(schema)?.to_arrow()?.into();
+        let schema: SchemaRef = StructType::types_from_arrow(schema)?.to_arrow()?.into();
         let batches = batches.into_iter().map(|batch| fit(&batch?, &schema)).collect::<Result<Vec<_>>>()?;
         let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
         let too_large = || {
