@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
-from deltalog.errors import DeltaError, InvalidArgumentError
+from deltalog.errors import DeltaError, InvalidArgumentError, SchemaMismatchError
 
 __all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveType", "Schema", "StructType"]
 
@@ -274,6 +274,8 @@ def _check(text: str) -> None:
     """Raises if there is no such schema."""
     try:
         schema_to_arrow(text)
+    except SchemaMismatchError:
+        raise
     except DeltaError as error:
         raise InvalidArgumentError(str(error)) from error
 

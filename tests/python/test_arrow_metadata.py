@@ -82,8 +82,8 @@ def test_a_new_table_has_the_metadata_of_its_arrow_schema(tmp_path: Path, way: s
         write_deltalake(tmp_path, pa.table({"id": [1], "i": [0]}), mode="append")
     with pytest.raises(InvalidArgumentError, match="violates the generated column 'g'"):
         write_deltalake(tmp_path, pa.table({"id": [1], "g": [3], "i": [1]}), mode="append")
+    long = pa.array([[{"x": "abc"}]], pa.list_(INNER))
     with pytest.raises(SchemaMismatchError, match=r"varchar\(2\)"):
-        long = pa.array([[{"x": "abc"}]], pa.list_(INNER))
         write_deltalake(tmp_path, pa.table({"id": [1], "i": [1], "l": long}), mode="append")
 
 

@@ -214,7 +214,7 @@ def test_a_name_with_a_dot_is_assigned_in_backticks(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a.b": [1], "c": [2]}), configuration=configuration)
     table = DeltaTable(tmp_path)
     for assign in (lambda: table.update({"a.b": "3"}), lambda: table.update(new_values={"a.b": 3})):
-        with pytest.raises(InvalidArgumentError, match="no column a.b to assign") as refused:
+        with pytest.raises(InvalidArgumentError, match=r"no column a\.b to assign") as refused:
             assign()
         assert refused.value.hint == "a name with a dot is written in backticks: `a.b`"
     table.update(new_values={"`a.b`": 3})
