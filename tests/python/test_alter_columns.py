@@ -376,11 +376,12 @@ def test_a_name_with_a_dot_is_written_in_backticks(tmp_path: Path) -> None:
     configuration = {"delta.columnMapping.mode": "name"}
     write_deltalake(tmp_path, pa.table({"z.z": [1], "q": [2]}), configuration=configuration)
     table = DeltaTable(tmp_path)
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: table.alter.rename_column("z.z", "y"),
         lambda: table.alter.drop_columns(["z.z"]),
         lambda: table.alter.drop_column_not_null("z.z"),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(InvalidArgumentError, match=r"the table has no column 'z\.z'") as error:
             change()
         assert error.value.hint == "a name with a dot is written in backticks: `z.z`"
