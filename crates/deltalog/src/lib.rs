@@ -78,6 +78,7 @@ mod alter;
 mod analyze;
 mod auto_compaction;
 mod background;
+mod by_name;
 mod calendar;
 mod change_files;
 mod changes;

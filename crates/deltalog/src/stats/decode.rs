@@ -13,11 +13,12 @@ use super::json::Side;
 use super::leaf::{Leaf, has_bounds};
 use super::origin::{MARK, RULES};
 use super::scanner::{Member, Scanner};
+use crate::by_name::ByName;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, Schema};
 use arrow::error::ArrowError;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,8 +34,10 @@ use std::sync::Arc;
 pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
     let mut counts = Tree::default();
     let mut bounds = Tree::default();
+    let by_name = ByName::new(schema.fields().len(), |at| Some(schema.fields().get(at)?.name().as_str()));
     for column in columns {
-        let data_type = leaf_type(schema, column)?;
+        let first = column.parts().first().and_then(|name| by_name.find(name));
+        let data_type = leaf_type(first.and_then(|at| schema.fields().get(at)), column)?;
         counts.insert(column.parts(), DataType::Int64);
         if has_bounds(data_type) {
             bounds.insert(column.parts(), data_type.clone());
@@ -112,19 +115,20 @@ pub(super) fn with_default_tight_bounds(stats: &StructArray, files: usize) -> St
     StructArray::new(fields, arrays, nulls)
 }
 
-fn leaf_type<'s>(schema: &'s Schema, column: &ColumnPath) -> Result<&'s DataType> {
+/// Returns the type of a column that is, or is inside of, the field `first`.
+fn leaf_type<'s>(first: Option<&'s FieldRef>, column: &ColumnPath) -> Result<&'s DataType> {
     let missing = || Error::invalid_argument(format!("{column} is not a leaf column"));
-    let mut fields = Some(schema.fields());
-    let mut found = None;
-    for part in column.parts() {
-        let (_, field) = fields.and_then(|fields| fields.find(part)).ok_or_else(missing)?;
-        fields = match field.data_type() {
-            DataType::Struct(children) => Some(children),
+    let mut found = first;
+    for part in column.parts().iter().skip(1) {
+        found = match found.map(|field| field.data_type()) {
+            Some(DataType::Struct(children)) => children.find(part).map(|(_, field)| field),
             _ => None,
         };
-        found = Some(field.data_type());
     }
-    found.filter(|data_type| !matches!(data_type, DataType::Struct(_))).ok_or_else(missing)
+    found
+        .map(|field| field.data_type())
+        .filter(|data_type| !matches!(data_type, DataType::Struct(_)))
+        .ok_or_else(missing)
 }
 
 fn unfit(error: ArrowError) -> Error {

@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 
 use super::part_ids::{PARQUET_PART_IDS, part_id, part_paths};
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
+use crate::by_name::ByName;
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::features::TableFeature;
 use crate::{Error, Result};
@@ -161,6 +162,27 @@ impl MappedSchema {
     /// as in the schema.
     pub fn physical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.logical, &self.physical, path)
+    }
+
+    /// Returns the same as [`MappedSchema::physical_path`] for each of `paths`, in linear time if they are in the order of
+    /// the schema.
+    pub(crate) fn physical_paths<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p [String]>,
+    ) -> Vec<Option<Vec<String>>> {
+        let fields = self.logical.fields();
+        let by_name = ByName::new(fields.len(), |at| Some(fields.get(at)?.name.as_str()));
+        let physical = |path: &[String]| {
+            let (name, rest) = path.split_first()?;
+            let at = by_name.find(name)?;
+            let (field, counterpart) = (fields.get(at)?, self.physical.fields().get(at)?);
+            let mut names = vec![counterpart.name.clone()];
+            if !rest.is_empty() {
+                names.extend(translated(fields_of(field)?, fields_of(counterpart)?, rest)?);
+            }
+            Some(names)
+        };
+        paths.into_iter().map(physical).collect()
     }
 
     /// Returns the inverse of [`MappedSchema::physical_path`].

@@ -9,7 +9,7 @@
 //! The predicate is evaluated on a whole row group before its first row is returned. Only the values in
 //! matching rows are kept, and only of those of the predicate's columns that are returned.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -21,6 +21,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
+use super::plan::names_of;
 use super::projected;
 use super::row_ids::RowNumbers;
 use super::selection::SelectedRows;
@@ -196,6 +197,8 @@ impl FileBatches {
     ) -> Result<RecordBatch> {
         let (rows, schema) = (read.num_rows(), &self.opener.schema);
         let mut arrays = Vec::with_capacity(indices.len());
+        let read_schema = read.schema();
+        let by_name = names_of(read_schema.fields());
         for index in indices {
             // The row ids follow the columns.
             let (Some(source), Some(repeated)) =
@@ -213,7 +216,7 @@ impl FileBatches {
                             field.name()
                         ))
                     };
-                    let array = read.column_by_name(name).ok_or_else(unfit)?;
+                    let array = by_name.find(name).and_then(|at| read.columns().get(at)).ok_or_else(unfit)?;
                     plan.apply(array).map_err(|error| match error {
                         ArrowError::NotYetImplemented(what) => {
                             Error::unsupported(format!("the column '{}' has {what}", field.name())).with_hint(
@@ -274,11 +277,11 @@ impl Opener {
         rows: usize,
         parts: [(&Vec<usize>, &RecordBatch); N],
     ) -> Result<RecordBatch> {
-        let find = |index: &usize| {
-            parts.iter().find_map(|(indices, part)| {
-                part.columns().get(indices.iter().position(|of_part| of_part == index)?).cloned()
-            })
-        };
+        let mut by_index = HashMap::with_capacity(self.output.len());
+        for (indices, part) in parts.iter().rev() {
+            by_index.extend(indices.iter().zip(part.columns()));
+        }
+        let find = |index: &usize| by_index.get(index).copied().cloned();
         let columns = self.output.iter().filter_map(find).zip(self.output_schema.fields());
         let columns = columns.map(|(array, field)| match array.data_type() == field.data_type() {
             true => Ok(array),

@@ -1,5 +1,6 @@
 //! Opening, planning and reading of one data file.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
 use super::blooms::groups_by_filters;
-use super::columns::{NeededColumn, has_ids};
+use super::columns::{FileFields, NeededColumn, has_ids};
 use super::faults::WatchedFile;
 use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes, with_types};
 use super::groups::matching_groups;
 use super::pages::matching_pages;
 use super::places::Places;
-use super::plan::{Plan, find_in_file, leaf_count};
+use super::plan::{Plan, leaf_count};
 use super::row_ids::{self, RowIds};
 use super::selection::{SelectedRows, group_rows};
 use super::views::with_views;
@@ -50,6 +51,8 @@ pub(super) struct Stages {
     /// The columns in `first` that are returned.
     pub(super) kept: Vec<usize>,
     pub(super) rest: Vec<usize>,
+    /// Whether each column is in `first`.
+    are_first: Vec<bool>,
 }
 
 /// An open file and what to read from it.
@@ -92,7 +95,18 @@ impl Stages {
             predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
         let (first, rest): (Vec<_>, Vec<_>) = all
             .partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
-        Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), first, rest }
+        let output: HashSet<&usize> = output.iter().collect();
+        let mut are_first = vec![false; first.len() + rest.len()];
+        for index in &first {
+            are_first.get_mut(*index).into_iter().for_each(|is_first| *is_first = true);
+        }
+        let kept = first.iter().copied().filter(|index| output.contains(index)).collect();
+        Self { kept, first, rest, are_first }
+    }
+
+    /// Returns whether a column is read first.
+    pub(super) fn is_first(&self, index: usize) -> bool {
+        self.are_first.get(index).is_some_and(|is_first| *is_first)
     }
 }
 
@@ -106,9 +120,10 @@ impl Opener {
         let stages = Stages::new(&scan, &columns, row_ids.len(), &output);
         if scan.has_views {
             // Columns that the predicate reads become views when they are returned.
-            for (_, column) in columns.iter_mut().enumerate().filter(|(index, _)| stages.rest.contains(index))
-            {
-                column.field = with_views(&column.field);
+            for (index, column) in columns.iter_mut().enumerate() {
+                if !stages.is_first(index) {
+                    column.field = with_views(&column.field);
+                }
             }
         }
         // The metadata is that of the output schema, which is a projection of this schema except for views.
@@ -164,10 +179,11 @@ impl Opener {
         let calendar = FileCalendar::of(metadata.metadata());
         let (mut first, mut rest, mut sources) =
             (Vec::new(), Vec::new(), Vec::with_capacity(self.columns.len()));
+        let in_footer = FileFields::new(fields);
         for (index, NeededColumn { field, in_files, is_partition }) in self.columns.iter().enumerate() {
-            let leaves = if self.stages.first.contains(&index) { &mut first } else { &mut rest };
+            let leaves = if self.stages.is_first(index) { &mut first } else { &mut rest };
             let is_given = *is_partition || file.partition_values.gives(field.name());
-            let in_file = if is_given { None } else { find_in_file(fields, in_files, field.name())? };
+            let in_file = if is_given { None } else { in_footer.find(in_files, field.name())? };
             sources.push(match in_file {
                 Some((found, leaf)) => {
                     let in_file = (found.data_type(), &calendar);
@@ -333,12 +349,16 @@ impl OpenFile {
 
 /// Returns the type in which each column of a file is read.
 fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
-    |field| {
-        let mut plans = sources.iter().filter_map(|source| match source {
-            Source::File(name, plan) if name == field.name() => Some(plan),
-            _ => None,
-        });
-        plans.next_back().map_or_else(|| field.data_type().clone(), |plan| plan.read_as(field.data_type()))
+    let plans: HashMap<&String, &Plan> = sources
+        .iter()
+        .filter_map(|source| match source {
+            Source::File(name, plan) => Some((name, plan)),
+            Source::Constant(_) => None,
+        })
+        .collect();
+    move |field| {
+        let plan = plans.get(field.name());
+        plan.map_or_else(|| field.data_type().clone(), |plan| plan.read_as(field.data_type()))
     }
 }
 

@@ -16,8 +16,7 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{ColumnOrder, Type};
 use parquet::file::metadata::ParquetMetaData;
 
-use super::columns::Columns;
-use super::plan::find_in_file;
+use super::columns::{Columns, FileFields};
 use crate::calendar::FileCalendar;
 use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::Result;
@@ -65,7 +64,7 @@ fn place(
             let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
             fields = inner;
         }
-        let Some((field, before)) = find_in_file(fields, in_files, &path.to_string())? else {
+        let Some((field, before)) = FileFields::new(fields).find(in_files, &path.to_string())? else {
             return Ok(Place::Missing);
         };
         leaf += before;

@@ -107,7 +107,8 @@ impl Columns<'_> {
                 .map(|chunk| work(chunk.uncompressed_size()) + BYTES_PER_VALUE * work(chunk.num_values()))
                 .sum();
             let root = metadata.file_metadata().schema_descr().get_column_root_idx(*leaf);
-            match columns.iter_mut().find(|(of, ..)| *of == root) {
+            // The leaves of a column follow one another.
+            match columns.last_mut().filter(|(of, ..)| *of == root) {
                 Some((_, of_column, leaves)) => {
                     *of_column += work;
                     leaves.push(*leaf);

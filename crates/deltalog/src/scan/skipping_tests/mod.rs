@@ -178,5 +178,8 @@ fn skipped_files_have_no_matching_row() {
     });
     // A test that skips nothing proves nothing.
     let Counts { pairs, skipped, skipped_by_values, compared } = counts;
-    assert!(pairs >= 50_000 && skipped > 50_000 && skipped_by_values > 5_000 && compared > 100_000, "{counts:?}");
+    assert!(
+        pairs >= 50_000 && skipped > 50_000 && skipped_by_values > 5_000 && compared > 100_000,
+        "{counts:?}"
+    );
 }
