@@ -29,6 +29,10 @@ class TableStatistics(TableHandle):
         data file is written, and readers of changes see nothing. Files that others change meanwhile are left out. A
         table of very many files needs several commits; those that were made stay if something fails later.
 
+        Statements remove files unread by statistics that deltalog has computed, not by those of other writers, and only
+        the former show that doubles have no NaN. Those of a file of another writer become deltalog's own if they come
+        from its rows, or from the footer of a file that Spark or deltalog has written.
+
         Args:
             predicate: which partitions, as SQL on partition columns; all by default.
             all_files: whether statistics of all files are computed. Those of files with deletion vectors become exact,

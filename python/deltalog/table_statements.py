@@ -42,14 +42,16 @@ class TableStatements(TableHandle):
     ) -> dict[str, int] | AlreadyApplied:
         """Deletes the rows for which `predicate` is true; without it all rows.
 
-        Files are removed unread if their partition values or statistics show that all of their rows match.
+        Files are removed unread if their partition values show that all of their rows match, or statistics that
+        deltalog has written. Files with statistics of other writers are read.
 
         Args:
             predicate: SQL such as `"delay > 60 OR delay IS NULL"`, or tuples as in `files()`.
             commit_properties: what to record with the commit.
 
         Returns:
-            The metrics. `numDeletedRows` is missing if files without statistics were removed unread.
+            The metrics. Of files that are removed unread, the rows are counted by statistics of deltalog or by the
+            footer; `numDeletedRows` is missing if such a footer cannot be read.
         """
         arguments = commit_arguments(commit_properties)
         return self._done(_internal.delete_rows(self._snapshot, self._filter(predicate), arguments))

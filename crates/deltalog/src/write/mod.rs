@@ -75,6 +75,8 @@ pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
 };
+#[cfg(test)]
+pub(crate) use nan_columns::NanColumns;
 pub(crate) use overflow::{Overflow, Place};
 pub use reported::{Reported, ReportedBin, has_change_files, removed_rows};
 pub(crate) use reported::{ensure_required, reported, reported_paths};

@@ -16,11 +16,11 @@ use crate::stats::NANS;
 
 /// The columns with a NaN.
 #[derive(Debug, Default)]
-pub(super) struct NanColumns(BTreeSet<usize>);
+pub(crate) struct NanColumns(BTreeSet<usize>);
 
 impl NanColumns {
     /// Searches more rows of the file.
-    pub(super) fn add(&mut self, rows: &RecordBatch) {
+    pub(crate) fn add(&mut self, rows: &RecordBatch) {
         let mut leaf = 0;
         for column in rows.columns() {
             self.add_column(column, &mut leaf);
@@ -28,7 +28,7 @@ impl NanColumns {
     }
 
     /// Returns the entry of the footer.
-    pub(super) fn entry(&self) -> KeyValue {
+    pub(crate) fn entry(&self) -> KeyValue {
         let list = self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         KeyValue::new(NANS.to_owned(), format!("[{list}]"))
     }

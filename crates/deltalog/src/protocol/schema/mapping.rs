@@ -170,19 +170,15 @@ impl MappedSchema {
         &self,
         paths: impl IntoIterator<Item = &'p [String]>,
     ) -> Vec<Option<Vec<String>>> {
-        let fields = self.logical.fields();
-        let by_name = ByName::new(fields.len(), |at| Some(fields.get(at)?.name.as_str()));
-        let physical = |path: &[String]| {
-            let (name, rest) = path.split_first()?;
-            let at = by_name.find(name)?;
-            let (field, counterpart) = (fields.get(at)?, self.physical.fields().get(at)?);
-            let mut names = vec![counterpart.name.clone()];
-            if !rest.is_empty() {
-                names.extend(translated(fields_of(field)?, fields_of(counterpart)?, rest)?);
-            }
-            Some(names)
-        };
-        paths.into_iter().map(physical).collect()
+        all_translated(&self.logical, &self.physical, paths)
+    }
+
+    /// Returns the inverse of [`MappedSchema::physical_paths`].
+    pub(crate) fn logical_paths<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p [String]>,
+    ) -> Vec<Option<Vec<String>>> {
+        all_translated(&self.physical, &self.logical, paths)
     }
 
     /// Returns the inverse of [`MappedSchema::physical_path`].
@@ -202,6 +198,26 @@ fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec
         (from, to) = (fields_of(field), fields_of(counterpart));
     }
     Some(names)
+}
+
+/// Translates many paths as [`translated`] does.
+fn all_translated<'p>(
+    from: &StructType,
+    to: &StructType,
+    paths: impl IntoIterator<Item = &'p [String]>,
+) -> Vec<Option<Vec<String>>> {
+    let by_name = ByName::new(from.fields().len(), |at| Some(from.fields().get(at)?.name.as_str()));
+    let one = |path: &[String]| {
+        let (name, rest) = path.split_first()?;
+        let at = by_name.find(name)?;
+        let (field, counterpart) = (from.fields().get(at)?, to.fields().get(at)?);
+        let mut names = vec![counterpart.name.clone()];
+        if !rest.is_empty() {
+            names.extend(translated(fields_of(field)?, fields_of(counterpart)?, rest)?);
+        }
+        Some(names)
+    };
+    paths.into_iter().map(one).collect()
 }
 
 fn fields_of(field: &StructField) -> Option<&StructType> {
