@@ -12,6 +12,7 @@ __all__ = [
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
+    "InternalError",
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
@@ -124,3 +125,10 @@ class UnavailableError(DeltaError, OSError):
 
 class AccessDeniedError(DeltaError, PermissionError):
     """The store refused the caller's credentials or permissions."""
+
+
+class InternalError(DeltaError, RuntimeError):
+    """Code of deltalog has panicked, which is a defect: please report it.
+
+    A write that raises it may have been committed; `DeltaTable.history` tells.
+    """
