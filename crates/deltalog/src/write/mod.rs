@@ -24,6 +24,7 @@
 //! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
 //! | `indexed` | reads from the table's properties which columns have statistics |
 //! | `blooms` | reads from them which columns have Bloom filters |
+//! | `nan_columns` | notes which columns of a file have a NaN |
 //! | `dictionaries` | learns from files which columns need no dictionary |
 //! | `spec` | what all of them keep to, by the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
@@ -50,6 +51,7 @@ mod hive;
 mod iceberg;
 mod inbox;
 mod indexed;
+mod nan_columns;
 mod output;
 mod overflow;
 mod partitions;
