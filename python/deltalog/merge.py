@@ -69,7 +69,10 @@ class TableMerger:
     def when_matched_update_all(
         self, predicate: str | None = None, except_cols: Sequence[str] | None = None
     ) -> "TableMerger":
-        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match."""
+        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match.
+
+        Columns that the table lacks are left out.
+        """
         return self._with(MergeClause(False, "update", predicate, None, columns_argument(except_cols) or []))
 
     def when_matched_delete(self, predicate: str | None = None) -> "TableMerger":
@@ -85,7 +88,10 @@ class TableMerger:
     def when_not_matched_insert_all(
         self, predicate: str | None = None, except_cols: Sequence[str] | None = None
     ) -> "TableMerger":
-        """Adds rows of the source without a match, with all columns of the source, except for some."""
+        """Adds rows of the source without a match, with all columns of the source, except for some.
+
+        Columns that the table lacks are left out.
+        """
         return self._with(MergeClause(False, "insert", predicate, None, columns_argument(except_cols) or []))
 
     def when_not_matched_by_source_update(
