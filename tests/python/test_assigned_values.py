@@ -215,7 +215,7 @@ def test_a_name_with_a_dot_is_assigned_in_backticks(tmp_path: Path) -> None:
     table = DeltaTable(tmp_path)
     for assigned in ({"updates": {"a.b": "3"}}, {"new_values": {"a.b": 3}}):
         with pytest.raises(InvalidArgumentError, match=r"no column a\.b to assign") as refused:
-            table.update(**assigned)  # type: ignore[arg-type]
+            table.update(**assigned)
         assert refused.value.hint == "a name with a dot is written in backticks: `a.b`"
     table.update(new_values={"`a.b`": 3})
     assert pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist() == [{"a.b": 3, "c": 2}]
