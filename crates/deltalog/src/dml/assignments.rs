@@ -1,7 +1,7 @@
 //! The values that an UPDATE, or a clause of a MERGE, gives to columns of the table.
 //!
-//! - A column, of the table or of a source, is stored as an append stores it: unchanged, or not at all. So is a literal,
-//!   except that a number becomes the nearest floating-point number, and a string is cast.
+//! - A column, of the table or of a source, is stored as an append stores it: unchanged, or not at all. So is a
+//!   literal, except that a number becomes the nearest floating-point number, and a string is cast.
 //! - A value that is computed is cast to the type of its column, which may round it. One that does not fit is an error.
 //! - A struct has all fields of its column.
 //! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
