@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use deltalog::{Error, Expression};
 use pyo3::prelude::*;
 
@@ -24,14 +25,27 @@ pub(crate) fn evaluate(
     let field = Field::new("value", expression.data_type().clone(), true);
     let schema = Arc::new(Schema::new(vec![field]));
     let result_schema = Arc::clone(&schema);
-    let values = reader.map(move |batch| {
-        let batch = batch.map_err(|error| {
-            Error::invalid_argument("the stream of the data has failed").with_source(error)
-        })?;
-        let values = expression.evaluate(&batch)?;
-        RecordBatch::try_new(Arc::clone(&result_schema), vec![values]).map_err(|error| {
-            Error::invalid_argument("the values do not have the type of the expression").with_source(error)
-        })
+    let values = reader.flat_map(move |batch| match evaluated(&expression, &result_schema, batch) {
+        Ok(parts) => parts.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
     });
     ArrowStream::start(py, schema, values)
+}
+
+/// Returns the values for the rows of a batch, in as many batches as they need.
+fn evaluated(
+    expression: &Expression,
+    schema: &SchemaRef,
+    batch: Result<RecordBatch, ArrowError>,
+) -> deltalog::Result<Vec<RecordBatch>> {
+    let batch = batch
+        .map_err(|error| Error::invalid_argument("the stream of the data has failed").with_source(error))?;
+    let mut parts = Vec::new();
+    expression.evaluate_in_parts(&batch, |values| {
+        parts.push(RecordBatch::try_new(Arc::clone(schema), vec![values]).map_err(|error| {
+            Error::invalid_argument("the values do not have the type of the expression").with_source(error)
+        })?);
+        Ok(())
+    })?;
+    Ok(parts)
 }

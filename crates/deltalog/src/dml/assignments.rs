@@ -6,6 +6,7 @@
 //! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
 //!   them. (PROTOCOL, "Identity Columns".)
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -13,6 +14,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
+use crate::row_bytes::{BatchBytes, weight_of};
 use crate::write::TableWriteSpec;
 
 /// A column and its value.
@@ -89,12 +91,48 @@ impl Assignments {
         self.assignments.iter().flat_map(|assigned| assigned.value.columns())
     }
 
+    /// Calls `visit` with rows and with the same ones with the new values, as many at once as are a batch. `before` are
+    /// the rows of the table, perhaps with further columns, which are kept; `rows` are the same rows in the scope.
+    ///
+    /// # Errors
+    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn update_all(
+        &self,
+        limits: BatchBytes,
+        before: &RecordBatch,
+        rows: &RecordBatch,
+        mut visit: impl FnMut(&RecordBatch, &RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let compute = |range: Range<usize>| {
+            let before = before.slice(range.start, range.len());
+            let after = self.update(&before, &rows.slice(range.start, range.len()))?;
+            Ok((before, after))
+        };
+        let bytes = |(_, after): &(RecordBatch, RecordBatch)| weight_of(after, 0, after.num_rows());
+        limits.compute(before.num_rows(), compute, bytes, |(before, after)| visit(&before, &after))
+    }
+
+    /// Calls `visit` with new rows with the assigned columns only, as many at once as are a batch.
+    ///
+    /// # Errors
+    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn insert_all(
+        &self,
+        limits: BatchBytes,
+        rows: &RecordBatch,
+        mut visit: impl FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let compute = |range: Range<usize>| self.insert(&rows.slice(range.start, range.len()));
+        let bytes = |new: &RecordBatch| weight_of(new, 0, new.num_rows());
+        limits.compute(rows.num_rows(), compute, bytes, |new| visit(&new))
+    }
+
     /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are
     /// kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which a value does not exist.
-    pub(super) fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
         for (index, (field, column)) in before.schema_ref().fields().iter().zip(before.columns()).enumerate()
         {
@@ -111,7 +149,7 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which a value does not exist.
-    pub(super) fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
         for index in 0..self.table.fields().len() {
             if let Some(value) = self.value(index, rows)? {

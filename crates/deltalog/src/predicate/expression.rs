@@ -5,13 +5,16 @@ use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
 use super::compute::{Node, Operation};
-use super::filter::Rows;
+use super::filter::{Rows, halves};
 use super::parse::parse_value;
 use super::zone::Clock;
 use crate::error::{Error, Result};
-use arrow::array::{ArrayRef, RecordBatch};
+use crate::row_bytes::{BatchBytes, is_too_large, weight, within_arrays};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Schema};
+use std::ops::Range;
 
 /// A value of any scalar type, bound to a schema.
 #[derive(Debug, Clone)]
@@ -102,9 +105,38 @@ impl Expression {
     /// # Errors
     /// InvalidArgument if the value of a row does not exist, such as a division by zero. SchemaMismatch if `batch`
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
+    /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        let rows = Rows::of_batch(&self.arena, batch);
-        rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+        let computed = within_arrays(|| {
+            let rows = Rows::of_batch(&self.arena, batch);
+            rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+        });
+        // What is too large may be an intermediate result.
+        let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
+        match halves(batch).filter(|_| is_small && computed.as_ref().is_err_and(is_too_large)) {
+            None => computed,
+            Some([first, second]) => concat(&[&self.evaluate(&first)?, &self.evaluate(&second)?])
+                .map_err(|error| Error::invalid_argument("values cannot be put together").with_source(error)),
+        }
+    }
+
+    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does, and calls `visit` with the values of
+    /// some rows after the other: of all rows at once, or of as many as have some megabytes.
+    ///
+    /// # Errors
+    /// Those of [`Expression::evaluate`] and of `visit`.
+    pub fn evaluate_in_parts(
+        &self,
+        batch: &RecordBatch,
+        mut visit: impl FnMut(ArrayRef) -> Result<()>,
+    ) -> Result<()> {
+        let limits = BatchBytes::default();
+        let bytes = |values: &ArrayRef| weight(values, 0, values.len());
+        for piece in limits.pieces(batch) {
+            let compute = |rows: Range<usize>| self.evaluate(&piece.slice(rows.start, rows.len()));
+            limits.compute(piece.num_rows(), compute, bytes, &mut visit)?;
+        }
+        Ok(())
     }
 }
 
