@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
+use arrow::datatypes::{Field, Schema};
 use deltalog::{Error, Expression};
 use pyo3::prelude::*;
 
@@ -25,27 +24,22 @@ pub(crate) fn evaluate(
     let field = Field::new("value", expression.data_type().clone(), true);
     let schema = Arc::new(Schema::new(vec![field]));
     let result_schema = Arc::clone(&schema);
-    let values = reader.flat_map(move |batch| match evaluated(&expression, &result_schema, batch) {
-        Ok(parts) => parts.into_iter().map(Ok).collect(),
-        Err(error) => vec![Err(error)],
+    let expression = Arc::new(expression);
+    let values = reader.flat_map(move |batch| match batch {
+        Ok(batch) => {
+            let schema = Arc::clone(&result_schema);
+            let parts = Arc::clone(&expression).evaluate_in_parts(&batch).map(move |values| {
+                RecordBatch::try_new(Arc::clone(&schema), vec![values?]).map_err(|error| {
+                    Error::invalid_argument("the values do not have the type of the expression")
+                        .with_source(error)
+                })
+            });
+            Box::new(parts) as Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>
+        }
+        Err(error) => {
+            let failed = Error::invalid_argument("the stream of the data has failed").with_source(error);
+            Box::new(std::iter::once(Err(failed)))
+        }
     });
     ArrowStream::start(py, schema, values)
-}
-
-/// Returns the values for the rows of a batch, in as many batches as they need.
-fn evaluated(
-    expression: &Expression,
-    schema: &SchemaRef,
-    batch: Result<RecordBatch, ArrowError>,
-) -> deltalog::Result<Vec<RecordBatch>> {
-    let batch = batch
-        .map_err(|error| Error::invalid_argument("the stream of the data has failed").with_source(error))?;
-    let mut parts = Vec::new();
-    expression.evaluate_in_parts(&batch, |values| {
-        parts.push(RecordBatch::try_new(Arc::clone(schema), vec![values]).map_err(|error| {
-            Error::invalid_argument("the values do not have the type of the expression").with_source(error)
-        })?);
-        Ok(())
-    })?;
-    Ok(parts)
 }

@@ -131,44 +131,58 @@ impl BatchBytes {
 /// The rows from which the size of computed ones is estimated.
 const SAMPLE: usize = 16;
 
-impl BatchBytes {
-    /// Calls `compute` with ranges of `rows` rows, in their order, and `visit` with the results, of which `bytes` returns
-    /// the size. How wide they are shows a sample; narrow ones are computed at once.
-    ///
-    /// # Errors
-    /// Those of `compute` and `visit`. Results that no array can hold are computed again with fewer rows.
-    pub(crate) fn compute<T>(
-        self,
-        rows: usize,
+/// Rows for which something is computed, as many at once as their results are a batch. How wide these are shows a sample;
+/// narrow ones are computed at once.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    limits: BatchBytes,
+    rows: usize,
+    done: usize,
+    at_once: Option<usize>,
+}
+
+impl Steps {
+    pub(crate) fn new(limits: BatchBytes, rows: usize) -> Self {
+        Self { limits, rows, done: 0, at_once: (rows <= SAMPLE).then_some(rows) }
+    }
+
+    /// Returns the result of `compute` for the next rows, of which `bytes` returns the size; `None` after the last row.
+    /// A result that no array can hold is computed again for fewer rows.
+    pub(crate) fn next<T>(
+        &mut self,
         mut compute: impl FnMut(Range<usize>) -> Result<T>,
         bytes: impl Fn(&T) -> usize,
-        mut visit: impl FnMut(T) -> Result<()>,
-    ) -> Result<()> {
-        let mut at_once = rows;
-        if rows > SAMPLE {
-            at_once = match compute(0..SAMPLE) {
-                Ok(sample) => self.rows(bytes(&sample) as f64 / SAMPLE as f64, rows),
-                Err(error) if is_too_large(&error) => SAMPLE / 2,
-                Err(error) => return Err(error),
+    ) -> Option<Result<T>> {
+        while self.done < self.rows {
+            let Some(at_once) = self.at_once else {
+                self.at_once = Some(match compute(0..SAMPLE) {
+                    Ok(sample) => self.limits.rows(bytes(&sample) as f64 / SAMPLE as f64, self.rows),
+                    Err(error) if is_too_large(&error) => SAMPLE / 2,
+                    Err(error) => return Some(Err(self.failed(error))),
+                });
+                continue;
             };
-        }
-        let mut start = 0;
-        while start < rows {
-            let range = start..rows.min(start + at_once);
+            let range = self.done..self.rows.min(self.done + at_once);
             match compute(range.clone()) {
                 Ok(result) => {
-                    start = range.end;
+                    self.done = range.end;
                     let size = bytes(&result);
-                    if self.is_exceeded(size) {
-                        at_once = self.rows(size as f64 / range.len() as f64, at_once);
+                    if self.limits.is_exceeded(size) {
+                        self.at_once = Some(self.limits.rows(size as f64 / range.len() as f64, at_once));
                     }
-                    visit(result)?;
+                    return Some(Ok(result));
                 }
-                Err(error) if is_too_large(&error) && range.len() > 1 => at_once = range.len() / 2,
-                Err(error) => return Err(error),
+                Err(error) if is_too_large(&error) && range.len() > 1 => self.at_once = Some(range.len() / 2),
+                Err(error) => return Some(Err(self.failed(error))),
             }
         }
-        Ok(())
+        None
+    }
+
+    /// Nothing is computed after an error.
+    fn failed(&mut self, error: Error) -> Error {
+        self.done = self.rows;
+        error
     }
 }
 
@@ -503,7 +517,10 @@ mod tests {
                 }
             };
             let bytes = |rows: &Vec<usize>| rows.iter().sum();
-            limits.compute(sizes.len(), compute, bytes, |rows| { found.extend(rows); Ok(()) }).unwrap();
+            let mut steps = Steps::new(limits, sizes.len());
+            while let Some(rows) = steps.next(compute, bytes) {
+                found.extend(rows.unwrap());
+            }
             prop_assert_eq!(found, sizes);
         }
     }

@@ -14,7 +14,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
-use crate::row_bytes::{BatchBytes, weight_of};
+use crate::row_bytes::{BatchBytes, Steps, weight_of};
 use crate::write::TableWriteSpec;
 
 /// A column and its value.
@@ -109,7 +109,12 @@ impl Assignments {
             Ok((before, after))
         };
         let bytes = |(_, after): &(RecordBatch, RecordBatch)| weight_of(after, 0, after.num_rows());
-        limits.compute(before.num_rows(), compute, bytes, |(before, after)| visit(&before, &after))
+        let mut steps = Steps::new(limits, before.num_rows());
+        while let Some(step) = steps.next(compute, bytes) {
+            let (before, after) = step?;
+            visit(&before, &after)?;
+        }
+        Ok(())
     }
 
     /// Calls `visit` with new rows with the assigned columns only, as many at once as are a batch.
@@ -124,7 +129,11 @@ impl Assignments {
     ) -> Result<()> {
         let compute = |range: Range<usize>| self.insert(&rows.slice(range.start, range.len()));
         let bytes = |new: &RecordBatch| weight_of(new, 0, new.num_rows());
-        limits.compute(rows.num_rows(), compute, bytes, |new| visit(&new))
+        let mut steps = Steps::new(limits, rows.num_rows());
+        while let Some(new) = steps.next(compute, bytes) {
+            visit(&new?)?;
+        }
+        Ok(())
     }
 
     /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are

@@ -9,12 +9,13 @@ use super::filter::{Rows, halves};
 use super::parse::parse_value;
 use super::zone::Clock;
 use crate::error::{Error, Result};
-use crate::row_bytes::{BatchBytes, is_too_large, weight, within_arrays};
+use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Schema};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A value of any scalar type, bound to a schema.
 #[derive(Debug, Clone)]
@@ -120,23 +121,21 @@ impl Expression {
         }
     }
 
-    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does, and calls `visit` with the values of
-    /// some rows after the other: of all rows at once, or of as many as have some megabytes.
-    ///
-    /// # Errors
-    /// Those of [`Expression::evaluate`] and of `visit`.
+    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does: for all rows at once, or, where the
+    /// values take much memory, for as many as have some megabytes.
     pub fn evaluate_in_parts(
-        &self,
+        self: Arc<Self>,
         batch: &RecordBatch,
-        mut visit: impl FnMut(ArrayRef) -> Result<()>,
-    ) -> Result<()> {
+    ) -> impl Iterator<Item = Result<ArrayRef>> + use<> {
         let limits = BatchBytes::default();
-        let bytes = |values: &ArrayRef| weight(values, 0, values.len());
-        for piece in limits.pieces(batch) {
-            let compute = |rows: Range<usize>| self.evaluate(&piece.slice(rows.start, rows.len()));
-            limits.compute(piece.num_rows(), compute, bytes, &mut visit)?;
-        }
-        Ok(())
+        limits.pieces(batch).flat_map(move |piece| {
+            let expression = Arc::clone(&self);
+            let mut steps = Steps::new(limits, piece.num_rows());
+            std::iter::from_fn(move || {
+                let compute = |rows: Range<usize>| expression.evaluate(&piece.slice(rows.start, rows.len()));
+                steps.next(compute, |values| weight(values, 0, values.len()))
+            })
+        })
     }
 }
 
