@@ -5,11 +5,11 @@
 //!   wide rows      as many as take 32 MiB, at least one
 //! ```
 //!
-//! - Whoever reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That bounds memory,
-//!   and no array comes near the 2 GiB at which its offsets end.
+//! - Whoever reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That bounds
+//!   memory, and no array comes near the 2 GiB at which its offsets end.
 //! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
-//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then what was read
-//!   is handed on in pieces, and the next rows are fewer.
+//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then what was
+//!   read is handed on in pieces, and the next rows are fewer.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -131,8 +131,8 @@ impl BatchBytes {
 /// The rows from which the size of computed ones is estimated.
 const SAMPLE: usize = 16;
 
-/// Rows for which something is computed, as many at once as their results are a batch. How wide these are shows a sample;
-/// narrow ones are computed at once.
+/// Rows for which something is computed, as many at once as their results are a batch. A sample shows how wide these
+/// are; narrow ones are computed at once.
 #[derive(Debug)]
 pub(crate) struct Steps {
     limits: BatchBytes,

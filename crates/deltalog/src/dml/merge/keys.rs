@@ -145,7 +145,8 @@ impl KeyIndex {
     }
 }
 
-/// Returns keys in the types in which they are compared, and where none of them is NULL, unless it is compared by `<=>`.
+/// Returns keys in the types in which they are compared, and where none of them is NULL, unless it is compared by
+/// `<=>`.
 fn comparable_keys(
     keys: &[ArrayRef],
     types: &[DataType],
