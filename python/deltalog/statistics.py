@@ -3,6 +3,7 @@
 from typing import Any
 
 from deltalog import _internal
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.handle import TableHandle
@@ -10,6 +11,7 @@ from deltalog.handle import TableHandle
 __all__ = ["TableStatistics"]
 
 
+@checks_arguments
 class TableStatistics(TableHandle):
     """Statistics, by which queries leave files out."""
 

@@ -20,6 +20,7 @@
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
 //! | `stream` | Arrow streams out |
+//! | `several` | rows from lists and generators of batches |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_batches` | the rows of a stream, written while the source makes the next ones |
 //! | `clone` | CLONE |
@@ -68,6 +69,7 @@ mod panics;
 mod registry;
 mod repair;
 mod restore;
+mod several;
 mod small_append;
 mod snapshot;
 mod spark_changes;

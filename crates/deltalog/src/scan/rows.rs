@@ -46,6 +46,7 @@ use crate::storage::Storage;
 
 use columns::{Columns, find_field};
 pub(super) use places::{is_ordered, without_nan};
+pub(crate) use plan::leaf_count;
 pub(super) use row_ids::with_row_ids;
 pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;

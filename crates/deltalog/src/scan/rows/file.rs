@@ -201,8 +201,13 @@ impl Opener {
         let (groups, places) = match &self.scan.columns.row_predicate {
             Some(predicate) => {
                 let given = self.with_given(partition, &file.partition_values)?;
-                let places =
-                    Places::new(predicate, &self.scan.columns, (metadata.schema(), &calendar), &given)?;
+                let places = Places::new(
+                    predicate,
+                    &self.scan.columns,
+                    (metadata.schema(), &calendar),
+                    metadata.metadata(),
+                    &given,
+                )?;
                 (matching_groups(predicate, &places, metadata.metadata())?, Some(places))
             }
             None => ((0..metadata.metadata().num_row_groups()).collect(), None),
