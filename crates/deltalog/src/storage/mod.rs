@@ -200,8 +200,8 @@ impl Storage {
         self.batch_bytes
     }
 
-    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough for
-    /// a test of wide ones.
+    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough
+    /// for a test of wide ones.
     #[doc(hidden)]
     #[must_use]
     pub fn with_batch_bytes(self, bytes: usize) -> Self {

@@ -10,6 +10,7 @@ use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
 use crate::protocol::text::MICROS_PER_DAY;
+use crate::row_bytes::with_small_offsets;
 
 /// How values of one type are converted to another.
 enum Conversion {
@@ -35,12 +36,13 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
         ))
         .with_source(error)
     };
+    let too_large = |error: ArrowError| unfit(error).with_hint("a column of a row has at most 2 GiB");
     match conversion(from, to) {
         None => Err(misfit(from, to, path)),
         Some(Conversion::Nulls) => Ok(new_null_array(to, array.len())),
-        // The offsets of a large array may not fit in the 32 bits of the table's arrays.
         Some(Conversion::Cast) if from.is_binary() || from.is_string() => {
-            strict_cast(array, to).map_err(|error| unfit(error).with_hint("write it in smaller batches"))
+            let array = with_small_offsets(array).map_err(unfit)?;
+            strict_cast(&array, to).map_err(too_large)
         }
         Some(Conversion::Cast) => strict_cast(array, to).map_err(unfit),
         Some(Conversion::CastAndBack) => {
