@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from deltalog._internal import schema_from_arrow, schema_to_arrow
 from deltalog.arguments import text_argument
 from deltalog.checked import checks_arguments
-from deltalog.errors import DeltaError, InvalidArgumentError, wrong_argument
+from deltalog.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, wrong_argument
 
 __all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveType", "Schema", "StructType"]
 
@@ -197,7 +197,8 @@ class Field(_Json):
 class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
-    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`.
+    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
+    `deltalake`: what is no text is JSON, and `from_arrow` returns the same schema.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -212,7 +213,12 @@ class Schema:
 
     @classmethod
     def from_arrow(cls, schema: Any) -> "Schema":
-        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
+        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
+
+        The metadata of fields, at every depth, become those of Delta: comments, `delta.generationExpression`,
+        `delta.invariants`, `CURRENT_DEFAULT`, those of identity columns, lengths of strings, and keys that nobody
+        defines. Those of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
+        """
         if not hasattr(schema, "__arrow_c_schema__"):
             raise wrong_argument("schema", schema, _SCHEMA)
         return cls._of(schema_from_arrow(schema))
@@ -291,6 +297,8 @@ def _check(text: str) -> None:
     """Raises if there is no such schema."""
     try:
         schema_to_arrow(text)
+    except SchemaMismatchError:
+        raise
     except DeltaError as error:
         refused = InvalidArgumentError(str(error))
         refused.hint = error.hint

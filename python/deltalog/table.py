@@ -186,7 +186,8 @@ class DeltaTable(
                 `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
             mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
                 (`overwrite`).
-            partition_by: columns to partition by.
+            partition_by: columns to partition by. The log has no empty text: `""` in such a column is read as NULL
+                (protocol: "Partition Value Serialization").
             cluster_by: at most four columns to cluster by, which may be fields of structs (`struct.field`), instead of
                 partition columns. An empty list makes a table that can be clustered later.
             constraints: CHECK constraints by name: `{"positive": "price > 0"}`.

@@ -47,7 +47,8 @@ def write_deltalake(
             any case; missing ones become null. A value either arrives as it was or is refused: nothing is
             rounded or cut off.
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
-        partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
+        partition_by: columns to partition a new table by. Of an existing table it must be what the table has. The log
+            has no empty text: `""` in a partition column is read as NULL (protocol: "Partition Value Serialization").
         name, description, configuration: of a new table; those of an existing one stay.
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions

@@ -133,10 +133,11 @@ impl ArrowStream {
     }
 }
 
-/// Converts a Delta schema to an Arrow schema, an object with `__arrow_c_schema__`.
+/// Converts a Delta schema to an Arrow schema with the metadata of its fields, an object with `__arrow_c_schema__`.
 #[pyfunction]
 pub(crate) fn schema_to_arrow(json: &str) -> PyResult<PySchema> {
-    let schema = StructType::from_json(json).and_then(|schema| schema.to_arrow()).into_python()?;
+    let schema =
+        StructType::from_json(json).and_then(|schema| schema.to_arrow_with_metadata()).into_python()?;
     Ok(PySchema::new(Arc::new(schema)))
 }
 

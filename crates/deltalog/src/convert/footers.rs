@@ -236,7 +236,7 @@ fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
         ))
         .with_hint("write the files with microseconds; with pyarrow: coerce_timestamps='us'"));
     }
-    nullable(&StructType::from_arrow(&Schema::new(fields))?)
+    nullable(&StructType::types_from_arrow(&Schema::new(fields))?)
 }
 
 /// Returns the name of a column with timestamps in nanoseconds, at any depth.

@@ -30,7 +30,7 @@ impl MergeSource {
     /// # Errors
     /// `SchemaMismatch` for a type that tables do not have; `InvalidArgument` for more rows than can be held.
     pub fn new(schema: &SchemaRef, batches: impl IntoIterator<Item = Result<RecordBatch>>) -> Result<Self> {
-        let schema: SchemaRef = StructType::from_arrow(schema)?.to_arrow()?.into();
+        let schema: SchemaRef = StructType::types_from_arrow(schema)?.to_arrow()?.into();
         let mut source = Self { schema, batches: Vec::new(), starts: Vec::new(), rows: 0 };
         for batch in batches {
             // The offsets of few rows fit in 32 bits, as those of tables have.

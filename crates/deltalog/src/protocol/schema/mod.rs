@@ -8,6 +8,7 @@
 //! - A type that the protocol does not define is an error that names the column and the type.
 
 mod arrow;
+mod arrow_metadata;
 pub(crate) mod column_rules;
 mod json;
 mod mapping;
@@ -17,6 +18,8 @@ mod part_ids;
 mod primitive;
 mod widening;
 
+#[cfg(test)]
+mod arrow_metadata_tests;
 #[cfg(test)]
 mod mapping_tests;
 #[cfg(test)]
