@@ -129,10 +129,10 @@ def span_argument(span: float | timedelta | None, name: str) -> timedelta | None
     raise wrong_argument(name, span, "a timedelta or a number of seconds from 0 to 1e9")
 
 
-def limit_argument(limit: int | None) -> int | None:
+def limit_argument(limit: int | None, name: str = "limit") -> int | None:
     """Returns how many entries somebody wants."""
     if limit is not None and not _is_count(limit):
-        raise wrong_argument("limit", limit, "a whole number from 0")
+        raise wrong_argument(name, limit, "a whole number from 0")
     return limit
 
 

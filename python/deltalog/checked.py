@@ -83,9 +83,10 @@ def _expected_of(kind: Any) -> _Expected | None:
         return _Expected(_is_truth, "True or False")
     if get_origin(kind) is Literal:
         words = get_args(kind)
+        known = {word.lower() for word in words}
         *first, last = map(repr, words)
         text = f"{', '.join(first)} or {last}" if first else last
-        return _Expected(lambda value: isinstance(value, str) and value.lower() in words, text)
+        return _Expected(lambda value: isinstance(value, str) and value.lower() in known, text)
     return None
 
 

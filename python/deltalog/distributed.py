@@ -21,6 +21,7 @@ from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.schema import schema_argument
 from deltalog.table import DeltaTable, target_argument
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]
 
@@ -43,6 +44,7 @@ def begin_write(
     schema_mode: Literal["merge", "overwrite"] | None = None,
     target_file_size: int | None = None,
     credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
 ) -> DistributedWrite | AlreadyApplied | None:
     """Begins a write whose files come from several processes, and which is committed as one version.
 
@@ -65,8 +67,8 @@ def begin_write(
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
             default it is that of the table.
         mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
-            partition_overwrite, predicate, schema_mode, target_file_size, credential_provider: as for
-            `write_deltalake`.
+            partition_overwrite, predicate, schema_mode, target_file_size, credential_provider, writer_properties: as
+            for `write_deltalake`.
 
     Returns:
         The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded this
@@ -85,6 +87,7 @@ def begin_write(
         predicate,
         schema_mode,
         size_argument(target_file_size, "target_file_size"),
+        file_format_argument(writer_properties),
     )
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
     json = None if schema is None else schema_argument(schema).to_json()

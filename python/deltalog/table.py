@@ -35,10 +35,12 @@ from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
 from deltalog.schema import schema_argument
 from deltalog.statistics import TableStatistics
+from deltalog.table_dataset import TableDataset
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
 from deltalog.table_statements import TableStatements
 from deltalog.vacuum import TableVacuum
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
 
@@ -68,7 +70,14 @@ class Protocol:
 
 @checks_arguments
 class DeltaTable(
-    TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests
+    TableRows,
+    TableDataset,
+    TableLog,
+    TableStatements,
+    TableVacuum,
+    TableStatistics,
+    TableRepair,
+    TableManifests,
 ):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
@@ -164,6 +173,7 @@ class DeltaTable(
         storage_options: Mapping[str, str] | None = None,
         commit_properties: CommitProperties | None = None,
         credential_provider: CredentialProvider | None = None,
+        writer_properties: WriterProperties | None = None,
     ) -> "DeltaTable":
         """Creates a table, or replaces it, in one commit, and opens it.
 
@@ -196,6 +206,7 @@ class DeltaTable(
             configuration: properties of the new table.
             storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
+            writer_properties: how the files of `data` are encoded, as for `write_deltalake`.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
@@ -217,6 +228,7 @@ class DeltaTable(
             None if cluster_by is None else names_argument(cluster_by, "cluster_by", one=True),
             options_argument(constraints, "constraints"),
             base,
+            file_format_argument(writer_properties),
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
             return cls._at(

@@ -11,6 +11,7 @@ from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.table import DeltaTable, target_argument
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["write_deltalake"]
 
@@ -33,6 +34,7 @@ def write_deltalake(
     schema_mode: Literal["merge", "overwrite"] | None = None,
     target_file_size: int | None = None,
     credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -66,6 +68,8 @@ def write_deltalake(
         storage_options, credential_provider: options and credentials of the store, see `DeltaTable`. A table brings its
             own.
         commit_properties: what to record with the commit beside its data.
+        writer_properties: how the files are encoded: codec, sizes of row groups and pages, statistics, dictionaries,
+            Bloom filters. The codec is that of the table without it (`delta.parquet.compression.codec`), or Snappy.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
     far are deleted.
@@ -95,6 +99,7 @@ def write_deltalake(
         predicate,
         schema_mode,
         size_argument(target_file_size, "target_file_size"),
+        file_format_argument(writer_properties),
     )
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
     return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)
