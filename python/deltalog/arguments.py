@@ -14,6 +14,7 @@ from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 __all__ = [
     "ChangeRange",
+    "Names",
     "StagedCommit",
     "StoreOptions",
     "TableOptions",
@@ -36,6 +37,9 @@ __all__ = [
     "timestamp_argument",
     "version_argument",
 ]
+
+Names: TypeAlias = list[str] | tuple[str, ...]
+"""Several names. A `Sequence[str]` could be a single text, too."""
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 """A commit that a catalog has not published yet: where it lies, or its version and its bytes."""

@@ -12,6 +12,7 @@ from deltalog.arguments import (
     stream_argument,
     table_options,
 )
+from deltalog.arrow_types import ArrowSchemaExportable, ArrowStreamExportable
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider
@@ -92,10 +93,10 @@ def convert_to_delta(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
-    schema: Any = None,
-    partition_by: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
-    files: Any = None,
+    files: ArrowStreamExportable | None = None,
     collect_stats: bool = True,
     time_zone: str = "UTC",
     name: str | None = None,
@@ -168,10 +169,10 @@ def plan_conversion(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
-    schema: Any = None,
-    partition_by: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
-    files: Any = None,
+    files: ArrowStreamExportable | None = None,
     collect_stats: bool = True,
     time_zone: str = "UTC",
     name: str | None = None,
@@ -208,7 +209,7 @@ def plan_conversion(
 def convert_to_deltalake(
     uri: "str | os.PathLike[str]",
     mode: Literal["error", "ignore"] = "error",
-    partition_by: Any = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
     name: str | None = None,
     description: str | None = None,

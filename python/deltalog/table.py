@@ -24,6 +24,7 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
+from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 from deltalog.checked import checks_arguments
 from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
@@ -33,7 +34,7 @@ from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinte
 from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
-from deltalog.schema import schema_argument
+from deltalog.schema import Schema, schema_argument
 from deltalog.statistics import TableStatistics
 from deltalog.table_dataset import TableDataset
 from deltalog.table_log import TableLog
@@ -89,8 +90,9 @@ class DeltaTable(
         version: the version to open; the newest if neither this nor `timestamp` is given.
         timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
-        storage_options: options of the store, by the names that `deltalake` has; local files have none. They override
-            the environment. For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
+        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
+            local files they have no effect, so that a program can be tried on a local table.
+            For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
@@ -160,13 +162,13 @@ class DeltaTable(
     def create(
         cls,
         table_uri: "str | os.PathLike[str] | DeltaTable",
-        schema: Any = None,
+        schema: Schema | ArrowSchemaExportable | None = None,
         *,
         mode: Literal["error", "ignore", "overwrite"] = "error",
         partition_by: Sequence[str] | str | None = None,
         cluster_by: Sequence[str] | str | None = None,
         constraints: Mapping[str, str] | None = None,
-        data: Any = None,
+        data: ArrowData | None = None,
         name: str | None = None,
         description: str | None = None,
         configuration: Mapping[str, str] | None = None,

@@ -1,11 +1,12 @@
 """Statements that delete, change and merge rows of a table."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
 from deltalog.arguments import size_argument, stream_argument
+from deltalog.arrow_types import ArrowData
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
@@ -13,6 +14,7 @@ from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinte
 from deltalog.filters import Filter, value_as_sql
 from deltalog.handle import TableHandle
 from deltalog.merge import MergeArguments, TableMerger, sql_values
+from deltalog.metrics import Metrics
 from deltalog.schema import PrimitiveType, Schema
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
@@ -40,13 +42,29 @@ class TableStatements(TableHandle):
             seen.
     """
 
+    @overload
+    def delete(
+        self,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        *,
+        commit_properties: None = None,
+    ) -> Metrics: ...
+    @overload
+    def delete(
+        self,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        *,
+        commit_properties: CommitProperties | None,
+    ) -> Metrics | AlreadyApplied: ...
     def delete(
         self,
         predicate: Filter | None = None,
         writer_properties: WriterProperties | None = None,
         *,
         commit_properties: CommitProperties | None = None,
-    ) -> dict[str, int] | AlreadyApplied:
+    ) -> Metrics | AlreadyApplied:
         """Deletes the rows for which `predicate` is true; without it all rows.
 
         Files are removed unread if their partition values or statistics show that all of their rows match.
@@ -62,6 +80,28 @@ class TableStatements(TableHandle):
         arguments, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
         return self._done(_internal.delete_rows(self._snapshot, self._filter(predicate), arguments, encoding))
 
+    @overload
+    def update(
+        self,
+        updates: Mapping[str, str] | None = None,
+        new_values: Mapping[str, Any] | None = None,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        error_on_type_mismatch: bool = True,
+        *,
+        commit_properties: None = None,
+    ) -> Metrics: ...
+    @overload
+    def update(
+        self,
+        updates: Mapping[str, str] | None = None,
+        new_values: Mapping[str, Any] | None = None,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        error_on_type_mismatch: bool = True,
+        *,
+        commit_properties: CommitProperties | None,
+    ) -> Metrics | AlreadyApplied: ...
     def update(
         self,
         updates: Mapping[str, str] | None = None,
@@ -71,7 +111,7 @@ class TableStatements(TableHandle):
         error_on_type_mismatch: bool = True,
         *,
         commit_properties: CommitProperties | None = None,
-    ) -> dict[str, int] | AlreadyApplied:
+    ) -> Metrics | AlreadyApplied:
         """Gives new values to columns of the rows for which `predicate` is true; without it of all rows.
 
         Values are computed from the row as it was, and cast to the types of their columns. Partition columns may be
@@ -91,9 +131,41 @@ class TableStatements(TableHandle):
         values = list(_values(updates, new_values, self.schema()).items())
         return self._done(_internal.update_rows(self._snapshot, values, condition, arguments, encoding))
 
+    @overload
     def merge(
         self,
-        source: object,
+        source: ArrowData,
+        predicate: str,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        merge_schema: bool = False,
+        error_on_type_mismatch: bool = True,
+        writer_properties: WriterProperties | None = None,
+        streamed_exec: bool = True,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
+        *,
+        commit_properties: None = None,
+    ) -> TableMerger[Metrics]: ...
+    @overload
+    def merge(
+        self,
+        source: ArrowData,
+        predicate: str,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        merge_schema: bool = False,
+        error_on_type_mismatch: bool = True,
+        writer_properties: WriterProperties | None = None,
+        streamed_exec: bool = True,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
+        *,
+        commit_properties: CommitProperties | None,
+    ) -> TableMerger[Metrics | AlreadyApplied]: ...
+    def merge(
+        self,
+        source: ArrowData,
         predicate: str,
         source_alias: str | None = None,
         target_alias: str | None = None,
@@ -105,7 +177,7 @@ class TableStatements(TableHandle):
         max_temp_directory_size: int | None = None,
         *,
         commit_properties: CommitProperties | None = None,
-    ) -> TableMerger:
+    ) -> TableMerger[Any]:
         """Begins a MERGE, whose clauses and execution are methods of what it returns.
 
             merge = table.merge(updates, "target.id = source.id")
@@ -138,23 +210,21 @@ class TableStatements(TableHandle):
         stream, arguments = stream_argument(source, "source"), commit_arguments(commit_properties)
         encoding = file_format_argument(writer_properties)
 
-        def run(merge: MergeArguments) -> dict[str, int] | AlreadyApplied:
+        def run(merge: MergeArguments) -> Metrics | AlreadyApplied:
             return self._done(
                 _internal.merge_rows(self._snapshot, stream, merge, arguments, encoding, merge_schema)
             )
 
         return TableMerger(run, predicate, source_alias, target_alias)
 
-    def _done(
-        self, done: tuple[dict[str, int], int | None] | AlreadyApplied
-    ) -> dict[str, int] | AlreadyApplied:
+    def _done(self, done: tuple[dict[str, int], int | None] | AlreadyApplied) -> Metrics | AlreadyApplied:
         """Opens the version of a statement, if there is one, and returns its metrics."""
         if isinstance(done, AlreadyApplied):
             return done
         metrics, version = done
         if version is not None:
             open_committed(self, version)
-        return metrics
+        return Metrics(metrics)
 
 
 def _ensure_strict(error_on_type_mismatch: bool) -> None:

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
 from deltalog.arguments import size_argument, stream_argument, table_options
+from deltalog.arrow_types import ArrowData
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
@@ -19,7 +20,7 @@ __all__ = ["write_deltalake"]
 @checked
 def write_deltalake(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
-    data: Any,
+    data: ArrowData,
     *,
     mode: Literal["error", "append", "overwrite", "ignore"] = "error",
     partition_by: Sequence[str] | str | None = None,

@@ -98,8 +98,8 @@ VERBS: dict[str, Callable[[DeltaTable, WriterProperties], Any]] = {
 def distributed(table: DeltaTable, how: WriterProperties) -> None:
     write = begin_write(table.table_uri, mode="overwrite", writer_properties=how)
     assert write is not None
-    fragment = write.task.write(ROWS)  # type: ignore[union-attr]
-    write.commit([fragment])  # type: ignore[union-attr]
+    fragment = write.task.write(ROWS)
+    write.commit([fragment])
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -1,5 +1,5 @@
-//! How the rows of data files are encoded: by the table property `delta.parquet.compression.codec` and the Bloom filters
-//! that the table asks for, and by what the writer asks for ([`FileFormat`]), which comes first.
+//! How the rows of data files are encoded: by the table property `delta.parquet.compression.codec` and the Bloom
+//! filters that the table asks for, and by what the writer asks for ([`FileFormat`]), which comes first.
 //!
 //! - A column that the log has bounds of keeps the statistics of its chunks, because these bounds are taken from them.
 //! - An encoding that is asked for all columns is used for those whose type it allows.
