@@ -15,6 +15,7 @@ __all__ = [
     "CorruptLogError",
     "DeltaError",
     "DeltaProtocolError",
+    "InternalError",
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
@@ -158,3 +159,10 @@ class UnavailableError(DeltaError, OSError):
 
 class AccessDeniedError(DeltaError, PermissionError):
     """The store refused the caller's credentials or permissions."""
+
+
+class InternalError(DeltaError, RuntimeError):
+    """Code of deltalog has panicked, which is a defect: please report it.
+
+    A write that raises it may have been committed; `DeltaTable.history` tells.
+    """

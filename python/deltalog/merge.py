@@ -70,7 +70,10 @@ class TableMerger(Generic[_Result]):
     def when_matched_update_all(
         self, predicate: str | None = None, except_cols: Names | None = None
     ) -> "TableMerger[_Result]":
-        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match."""
+        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match.
+
+        Columns that the table lacks are left out.
+        """
         return self._with(MergeClause(False, "update", predicate, None, _names(except_cols)))
 
     def when_matched_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
@@ -86,7 +89,10 @@ class TableMerger(Generic[_Result]):
     def when_not_matched_insert_all(
         self, predicate: str | None = None, except_cols: Names | None = None
     ) -> "TableMerger[_Result]":
-        """Adds rows of the source without a match, with all columns of the source, except for some."""
+        """Adds rows of the source without a match, with all columns of the source, except for some.
+
+        Columns that the table lacks are left out.
+        """
         return self._with(MergeClause(False, "insert", predicate, None, _names(except_cols)))
 
     def when_not_matched_by_source_update(

@@ -114,8 +114,13 @@ class TableStatements(TableHandle):
     ) -> Metrics | AlreadyApplied:
         """Gives new values to columns of the rows for which `predicate` is true; without it of all rows.
 
-        Values are computed from the row as it was, and cast to the types of their columns. Partition columns may be
-        changed. A generated column that is not among them is computed again.
+        Values are computed from the row as it was. Partition columns may be changed. A generated column that is not
+        among them is computed again.
+
+        A column, or a literal, is stored unchanged or refused, as an append would: `2.5001` does not fit a
+        `decimal(10,2)`. The result of a computation is cast to the type of its column, which rounds it as in Spark:
+        `price * 1.1` and `CAST(2.5001 AS DECIMAL(10,2))` fit. A text literal is cast as well, and a struct needs all
+        fields of its column.
 
         Args:
             updates: values in SQL by column, such as `{"price": "price * 1.1"}`.
@@ -188,6 +193,8 @@ class TableStatements(TableHandle):
         it. If several rows of the source match one row of the table, the MERGE is refused, unless rows with a match are
         only deleted, without a further condition.
 
+        Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
+
         Args:
             source: anything with the Arrow stream interface (a pyarrow table, a polars frame, a reader). It is read
                 once and held in memory; the table is not.
@@ -195,7 +202,7 @@ class TableStatements(TableHandle):
             source_alias: the name of the source in SQL; `source` if None.
             target_alias: the name of the table; `target` if None.
             merge_schema: adds the columns of the source that the table lacks, in a commit of its own before that of the
-                MERGE. They stay if the MERGE fails.
+                MERGE. They stay if the MERGE fails. Otherwise such columns can be read, but not stored.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
             writer_properties: how new files are encoded, as for `write_deltalake`.
             streamed_exec, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without effect.

@@ -12,6 +12,7 @@
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
+//! | `panics` | panics as `InternalError` |
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `analyze` | statistics of files: `recompute_statistics` |
 //! | `repair` | FSCK: `check_files`, `repair` |
@@ -64,6 +65,7 @@ mod log_store;
 mod logging;
 mod manifest;
 mod optimize;
+mod panics;
 mod registry;
 mod repair;
 mod restore;
@@ -98,6 +100,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store_options::start(module)?;
     upkeep::start(module)?;
     error::add_classes(module)?;
+    panics::start(module)?;
     module.add_class::<commit_arguments::AlreadyApplied>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<distributed::DistributedWrite>()?;

@@ -16,6 +16,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
 use crate::call::call;
 use crate::error::{IntoPython, is_ours, to_python};
+use crate::panics::caught;
 use crate::several::Several;
 use crate::store_options::released;
 
@@ -112,9 +113,17 @@ impl ArrowStream {
             PyValueError::new_err("this stream was already read; request another one from the table")
         })?;
         let mut batches = batches;
-        let rows = std::iter::from_fn(move || released(|| batches.next())).map(|batch| match batch {
-            Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
-            Err(error) => Err(to_arrow_error(&error)),
+        let rows = std::iter::from_fn(move || {
+            match caught(|| released(|| batches.next())) {
+                Ok(None) => None,
+                Ok(Some(Ok(batch))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
+                Ok(Some(Err(error))) => Some(Err(to_arrow_error(&error))),
+                // Nothing can be asked for after a panic.
+                Err(panic) => {
+                    batches = Box::new(std::iter::empty());
+                    Some(Err(ArrowError::ExternalError(panic.into())))
+                }
+            }
         });
         let field = Arc::new(
             Field::new_struct("", self.schema.fields().clone(), false)

@@ -111,6 +111,7 @@ mod replacement;
 mod replay;
 mod restore;
 mod rewrite;
+mod row_bytes;
 mod row_copy;
 mod row_moves;
 mod scan;

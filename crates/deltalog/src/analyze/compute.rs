@@ -3,6 +3,8 @@
 //! - The footer is enough for columns of which it has all statistics, if no row is deleted.
 //! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns,
 //!   without the deleted rows. Their bounds are then tight.
+//! - They are marked as those of this crate unless some are from the footer of a writer that is not known, or were there
+//!   before without the mark ([`crate::stats::is_own`]).
 //! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;
@@ -18,7 +20,7 @@ use crate::predicate::{ColumnPath, column_at};
 use crate::protocol::{Add, Tags};
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
-use crate::stats::{ColumnValues, StatsTree, footer_columns};
+use crate::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};
 use crate::write::read_footer;
 
 /// What computes the statistics of files of a version, also from several threads.
@@ -139,12 +141,14 @@ impl<'a> Computer<'a> {
         for (path, _) in all() {
             stats.forget(path.parts());
         }
+        let mut is_own = stats.is_own() || stats.has_no_columns();
         if !has_vector {
             // A scan finds a column by its id, if it has one: under its name may be another one.
             let fields = self.base.mapped_schema().physical_arrow().fields();
             let root = footer.file_metadata().schema_descr().root_schema();
             let known = all().filter(|(path, _)| has_ids(root, fields, path.parts()));
-            footer_columns(&footer, known, false).for_each(|column| stats.set(&column));
+            footer_columns(&footer, known).for_each(|column| stats.set(&column));
+            is_own &= KnownNans::of(&footer).is_of_known_writer();
         }
         let is_lacking = |column: &&Column| lacks(&stats, rows, &column.physical, &column.data_type, false);
         let lacking: Vec<&Column> = self.columns.iter().filter(is_lacking).collect();
@@ -152,6 +156,7 @@ impl<'a> Computer<'a> {
         if source == Source::Rows {
             self.read_rows(file, &lacking, &mut stats)?;
         }
+        stats.set_own(is_own);
         Ok(Computed { add: add.clone(), stats: Some(stats.text()), source })
     }
 

@@ -9,13 +9,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructType};
-use crate::stats::{decode_stats, normalize_stats, stats_fields};
+use crate::stats::{decode_stats, decode_stats_with_origin, normalize_stats, stats_fields};
 
 /// The leaf columns whose statistics are requested.
 #[derive(Debug, Clone)]
@@ -57,6 +57,19 @@ impl StatisticsColumns {
     /// Never because of the contents of a text.
     pub(crate) fn decode<'a>(&self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Result<StructArray> {
         self.logical(decode_stats(texts, self.schema.physical_arrow(), &self.physical)?)
+    }
+
+    /// Parses statistics from `texts` like [`StatisticsColumns::decode`], and returns for each file whether this crate
+    /// has computed them.
+    ///
+    /// # Errors
+    /// Never because of the contents of a text.
+    pub(crate) fn decode_with_origin<'a>(
+        &self,
+        texts: impl IntoIterator<Item = Option<&'a str>>,
+    ) -> Result<(StructArray, BooleanArray)> {
+        let (stats, is_own) = decode_stats_with_origin(texts, self.schema.physical_arrow(), &self.physical)?;
+        Ok((self.logical(stats)?, is_own))
     }
 
     /// Parses statistics from `texts` like [`StatisticsColumns::decode`], with the names of the log.

@@ -42,5 +42,5 @@ pub(super) use failure::Failure;
 pub(super) use node::Node;
 pub(super) use operation::Form;
 pub use operation::{DatePart, Operation, TimePart};
-pub(super) use types::{common, plain, sql_name};
+pub(super) use types::{common, is_number, plain, sql_name};
 pub(super) use typing::{Argument, signature};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
 use super::blooms::groups_by_filters;
@@ -27,6 +28,10 @@ use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
 use crate::protocol::LogPath;
+use crate::row_bytes::weight;
+
+/// How many batches of the columns that a predicate reads are kept until the others are read.
+const KEPT_BATCHES: usize = 4;
 
 /// The state that all files of a scan share.
 #[derive(Debug)]
@@ -50,6 +55,10 @@ pub(super) struct Stages {
     /// The columns in `first` that are returned.
     pub(super) kept: Vec<usize>,
     pub(super) rest: Vec<usize>,
+    /// The row ids in `kept`.
+    pub(super) ids: Vec<usize>,
+    /// The columns in `kept` and `rest` that are in the file.
+    pub(super) again: Vec<usize>,
 }
 
 /// An open file and what to read from it.
@@ -92,7 +101,11 @@ impl Stages {
             predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
         let (first, rest): (Vec<_>, Vec<_>) = all
             .partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
-        Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), first, rest }
+        let kept: Vec<usize> = first.iter().copied().filter(|index| output.contains(index)).collect();
+        let (of_file, ids): (Vec<_>, Vec<_>) = kept.iter().copied().partition(|index| *index < columns.len());
+        let mut again = [of_file, rest.clone()].concat();
+        again.sort_unstable();
+        Self { first, kept, rest, ids, again }
     }
 }
 
@@ -188,8 +201,13 @@ impl Opener {
         let (groups, places) = match &self.scan.columns.row_predicate {
             Some(predicate) => {
                 let given = self.with_given(partition, &file.partition_values)?;
-                let places =
-                    Places::new(predicate, &self.scan.columns, (metadata.schema(), &calendar), &given)?;
+                let places = Places::new(
+                    predicate,
+                    &self.scan.columns,
+                    (metadata.schema(), &calendar),
+                    metadata.metadata(),
+                    &given,
+                )?;
                 (matching_groups(predicate, &places, metadata.metadata())?, Some(places))
             }
             None => ((0..metadata.metadata().num_row_groups()).collect(), None),
@@ -286,17 +304,41 @@ impl Opener {
 }
 
 impl OpenFile {
-    /// Estimates the size in bytes of a row of `group`: its uncompressed size in the file.
+    /// Returns the size in bytes of a row of `group` in the file, uncompressed.
     fn bytes_of_row(&self, group: &RowGroupMetaData) -> f64 {
         let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
         chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>()
             / (group.num_rows().max(1) as f64)
     }
 
-    /// Estimates the size in bytes of `rows` rows.
+    /// Estimates the size in bytes of `rows` rows that have been decoded.
     pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
-        let group = self.metadata.metadata().row_groups().get(group);
-        group.map_or(0, |group| (self.bytes_of_row(group) * rows as f64) as usize)
+        (self.decoded_row(group) * rows as f64) as usize
+    }
+
+    /// Returns how many rows of these groups are read at once.
+    pub(super) fn rows_at_once(&self, scan: &RowScan, groups: &[usize]) -> usize {
+        let rows =
+            groups.iter().map(|group| scan.batch_bytes.rows(self.decoded_row(*group), scan.batch_rows));
+        rows.min().unwrap_or(scan.batch_rows)
+    }
+
+    /// Estimates the size in bytes of a row of `group` that has been decoded, with its constants.
+    fn decoded_row(&self, group: usize) -> f64 {
+        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return 0.0 };
+        let constants = self.sources.iter().filter_map(|source| match source {
+            Source::Constant(value) => Some(weight(value, 0, value.len()) as f64),
+            Source::File(..) => None,
+        });
+        let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
+        chunks.map(decoded_bytes).sum::<f64>() / (group.num_rows().max(1) as f64) + constants.sum::<f64>()
+    }
+
+    /// Returns whether the columns that the predicate reads are too large in `group` to be kept.
+    pub(super) fn reads_again(&self, scan: &RowScan, group: usize) -> bool {
+        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return false };
+        let chunks = self.first.iter().filter_map(|leaf| group.columns().get(*leaf));
+        chunks.map(decoded_bytes).sum::<f64>() > (KEPT_BATCHES * scan.batch_bytes.target()) as f64
     }
 
     /// Returns whether more than one column is not read by the predicate.
@@ -323,6 +365,23 @@ impl OpenFile {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// Estimates the size in bytes of the values of a column chunk that has been decoded.
+fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
+    let values = chunk.num_values().max(0) as f64;
+    match chunk.column_type() {
+        PhysicalType::BYTE_ARRAY => {
+            let encoded = chunk.uncompressed_size().max(0) as f64;
+            // Dictionaries and other encodings repeat values, which not all writers account for.
+            let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
+            decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
+        }
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => values * f64::from(chunk.column_descr().type_length().max(1)),
+        PhysicalType::BOOLEAN => values,
+        PhysicalType::INT32 | PhysicalType::FLOAT => values * 4.0,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::INT96 => values * 8.0,
     }
 }
 

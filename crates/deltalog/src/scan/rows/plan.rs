@@ -270,7 +270,7 @@ pub(super) fn find_in_file<'a>(
 }
 
 /// Returns the number of leaf columns that a column of type `data_type` has in a Parquet file.
-pub(super) fn leaf_count(data_type: &DataType) -> usize {
+pub(crate) fn leaf_count(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
         DataType::List(inner) | DataType::Map(inner, _) => leaf_count(inner.data_type()),
