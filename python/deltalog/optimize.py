@@ -148,6 +148,7 @@ class TableOptimizer:
         size_argument(target_size, "target_size")
         span_argument(min_commit_interval, "min_commit_interval")
         commit_arguments(commit_properties)
+        file_format_argument(writer_properties)
         snapshot = self._table._snapshot
         if not snapshot.clustering_columns():
             refused = InvalidArgumentError(f"the table {snapshot.uri} has no clustering columns")
