@@ -2,7 +2,7 @@
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
-use super::compute::is_true;
+use super::compute::{Failure, is_true};
 use super::function::Purpose;
 use super::values::{Datum, Domain, Values, as_type};
 use crate::error::{Error, Result};
@@ -155,7 +155,7 @@ impl Rows<'_> {
             Source::Column { column, functions } => {
                 let of = self.column(*column)?;
                 let values = apply_all(functions, Arc::clone(&of), Purpose::Value)?;
-                self.checked(values, &[of], active, "a function of the predicate")?
+                self.checked(values, &[of], active, "a function of the predicate", Failure::Function)?
             }
             Source::Computed { value, .. } => self.value(value, active)?,
         };

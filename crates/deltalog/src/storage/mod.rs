@@ -42,6 +42,7 @@ mod read;
 mod remote;
 mod replace;
 mod runtime;
+mod surroundings;
 mod sync;
 mod upload;
 mod walk;
@@ -73,6 +74,7 @@ use ranges::RemoteFile;
 pub use read::FileReader;
 use remote::Remote;
 pub use replace::FileState;
+pub(crate) use surroundings::Surroundings;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.

@@ -108,7 +108,7 @@ impl DataWriter {
         let temporary = options.temporary_directory.clone().unwrap_or_else(std::env::temp_dir);
         let overflow = Overflow::new(temporary);
         let file_columns = spec.file_columns();
-        let output = Output::new(storage, spec, options);
+        let output = Output::new(storage, spec, options)?;
         Ok(Self {
             constraints,
             file_columns,
