@@ -360,7 +360,7 @@ impl Snapshot {
 
     /// Returns the provenance of `version` if its commit was read; it is empty if the writer recorded none.
     pub(crate) fn known_commit_info(&self, version: u64) -> Option<CommitInfo> {
-        let commit = self.0.state.single_commits().find(|commit| commit.version == version)?;
+        let commit = self.0.state.commits().find(|commit| commit.version == version)?;
         Some(commit.commit_info.clone().unwrap_or_default())
     }
 

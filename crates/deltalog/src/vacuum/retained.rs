@@ -8,6 +8,8 @@
 //!   file is needed if its name is that of a file outside.
 //! - A path or a vector that is not understood is an error. Nothing can be deleted then.
 
+use std::collections::BTreeMap;
+
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 
@@ -16,9 +18,7 @@ use crate::deletion_vector::vector_path;
 use crate::error::{Error, Result};
 use crate::log::CommitFile;
 use crate::protocol::{LogPath, PathResolver};
-use crate::replay::{
-    Commit, DeletionVectorColumn, FileColumn, FileColumns, are_plain, has_vectors, visit_commits,
-};
+use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns, are_plain, has_vectors, visit_commits};
 use crate::snapshot::Snapshot;
 
 /// What must be kept, and what has expired of the rest.
@@ -38,11 +38,20 @@ impl Retained {
     /// `CorruptLog`, and errors of the store.
     pub(crate) fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Self> {
         let mut retained = Self::default();
-        retained.keep_live(snapshot)?;
-        for batch in snapshot.replay_removes()? {
-            retained.add_removes(&batch?, cutoff_ms, snapshot.resolver())?;
-        }
+        retained.keep_needed(snapshot, cutoff_ms)?;
         Ok(retained)
+    }
+
+    /// Keeps the files that `snapshot` and the versions before it up to `cutoff_ms` need.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn keep_needed(&mut self, snapshot: &Snapshot, cutoff_ms: i64) -> Result<()> {
+        self.keep_live(snapshot)?;
+        for batch in snapshot.replay_removes()? {
+            self.add_removes(&batch?, cutoff_ms, snapshot.resolver())?;
+        }
+        Ok(())
     }
 
     /// Keeps the files of a version.
@@ -77,16 +86,28 @@ impl Retained {
         })
     }
 
-    /// Keeps the files that commits have added, also those that were removed again.
-    pub(super) fn keep_added_by<'a>(
-        &mut self,
-        commits: impl Iterator<Item = &'a Commit>,
-        resolver: &PathResolver,
-    ) -> Result<()> {
-        for commit in commits {
-            self.keep_adds(&commit.adds, resolver)?;
+    /// Keeps the files that the commits of `newest` after version `known` have added, also those that were removed
+    /// again. Only the commits themselves tell, and not what is read in their place.
+    ///
+    /// # Errors
+    /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.
+    pub(super) fn keep_added_since(&mut self, known: u64, newest: &Snapshot) -> Result<()> {
+        let listed = &newest.segment().commits;
+        let in_memory = newest.state().commits().filter(|commit| commit.version > known);
+        let mut missing: BTreeMap<u64, CommitFile> =
+            (known + 1..=newest.version()).map(|version| (version, CommitFile::named(version))).collect();
+        for commit in in_memory {
+            self.keep_adds(&commit.adds, newest.resolver())?;
+            missing.remove(&commit.version);
         }
-        Ok(())
+        for commit in listed {
+            missing.entry(commit.version).and_modify(|file| *file = *commit);
+        }
+        let missing: Vec<_> = missing.into_values().collect();
+        visit_commits(newest.storage(), &missing, |_, commit| {
+            self.keep_adds(&commit?.adds, newest.resolver())?;
+            Ok(true)
+        })
     }
 
     fn add_removes(&mut self, batch: &RecordBatch, cutoff_ms: i64, resolver: &PathResolver) -> Result<()> {

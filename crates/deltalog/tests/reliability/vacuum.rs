@@ -8,7 +8,8 @@ use arrow::array::AsArray;
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::{
-    Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, plan_vacuum,
+    Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, compact_log,
+    plan_vacuum,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -302,23 +303,35 @@ fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
     assert!(files(&storage).is_empty());
 }
 
-/// RESTORE, conversions and clones add files that existed before.
+/// RESTORE, conversions and clones add files that existed before. A file that was removed again may be being read.
 #[test]
 fn files_that_a_later_commit_adds_stay_however_old_they_are() {
-    for with_checkpoint in [false, true] {
+    type Follow = fn(&Storage);
+    let follow: [(&str, Follow); 3] = [
+        ("nothing", |_| {}),
+        ("a checkpoint", |storage| write_checkpoint(&newest(storage), &environment()).unwrap()),
+        ("a compaction", |storage| {
+            assert!(compact_log(&newest(storage), 2, 5).unwrap());
+            assert_eq!(newest(storage).segment().compactions.len(), 1);
+        }),
+    ];
+    for (what, follow) in follow {
         let (store, storage) = table(&["a"]);
-        for file in ["a", "back", "gone"] {
+        for file in ["a", "back", "back again", "gone"] {
             put(&store, file, 0);
         }
-        let plan = plan(&storage, VacuumRequest::default());
-        assert_eq!(planned(&plan), ["back", "gone"].map(str::to_owned).into());
+        let plan = plan(&storage, request(0));
+        assert_eq!(planned(&plan), ["back", "back again", "gone"].map(str::to_owned).into());
         append(&newest(&storage), "back", &environment()).commit_or_fail().unwrap();
-        if with_checkpoint {
-            write_checkpoint(&newest(&storage), &environment()).unwrap();
-        }
-        assert_eq!(plan.delete().unwrap().files, 1);
-        assert_eq!(files(&storage), ["a", "back"].map(str::to_owned).into());
-        assert_eq!(paths(&newest(&storage)), ["a", "back"]);
+        append(&newest(&storage), "back again", &environment()).commit_or_fail().unwrap();
+        let removed = json!({"remove": {"path": "back%20again", "deletionTimestamp": NOW_MS - WEEK_MS}});
+        let version = newest(&storage).version() + 1;
+        write_commit(&storage, version, &[removed.to_string()]);
+        append(&newest(&storage), "new", &environment()).commit_or_fail().unwrap();
+        follow(&storage);
+        assert_eq!(plan.delete().unwrap().files, 1, "{what}");
+        assert_eq!(files(&storage), ["a", "back", "back again"].map(str::to_owned).into(), "{what}");
+        assert_eq!(paths(&newest(&storage)), ["a", "back", "new"], "{what}");
     }
 }
 
