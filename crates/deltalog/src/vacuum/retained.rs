@@ -9,6 +9,7 @@
 //! - A path or a vector that is not understood is an error. Nothing can be deleted then.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -18,8 +19,13 @@ use crate::deletion_vector::vector_path;
 use crate::error::{Error, Result};
 use crate::log::CommitFile;
 use crate::protocol::{LogPath, PathResolver};
-use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns, are_plain, has_vectors, visit_commits};
+use crate::replay::{
+    Commit, DeletionVectorColumn, FileColumn, FileColumns, are_plain, has_vectors, visit_commits,
+};
 use crate::snapshot::Snapshot;
+
+/// The number of commits that are named before they are read.
+const READ_TOGETHER: usize = 64;
 
 /// What must be kept, and what has expired of the rest.
 #[derive(Debug, Default)]
@@ -92,22 +98,28 @@ impl Retained {
     /// # Errors
     /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.
     pub(super) fn keep_added_since(&mut self, known: u64, newest: &Snapshot) -> Result<()> {
-        let listed = &newest.segment().commits;
-        let in_memory = newest.state().commits().filter(|commit| commit.version > known);
-        let mut missing: BTreeMap<u64, CommitFile> =
-            (known + 1..=newest.version()).map(|version| (version, CommitFile::named(version))).collect();
-        for commit in in_memory {
-            self.keep_adds(&commit.adds, newest.resolver())?;
-            missing.remove(&commit.version);
+        let in_memory: BTreeMap<u64, &Arc<Commit>> =
+            newest.state().commits().map(|commit| (commit.version, commit)).collect();
+        let listed: BTreeMap<u64, CommitFile> =
+            newest.segment().commits.iter().map(|commit| (commit.version, *commit)).collect();
+        let mut missing = Vec::new();
+        for version in known + 1..=newest.version() {
+            match in_memory.get(&version) {
+                Some(commit) => self.keep_adds(&commit.adds, newest.resolver())?,
+                None => {
+                    missing.push(listed.get(&version).copied().unwrap_or_else(|| CommitFile::named(version)));
+                }
+            }
+            // There may be no commits up to a checkpoint whose version is far too high.
+            if missing.len() >= READ_TOGETHER || version == newest.version() {
+                visit_commits(newest.storage(), &missing, |_, commit| {
+                    self.keep_adds(&commit?.adds, newest.resolver())?;
+                    Ok(true)
+                })?;
+                missing.clear();
+            }
         }
-        for commit in listed {
-            missing.entry(commit.version).and_modify(|file| *file = *commit);
-        }
-        let missing: Vec<_> = missing.into_values().collect();
-        visit_commits(newest.storage(), &missing, |_, commit| {
-            self.keep_adds(&commit?.adds, newest.resolver())?;
-            Ok(true)
-        })
+        Ok(())
     }
 
     fn add_removes(&mut self, batch: &RecordBatch, cutoff_ms: i64, resolver: &PathResolver) -> Result<()> {
