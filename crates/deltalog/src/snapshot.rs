@@ -127,6 +127,14 @@ impl Snapshot {
         self.of_same_table(|| Self::load(&self.0.source, self.0.source.find(Some(version))?, None))
     }
 
+    /// Finds the files of this version again, as the log is now.
+    ///
+    /// # Errors
+    /// As [`LogSegment::find`].
+    pub(crate) fn found_again(&self) -> Result<LogSegment> {
+        self.0.source.find(Some(self.version()))
+    }
+
     /// Opens another version with `open`, and checks that the table is still the same.
     fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
         let opened = open();

@@ -335,6 +335,22 @@ fn files_that_a_later_commit_adds_stay_however_old_they_are() {
     }
 }
 
+/// Without a retention, what has the time of now was there before: the clocks of file systems tick every few
+/// milliseconds.
+#[test]
+fn a_retention_of_zero_finds_what_was_written_or_removed_in_the_same_tick() {
+    let (store, storage) = table(&["a", "removed"]);
+    let removed = json!({"remove": {"path": "removed", "deletionTimestamp": NOW_MS, "dataChange": true}});
+    write_commit(&storage, newest(&storage).version() + 1, &[removed.to_string()]);
+    for (file, time_ms) in [("a", 0), ("removed", 0), ("now", NOW_MS), ("later", NOW_MS + 1)] {
+        put(&store, file, time_ms);
+    }
+    assert_eq!(planned(&plan(&storage, request(0))), ["now", "removed"].map(str::to_owned).into());
+    put(&store, "before", NOW_MS - HOUR_MS);
+    assert!(planned(&plan(&storage, request(HOUR_MS))).is_empty());
+    assert_eq!(plan(&storage, request(0)).delete().unwrap().files, 3);
+}
+
 /// "A tombstone expires when current time exceeds the expiration threshold": for checkpoints as for VACUUM. Protocol:
 /// "Add File and Remove File".
 #[test]
