@@ -1,4 +1,4 @@
-"""File systems on which a file has one name only, as FAT, many that FUSE mounts, and shares: the kernel refuses to link.
+"""File systems on which a file has one name only, as FAT, many that FUSE mounts, and shares: links are refused.
 
 A filter of system calls stands for the file system, because mounting one needs rights that tests do not have.
 """

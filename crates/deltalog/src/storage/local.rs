@@ -73,8 +73,8 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
 impl Created {
     /// Gives the file its name, unless another file has it. Returns whether it did. It is then durable.
     ///
-    /// After an error that is not a refusal the file may be there: the file system may refuse to sync the directory that
-    /// already contains it.
+    /// After an error that is not a refusal the file may be there: the file system may refuse to sync the directory
+    /// that already contains it.
     pub(super) fn publish(self) -> Result<bool, Unpublished> {
         let is_created = self.staged.publish_if_absent()?;
         if is_created {

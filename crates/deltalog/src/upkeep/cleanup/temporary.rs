@@ -1,12 +1,12 @@
-//! Checkpoints, checksums, compactions and commits that their writers did not complete. They have a temporary name until they
-//! are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
+//! Checkpoints, checksums, compactions and commits that their writers did not complete. They have a temporary name until
+//! they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
 //! ```text
 //!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
 //! ```
 //!
-//! A writer that is killed leaves the file. Its name is that of the complete file, with a part for each attempt. Commits
-//! have such names as well; those of versions that are taken can become no commit any more.
+//! A writer that is killed leaves the file. Its name is that of the complete file, with a part for each attempt.
+//! Commits have such names as well; those of versions that are taken can become no commit any more.
 
 use uuid::Uuid;
 
