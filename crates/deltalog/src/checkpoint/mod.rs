@@ -52,8 +52,8 @@ const DEFAULT_INTERVAL: u64 = 10;
 /// it has, whose name another one would not replace.
 ///
 /// # Errors
-/// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for a
-/// table with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of the
+/// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for
+/// a table with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of the
 /// store. They leave the table unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     if !has_v2_checkpoint(snapshot).map_err(|error| snapshot.located(error))? {

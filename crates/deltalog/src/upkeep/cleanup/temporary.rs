@@ -1,5 +1,5 @@
-//! Checkpoints, checksums, compactions and commits that their writers did not complete. They have a temporary name until
-//! they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
+//! Checkpoints, checksums, compactions and commits that their writers did not complete. They have a temporary name
+//! until they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
 //! ```text
 //!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
