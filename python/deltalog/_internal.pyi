@@ -29,6 +29,7 @@ __all__ = [
     "DeltaError",
     "DistributedWrite",
     "Fragment",
+    "InternalError",
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
@@ -91,6 +92,7 @@ from deltalog.errors import CommitStateUnknownError as CommitStateUnknownError
 from deltalog.errors import CorruptDataError as CorruptDataError
 from deltalog.errors import CorruptLogError as CorruptLogError
 from deltalog.errors import DeltaError as DeltaError
+from deltalog.errors import InternalError as InternalError
 from deltalog.errors import InvalidArgumentError as InvalidArgumentError
 from deltalog.errors import MissingFileError as MissingFileError
 from deltalog.errors import NotATableError as NotATableError
@@ -170,7 +172,7 @@ class TableChange:
     @staticmethod
     def cluster_by(columns: Sequence[str]) -> TableChange: ...
     @staticmethod
-    def add_constraint(name: str, sql: str) -> TableChange: ...
+    def add_constraints(constraints: Sequence[tuple[str, str]]) -> TableChange: ...
     @staticmethod
     def drop_constraint(name: str, if_exists: bool) -> TableChange: ...
 

@@ -12,10 +12,10 @@ from deltalog.arguments import (
     stream_argument,
     table_options,
 )
+from deltalog.checked import checked
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider
-from deltalog.errors import InvalidArgumentError
-from deltalog.schema import Schema
+from deltalog.schema import Schema, schema_argument
 from deltalog.table import DeltaTable
 
 __all__ = ["ConversionPlan", "ConvertArguments", "convert_to_delta", "plan_conversion"]
@@ -81,6 +81,7 @@ class ConversionPlan:
         )
 
 
+@checked
 def convert_to_delta(
     uri: "str | os.PathLike[str]",
     *,
@@ -156,6 +157,7 @@ def convert_to_delta(
     return DeltaTable(uri, storage_options=storage_options, credential_provider=credential_provider)
 
 
+@checked
 def plan_conversion(
     uri: "str | os.PathLike[str]",
     *,
@@ -177,21 +179,15 @@ def plan_conversion(
 
     Arguments and errors are those of `convert_to_delta`. The plan can be looked at, and carried out with `commit()`.
     """
-    if partition_strategy not in (None, "hive"):
-        raise InvalidArgumentError(f"the partition strategy is 'hive', not {partition_strategy!r}")
-    if not isinstance(time_zone, str):
-        raise InvalidArgumentError(
-            f"a time zone is the name of a region, or an offset such as '+02:00', not {time_zone!r}"
-        )
-    location = location_argument(uri)
+    location = location_argument(uri, "uri")
     arguments = ConvertArguments(
         mode,
         table_options(None, configuration, name, description),
-        _schema_json(partition_by, "the partition columns"),
+        _schema_json(partition_by, "partition_by"),
         time_zone,
-        bool(collect_stats),
-        _schema_json(schema, "the columns"),
-        None if files is None else stream_argument(files),
+        collect_stats,
+        _schema_json(schema, "schema"),
+        None if files is None else stream_argument(files, "files"),
     )
     plan = _internal.plan_conversion(
         location,
@@ -202,11 +198,5 @@ def plan_conversion(
     return None if plan is None else ConversionPlan(plan)
 
 
-def _schema_json(schema: Any, what: str) -> str | None:
-    if schema is None:
-        return None
-    if isinstance(schema, Schema):
-        return schema.to_json()
-    if not hasattr(schema, "__arrow_c_schema__"):
-        raise InvalidArgumentError(f"{what} are a schema with their types, not {schema!r}")
-    return Schema.from_arrow(schema).to_json()
+def _schema_json(schema: Any, name: str) -> str | None:
+    return None if schema is None else schema_argument(schema, name).to_json()

@@ -16,14 +16,16 @@ from typing import Any, Literal
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment, WriteTask
 from deltalog.arguments import size_argument, table_options
+from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
-from deltalog.schema import Schema
+from deltalog.schema import schema_argument
 from deltalog.table import DeltaTable, target_argument
 
 __all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]
 
 
+@checked
 def begin_write(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
     schema: Any = None,
@@ -82,9 +84,8 @@ def begin_write(
         partition_overwrite,
         predicate,
         schema_mode,
-        size_argument(target_file_size),
+        size_argument(target_file_size, "target_file_size"),
     )
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
-    wanted = schema if schema is None or isinstance(schema, Schema) else Schema.from_arrow(schema)
-    json = None if wanted is None else wanted.to_json()
+    json = None if schema is None else schema_argument(schema).to_json()
     return _internal.begin_write(uri, json, arguments, storage_options=options, base=base)

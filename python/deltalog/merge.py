@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from deltalog.arguments import columns_argument
-from deltalog.errors import InvalidArgumentError
+from deltalog.arguments import names_argument
+from deltalog.checked import checks_arguments
+from deltalog.errors import wrong_argument
 
 if TYPE_CHECKING:
     from deltalog._internal import AlreadyApplied
@@ -34,6 +35,7 @@ class MergeArguments(NamedTuple):
     clauses: Sequence[MergeClause]
 
 
+@checks_arguments
 class TableMerger:
     """A MERGE that is put together, from `DeltaTable.merge`.
 
@@ -50,8 +52,6 @@ class TableMerger:
         source_alias: str | None,
         target_alias: str | None,
     ) -> None:
-        if not isinstance(condition, str):
-            raise InvalidArgumentError(f"the condition of a MERGE is SQL text, not {condition!r}")
         self._run = run
         self._condition = condition
         self._aliases = (source_alias or "source", target_alias or "target")
@@ -69,8 +69,11 @@ class TableMerger:
     def when_matched_update_all(
         self, predicate: str | None = None, except_cols: Sequence[str] | None = None
     ) -> "TableMerger":
-        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match."""
-        return self._with(MergeClause(False, "update", predicate, None, columns_argument(except_cols) or []))
+        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match.
+
+        Columns that the table lacks are left out.
+        """
+        return self._with(MergeClause(False, "update", predicate, None, _names(except_cols)))
 
     def when_matched_delete(self, predicate: str | None = None) -> "TableMerger":
         """Deletes rows with a match. If this is the only clause for them, a row may have several matches."""
@@ -85,8 +88,11 @@ class TableMerger:
     def when_not_matched_insert_all(
         self, predicate: str | None = None, except_cols: Sequence[str] | None = None
     ) -> "TableMerger":
-        """Adds rows of the source without a match, with all columns of the source, except for some."""
-        return self._with(MergeClause(False, "insert", predicate, None, columns_argument(except_cols) or []))
+        """Adds rows of the source without a match, with all columns of the source, except for some.
+
+        Columns that the table lacks are left out.
+        """
+        return self._with(MergeClause(False, "insert", predicate, None, _names(except_cols)))
 
     def when_not_matched_by_source_update(
         self, updates: Mapping[str, str], predicate: str | None = None
@@ -103,15 +109,20 @@ class TableMerger:
         return self._run(MergeArguments(self._condition, *self._aliases, self._clauses))
 
     def _with(self, clause: MergeClause) -> "TableMerger":
-        if clause.condition is not None and not isinstance(clause.condition, str):
-            raise InvalidArgumentError(f"the predicate of a clause is SQL text, not {clause.condition!r}")
         self._clauses.append(clause)
         return self
 
 
+def _names(except_cols: Sequence[str] | None) -> list[str]:
+    return [] if except_cols is None else names_argument(except_cols, "except_cols")
+
+
 def sql_values(values: Mapping[str, str]) -> dict[str, str]:
     """Checks that values by column are SQL."""
+    expected = "SQL text by column, such as {'price': 'price * 1.1'}"
+    if not isinstance(values, Mapping):
+        raise wrong_argument("updates", values, expected)
     for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidArgumentError(f"the value of the column {name!r} is SQL text, not {value!r}")
+            raise wrong_argument(f"updates[{name!r}]", value, expected)
     return dict(values)

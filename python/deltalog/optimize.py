@@ -5,10 +5,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltalog import _internal
-from deltalog.arguments import size_argument, span_argument
+from deltalog.arguments import names_argument, size_argument, span_argument
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.filters import Filter, filter_argument
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TableOptimizer"]
 
 
+@checks_arguments
 class TableOptimizer:
     """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
 
@@ -136,11 +138,14 @@ class TableOptimizer:
             InvalidArgumentError: the table has no clustering columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
         """
+        cube = size_argument(cube_size, "cube_size")
+        size_argument(target_size, "target_size")
+        span_argument(min_commit_interval, "min_commit_interval")
+        commit_arguments(commit_properties)
         snapshot = self._table._snapshot
         if not snapshot.clustering_columns():
-            raise InvalidArgumentError(
-                f"the table {snapshot.uri} has no clustering columns: choose some by alter.cluster_by, or use compact"
-            )
+            refused = InvalidArgumentError(f"the table {snapshot.uri} has no clustering columns")
+            raise hinted(refused, "choose some by alter.cluster_by, or use compact")
         return self._run(
             None,
             target_size,
@@ -148,7 +153,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
-            cluster=(full, size_argument(cube_size, "the size of a cube")),
+            cluster=(full, cube),
         )
 
     def purge(
@@ -218,11 +223,9 @@ class TableOptimizer:
                 clustered; the filter reads other than partition columns; or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
-        names = [columns] if isinstance(columns, str) else list(columns)
-        if not names or not all(isinstance(name, str) for name in names):
-            raise InvalidArgumentError(f"columns are a list of at least one name, not {columns!r}")
-        if not isinstance(curve, str):
-            raise InvalidArgumentError(f"the curve is 'hilbert' or 'zorder', not {curve!r}")
+        names = names_argument(columns, "columns", one=True)
+        if not names:
+            raise wrong_argument("columns", columns, "at least one name")
         return self._run(
             partition_filters,
             target_size,
@@ -248,8 +251,8 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         metrics, version = _internal.optimize(
             self._table._snapshot,
-            filter_argument(partition_filters, self._table.schema()),
-            size_argument(target_size),
+            filter_argument(partition_filters, self._table.schema(), "partition_filters"),
+            size_argument(target_size, "target_size"),
             span_argument(min_commit_interval, "min_commit_interval"),
             purges,
             dry_run,

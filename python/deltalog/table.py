@@ -11,9 +11,10 @@ from deltalog.alter import TableAlterer
 from deltalog.arguments import (
     StagedCommit,
     StoreOptions,
-    columns_argument,
     location_argument,
+    names_argument,
     options_argument,
+    required_version,
     roots_argument,
     span_argument,
     staged_argument,
@@ -23,15 +24,16 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
+from deltalog.checked import checks_arguments
 from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
 from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
-from deltalog.schema import Schema
+from deltalog.schema import schema_argument
 from deltalog.statistics import TableStatistics
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
@@ -64,6 +66,7 @@ class Protocol:
     writer_features: list[str] | None
 
 
+@checks_arguments
 class DeltaTable(
     TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests
 ):
@@ -202,19 +205,17 @@ class DeltaTable(
             CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
-        if schema is not None and not isinstance(schema, Schema):
-            schema = Schema.from_arrow(schema)
-        uri, options, base = target_argument(table_uri, storage_options, credential_provider)
+        uri, options, base = target_argument(table_uri, storage_options, credential_provider, "table_uri")
         _internal.create_table(
             uri,
-            None if schema is None else schema.to_json(),
+            None if schema is None else schema_argument(schema).to_json(),
             mode,
             table_options(partition_by, configuration, name, description),
             commit_arguments(commit_properties),
             options,
             None if data is None else stream_argument(data),
-            columns_argument([cluster_by] if isinstance(cluster_by, str) else cluster_by),
-            options_argument(constraints, "a constraint"),
+            None if cluster_by is None else names_argument(cluster_by, "cluster_by", one=True),
+            options_argument(constraints, "constraints"),
             base,
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
@@ -316,15 +317,15 @@ class DeltaTable(
             CommitConflictError: another writer has changed the table that was to be replaced.
             UnsupportedFeatureError: a shallow clone in another store, or a table that cannot be written.
         """
-        location = location_argument(target_uri)
+        location = location_argument(target_uri, "target_uri")
         metrics, version, roots = _internal.clone_table(
             self._snapshot,
             location,
             CloneArguments(
-                bool(shallow),
+                shallow,
                 mode,
-                options_argument(configuration, "a table property") or {},
-                bool(dry_run),
+                options_argument(configuration, "configuration"),
+                dry_run,
                 None,
                 store_argument(location, storage_options, credential_provider),
             ),
@@ -368,12 +369,10 @@ class DeltaTable(
         """
         snapshot = self._snapshot
         if isinstance(target, (str, datetime)):
-            timestamp = timestamp_argument(target)
+            timestamp = timestamp_argument(target, "target")
             earlier, asked = snapshot.at(None, timestamp), str(target)
         else:
-            number = version_argument(target)
-            if number is None:
-                raise InvalidArgumentError("the version to restore is missing")
+            number = required_version(target, "target")
             earlier, asked = snapshot.at(number, None), None
         metrics, version = _internal.restore(
             snapshot,
@@ -433,14 +432,17 @@ def target_argument(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
     storage_options: Mapping[str, str] | None,
     credential_provider: CredentialProvider | None,
+    name: str = "table_or_uri",
 ) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
     """Returns where to write, what opens its store, and the version that a table is at."""
     if not isinstance(table_or_uri, DeltaTable):
-        location = location_argument(table_or_uri)
+        location = location_argument(table_or_uri, name)
         return location, store_argument(location, storage_options, credential_provider), None
-    for name, passed in (("storage_options", storage_options), ("credential_provider", credential_provider)):
+    for option, passed in (
+        ("storage_options", storage_options),
+        ("credential_provider", credential_provider),
+    ):
         if passed:
-            raise InvalidArgumentError(
-                f"{name} cannot be passed with a table, which has its own; pass them where the table is opened"
-            )
+            refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")
+            raise hinted(refused, f"pass {option} where the table is opened")
     return table_or_uri.table_uri, StoreOptions({}), table_or_uri._snapshot

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
 from deltalog.arguments import ChangeRange, columns_argument, timestamp_argument, version_argument
-from deltalog.errors import UnsupportedFeatureError
+from deltalog.checked import checks_arguments
+from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
 from deltalog.handle import TableHandle
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TableRows"]
 
 
+@checks_arguments
 class TableRows(TableHandle):
     """The files and rows of a table at a version."""
 
@@ -104,7 +106,7 @@ class TableRows(TableHandle):
         self,
         partitions: Filter | None = None,
         columns: Sequence[str] | None = None,
-        filesystem: None = None,
+        filesystem: object = None,
         filters: Filter | None = None,
     ) -> "pyarrow.Table":
         """Returns the rows as a `pyarrow.Table`. Needs pyarrow.
@@ -124,10 +126,10 @@ class TableRows(TableHandle):
         import pyarrow
 
         if filesystem is not None:
-            raise UnsupportedFeatureError(
-                "a filesystem of pyarrow is not supported: deltalog reads the files of a table by itself"
-            )
-        conditions = [text for text in map(self._filter, (partitions, filters)) if text is not None]
+            refused = UnsupportedFeatureError("filesystem, of pyarrow, is not supported")
+            raise hinted(refused, "leave it out: deltalog reads the files of a table by itself")
+        both = (self._filter(partitions, "partitions"), self._filter(filters, "filters"))
+        conditions = [text for text in both if text is not None]
         predicate = " AND ".join(f"({text})" for text in conditions) or None
         return pyarrow.table(self.to_arrow(columns, predicate))
 
@@ -135,7 +137,7 @@ class TableRows(TableHandle):
         self,
         partitions: Filter | None = None,
         columns: Sequence[str] | None = None,
-        filesystem: None = None,
+        filesystem: object = None,
         filters: Filter | None = None,
         types_mapper: "Callable[[pyarrow.DataType], Any] | None" = None,
     ) -> "pandas.DataFrame":
@@ -144,6 +146,8 @@ class TableRows(TableHandle):
         `types_mapper` is that of `pyarrow.Table.to_pandas`; the other arguments are those of
         `to_pyarrow_table`.
         """
+        if types_mapper is not None and not callable(types_mapper):
+            raise wrong_argument("types_mapper", types_mapper, "a function, or None")
         rows = self.to_pyarrow_table(partitions, columns, filesystem, filters)
         frame: pandas.DataFrame = rows.to_pandas(types_mapper=types_mapper)
         return frame
@@ -219,10 +223,10 @@ class TableRows(TableHandle):
         """
         return self._snapshot.changes(
             ChangeRange(
-                version_argument(starting_version),
-                version_argument(ending_version),
-                timestamp_argument(starting_timestamp, round_up=True),
-                timestamp_argument(ending_timestamp),
+                version_argument(starting_version, "starting_version"),
+                version_argument(ending_version, "ending_version"),
+                timestamp_argument(starting_timestamp, "starting_timestamp", round_up=True),
+                timestamp_argument(ending_timestamp, "ending_timestamp"),
             ),
             columns_argument(columns),
             self._filter(predicate),

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
 from deltalog.arguments import size_argument, stream_argument, table_options
+from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.table import DeltaTable, target_argument
@@ -14,6 +15,7 @@ from deltalog.table import DeltaTable, target_argument
 __all__ = ["write_deltalake"]
 
 
+@checked
 def write_deltalake(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
     data: Any,
@@ -92,7 +94,7 @@ def write_deltalake(
         partition_overwrite,
         predicate,
         schema_mode,
-        size_argument(target_file_size),
+        size_argument(target_file_size, "target_file_size"),
     )
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
     return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)

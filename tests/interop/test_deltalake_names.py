@@ -173,9 +173,9 @@ def test_transaction_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "filesystem of pyarrow"),
+        ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "filesystem, of pyarrow"),
         ({"filters": pa.compute.field("n") > 1}, deltalog.UnsupportedFeatureError, "type Expression"),
-        ({"filters": [("n", "~", 1)]}, deltalog.InvalidArgumentError, "none of"),
+        ({"filters": [("n", "~", 1)]}, deltalog.InvalidArgumentError, "one of"),
         ({"filters": [("n", "=", None)]}, deltalog.InvalidArgumentError, "IS NULL"),
         ({"filters": [("x", "=", float("nan"))]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("n", "in", "15")]}, deltalog.InvalidArgumentError, "list of values"),
@@ -186,7 +186,7 @@ def test_transaction_version(tmp_path: Path) -> None:
         ({"filters": [("c", "=", "NaN")]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("n", "=", np.timedelta64(1, "s"))]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("f", "=", "maybe")]}, deltalog.InvalidArgumentError, "cannot be compared"),
-        ({"filters": [("n", 1)]}, deltalog.InvalidArgumentError, "a filter is a tuple"),
+        ({"filters": [("n", 1)]}, deltalog.InvalidArgumentError, "a tuple of column"),
         ({"filters": [("missing", "=", 1)]}, deltalog.InvalidArgumentError, "missing"),
         ({"columns": "n"}, deltalog.InvalidArgumentError, "list of names"),
     ],
@@ -229,5 +229,5 @@ def test_a_filter_with_many_texts_parses_the_schema_once(
 
     found = schema.fields
     monkeypatch.setattr(deltalog.Schema, "fields", property(fields))
-    assert filter_argument([("p", "in", [str(number) for number in range(100)])], schema)
+    assert filter_argument([("p", "in", [str(number) for number in range(100)])], schema, "predicate")
     assert len(parsed) == 1

@@ -60,5 +60,5 @@ def test_invalid_schemas() -> None:
         Field("a", "int64")
     with pytest.raises(deltalog.InvalidArgumentError, match="a duplicate column"):
         Schema([Field("a", "long"), Field("A", "long")])
-    with pytest.raises(deltalog.InvalidArgumentError, match="a type is the name of a primitive type"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="type cannot be"):
         Field("a", 7)  # type: ignore[arg-type]

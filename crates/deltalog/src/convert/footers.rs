@@ -153,7 +153,7 @@ impl Footers<'_> {
             // It is not in a log yet.
             Error::invalid_argument(error.to_string())
         })?;
-        let options = CollectOptions { columns: indexed, without_nan: false };
+        let options = CollectOptions { columns: indexed, is_own: false };
         let shared =
             Arc::new(Shared { parquet: parquet.clone(), path: path.to_owned(), columns, arrow, options });
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);

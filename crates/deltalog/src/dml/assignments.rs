@@ -1,6 +1,9 @@
 //! The values that an UPDATE, or a clause of a MERGE, gives to columns of the table.
 //!
-//! - Values are cast to the types of their columns. A value that does not fit is an error.
+//! - A column, of the table or of a source, is stored as an append stores it: unchanged, or not at all. So is a literal,
+//!   except that a number becomes the nearest floating-point number, and a string is cast.
+//! - A value that is computed is cast to the type of its column, which may round it. One that does not fit is an error.
+//! - A struct has all fields of its column.
 //! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
 //!   "Generated Columns".)
 //! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
@@ -13,7 +16,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
-use crate::write::TableWriteSpec;
+use crate::write::{TableWriteSpec, ensure_assignable};
 
 /// A column and its value.
 struct Assignment {
@@ -44,7 +47,8 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidArgument` for a column or a value that does not exist or is not understood, or a column that is assigned
-    /// twice. `SchemaMismatch` for an identity column that must not be assigned. `Unsupported` for a part of a column.
+    /// twice. `SchemaMismatch` for an identity column that must not be assigned, for a value of a type that the column
+    /// cannot store, and for a struct that lacks a field. `Unsupported` for a part of a column.
     pub(super) fn bind(
         rows: Rows,
         values: &[(String, String)],
@@ -67,8 +71,12 @@ impl Assignments {
                 Rows::Changed => spec.rules().identities.check_kept(field.name())?,
                 Rows::New => drop(spec.rules().identities.generates(field.name(), true)?),
             }
-            let value = scope.value(sql, field.data_type()).map_err(|error| {
-                Error::new(error.kind(), format!("the value of column '{}' ({sql}): {error}", field.name()))
+            let value = scope.value(sql, field.data_type()).and_then(|value| {
+                value.column().map_or(Ok(()), |given| ensure_assignable(given, field))?;
+                Ok(value)
+            });
+            let value = value.map_err(|error| {
+                error.within(format_args!("the value of column '{}' ({sql})", field.name()))
             })?;
             assignments.push(Assignment { column, value });
         }
@@ -155,6 +163,12 @@ fn column_of(name: &str, table: &Schema, alias: &str) -> Result<usize> {
         _ => None,
     };
     found.ok_or_else(|| {
+        if let Some(column) = find(name) {
+            let quoted = table.fields().get(column).map_or(name, |field| field.name().as_str());
+            let quoted = ColumnPath::new([quoted]);
+            return Error::invalid_argument(format!("the table has no column {path} to assign"))
+                .with_hint(format!("a name with a dot is written in backticks: {quoted}"));
+        }
         let names: Vec<&str> = table.fields().iter().map(|field| field.name().as_str()).collect();
         Error::invalid_argument(format!("the table has no column {path} to assign"))
             .with_hint(format!("the columns are: {}", names.join(", ")))

@@ -61,6 +61,7 @@ use url::Url;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::LogPath;
+use crate::row_bytes::BatchBytes;
 
 use cache::Cache;
 pub use cache::{CacheStatistics, Listed};
@@ -97,6 +98,8 @@ pub struct Storage {
     coordination: Option<Arc<Coordination>>,
     /// The cache on the local disk, if the user wants one.
     cache: Option<Arc<Cache>>,
+    /// How many rows of data files are a batch.
+    batch_bytes: BatchBytes,
 }
 
 /// Where the files of a table are.
@@ -192,6 +195,19 @@ impl Storage {
             },
             _ => parallel::cores(),
         }
+    }
+
+    /// Returns how many rows of data files are a batch.
+    pub(crate) fn batch_bytes(&self) -> BatchBytes {
+        self.batch_bytes
+    }
+
+    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough for
+    /// a test of wide ones.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_batch_bytes(self, bytes: usize) -> Self {
+        Self { batch_bytes: BatchBytes::of(bytes), ..self }
     }
 
     /// Returns whether a file can only be created in a directory that exists.

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
-use super::chunk::weight_of;
 use super::completion::complete;
 use super::dictionaries::Dictionaries;
 use super::group::group;
@@ -27,6 +26,7 @@ use crate::constraints::{Constraints, Identities};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::Add;
+use crate::row_bytes::weight_of;
 use crate::storage::Storage;
 
 /// The rows of a batch that are grouped by partition at once, which bounds the memory of their copy.

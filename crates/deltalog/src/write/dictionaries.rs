@@ -90,6 +90,7 @@ mod tests {
     use crate::storage::Storage;
     use crate::write::blooms::BloomFilters;
     use crate::write::encoder::Encoder;
+    use crate::write::nan_columns::NanColumns;
 
     /// Writes a file with a column of numbers and one of texts, each with so many different values and a NULL among ten
     /// rows. Returns which of the columns have a dictionary.
@@ -107,7 +108,7 @@ mod tests {
         let (file, no_filters) = (storage.create_file("f").unwrap(), BloomFilters::default());
         let mut encoder = Encoder::new(file, rows.schema_ref(), &no_filters, Some(dictionaries), 1).unwrap();
         encoder.write(&rows, usize::MAX).unwrap();
-        let (footer, file) = encoder.finish().unwrap();
+        let (footer, file) = encoder.finish(&NanColumns::default()).unwrap();
         file.finish().unwrap();
         dictionaries.learn(&footer);
         let columns = footer.row_group(0).columns();

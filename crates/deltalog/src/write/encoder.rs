@@ -27,6 +27,7 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::blooms::BloomFilters;
 use super::dictionaries::Dictionaries;
+use super::nan_columns::NanColumns;
 use crate::parallel;
 use crate::storage::FileWriter;
 
@@ -148,9 +149,11 @@ impl Encoder {
         row_group.close().map(drop)
     }
 
-    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet.
-    pub(super) fn finish(mut self) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
+    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet. `nans` are the
+    /// columns with a NaN.
+    pub(super) fn finish(mut self, nans: &NanColumns) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
         self.end_row_group()?;
+        self.file.append_key_value_metadata(nans.entry());
         let metadata = self.file.finish()?;
         let taken = || ParquetError::General("the file has been completed".into());
         Ok((metadata, self.file.inner_mut().0.take().ok_or_else(taken)?))
@@ -213,7 +216,7 @@ mod tests {
 
     /// Completes the file and returns the numbers of rows of its row groups.
     fn finish(encoder: Encoder) -> Vec<i64> {
-        let (metadata, file) = encoder.finish().unwrap();
+        let (metadata, file) = encoder.finish(&NanColumns::default()).unwrap();
         file.finish().unwrap();
         metadata.row_groups().iter().map(|group| group.num_rows()).collect()
     }

@@ -28,8 +28,9 @@ use crate::protocol::schema::is_variant;
 /// Converts `batch` to exactly the columns of `table_schema`.
 ///
 /// Besides the types of the table, these are accepted: dictionary, run-end encoded, view and large arrays;
-/// lists of any layout; integers and decimals of any width if their values fit; floats that become wider;
-/// timestamps of any unit and zone if they are whole microseconds.
+/// lists of any layout; integers and decimals of any width if their values fit; floats that become wider, and integers
+/// that a float represents exactly; timestamps of any unit and zone if they are whole microseconds, and dates as
+/// midnight, in UTC.
 ///
 /// # Errors
 /// `SchemaMismatch` naming the column.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
+use crate::protocol::text::MICROS_PER_DAY;
 
 /// How values of one type are converted to another.
 enum Conversion {
@@ -18,6 +19,8 @@ enum Conversion {
     Cast,
     /// By Arrow's cast, which may round, so the result is cast back and compared.
     CastAndBack,
+    /// From dates to midnight, in UTC if times have a zone, as Spark does in that zone.
+    Midnight,
 }
 
 /// Converts `array` to type `to`. Error messages name the column `path`.
@@ -49,6 +52,17 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
                 )));
             }
             Ok(there)
+        }
+        Some(Conversion::Midnight) => {
+            let days = fit_leaf(array, &DataType::Date32, path)?;
+            let midnight = |day: i32| {
+                i64::from(day).checked_mul(MICROS_PER_DAY).ok_or_else(|| {
+                    ArrowError::CastError(format!("the day {day} is beyond the range of timestamps"))
+                })
+            };
+            let micros =
+                days.as_primitive::<Date32Type>().try_unary::<_, TimestampMicrosecondType, _>(midnight);
+            Ok(Arc::new(micros.map_err(unfit)?.with_data_type(to.clone())))
         }
     }
 }
@@ -85,10 +99,14 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
         (a, b) if a.is_integer() && b.is_integer() => Some(Conversion::Cast),
         (T::Int8 | T::UInt8 | T::Int16 | T::UInt16, T::Float32 | T::Float64)
         | (T::Int32 | T::UInt32, T::Float64) => Some(Conversion::Cast),
+        (T::Int32 | T::UInt32 | T::Int64 | T::UInt64, T::Float32) | (T::Int64 | T::UInt64, T::Float64) => {
+            Some(Conversion::CastAndBack)
+        }
         (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
         (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
         (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),
         (T::Date64, T::Date32) => Some(Conversion::CastAndBack),
+        (T::Date32 | T::Date64, T::Timestamp(TimeUnit::Microsecond, _)) => Some(Conversion::Midnight),
         (T::Timestamp(from, a), T::Timestamp(to, b)) if a.is_some() == b.is_some() => {
             Some(if rank(*from) > rank(*to) { Conversion::CastAndBack } else { Conversion::Cast })
         }

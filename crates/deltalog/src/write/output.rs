@@ -121,7 +121,7 @@ impl Output {
 
     /// Describes a file that is complete.
     pub(super) fn add(&mut self, closed: ClosedFile) -> Result<WrittenFile> {
-        let options = CollectOptions { columns: self.spec.indexed().clone(), without_nan: !closed.has_nan };
+        let options = CollectOptions { columns: self.spec.indexed().clone(), is_own: true };
         let stats = collect_stats(&closed.metadata, &self.data_schema, &options)
             .map_err(|error| error.at_path(&closed.path))?;
         let size = i64::try_from(closed.size)

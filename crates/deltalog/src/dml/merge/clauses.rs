@@ -44,13 +44,14 @@ impl When {
 pub enum ClauseAction {
     /// Gives new values to columns.
     Update(Vec<(String, String)>),
-    /// Gives the columns of the source, except for these, to the columns of the same names.
+    /// Gives the columns of the source, except for these, to the columns of the same names. Those that the table lacks
+    /// are left out.
     UpdateAll(Vec<String>),
     /// Deletes the row.
     Delete,
     /// Adds a row with these values.
     Insert(Vec<(String, String)>),
-    /// Adds a row with the columns of the source, except for these.
+    /// Adds a row with the columns of the source, except for these and those that the table lacks.
     InsertAll(Vec<String>),
 }
 
@@ -160,7 +161,7 @@ impl Clauses {
                     ClauseAction::Delete => None,
                     ClauseAction::Update(values) | ClauseAction::Insert(values) => Some(values.clone()),
                     ClauseAction::UpdateAll(except) | ClauseAction::InsertAll(except) => {
-                        Some(all_columns(source, except, source_alias)?)
+                        Some(all_columns(source, target, except, source_alias)?)
                     }
                 };
                 if values.as_ref().is_some_and(Vec::is_empty) {
@@ -320,8 +321,13 @@ pub(super) fn ensure_target_bytes(read: &[BoundColumn], scope: &Scope, base: &Sn
     ensure_bytes(&columns, base.schema())
 }
 
-/// Returns the columns of the source, except for some, as values of the columns of the same names.
-fn all_columns(source: &Schema, except: &[String], alias: &str) -> Result<Vec<(String, String)>> {
+/// Returns the columns of the source that the table has, except for some, as values of the columns of the same names.
+fn all_columns(
+    source: &Schema,
+    target: &Schema,
+    except: &[String],
+    alias: &str,
+) -> Result<Vec<(String, String)>> {
     let is_same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     if let Some(name) =
         except.iter().find(|name| !source.fields().iter().any(|field| is_same(field.name(), name)))
@@ -331,7 +337,9 @@ fn all_columns(source: &Schema, except: &[String], alias: &str) -> Result<Vec<(S
         )));
     }
     let fields = source.fields().iter();
-    let kept = fields.filter(|field| !except.iter().any(|name| is_same(name, field.name())));
+    let kept = fields
+        .filter(|field| !except.iter().any(|name| is_same(name, field.name())))
+        .filter(|field| target.fields().iter().any(|column| is_same(column.name(), field.name())));
     Ok(kept
         .map(|field| {
             let column = ColumnPath::new([field.name().as_str()]);

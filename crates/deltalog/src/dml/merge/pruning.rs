@@ -1,15 +1,18 @@
 //! The condition that a row of the table meets if it has a match: what the statement reads.
 //!
-//! - Keys of the source are a list, or their least and greatest value if there are many.
+//! - Keys of the source are a list, or their least and greatest value if there are many. NaN is the greatest.
 //! - If rows without a match matter too, all rows are read.
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{SortOptions, sort_to_indices, take};
+use arrow::datatypes::{Float32Type, Float64Type};
 
 use super::clauses::Clauses;
 use super::matching::{Equality, Matcher};
 use crate::error::{Error, Result};
-use crate::predicate::{CompareOp, Expr, Literal, Predicate, lit, literal_of};
+use crate::predicate::{CompareOp, Expr, Literal, Predicate, lit, literal_of, normal};
 
 /// The most keys that are compared one by one.
 const MOST_KEYS: usize = 200;
@@ -40,14 +43,10 @@ pub(super) fn pruning(matcher: &Matcher<'_>, clauses: &Clauses) -> Result<Predic
     })
 }
 
-/// Returns conditions on a column by the keys that it is compared with. A float is left alone: a list of them may have
-/// NaN, which statistics do not bound.
+/// Returns conditions on a column by the keys that it is compared with.
 fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     let Expr::Column(_) = &equality.target else { return Ok(Vec::new()) };
-    let keys = &equality.source;
-    if keys.data_type().is_floating() {
-        return Ok(Vec::new());
-    }
+    let keys = &with_one_nan(&equality.source);
     if equality.null_safe && keys.logical_null_count() > 0 {
         return Ok(Vec::new());
     }
@@ -80,6 +79,17 @@ fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
         1 => compare(CompareOp::Eq, least),
         _ => Predicate::In { value: column(), list: keys.into_iter().map(Expr::Literal).collect() },
     }])
+}
+
+/// Returns `keys` with all NaNs as the one that Arrow sorts last, as Spark orders them.
+fn with_one_nan(keys: &ArrayRef) -> ArrayRef {
+    if let Some(keys) = keys.as_primitive_opt::<Float32Type>() {
+        return Arc::new(keys.unary::<_, Float32Type>(|key| if key.is_nan() { f32::NAN } else { key }));
+    }
+    match keys.as_primitive_opt::<Float64Type>() {
+        Some(keys) => Arc::new(keys.unary::<_, Float64Type>(normal)),
+        None => Arc::clone(keys),
+    }
 }
 
 fn literal_at(keys: &ArrayRef, row: usize) -> Result<Option<Literal>> {

@@ -40,5 +40,5 @@ pub(super) use evaluate::is_true;
 pub(super) use node::Node;
 pub(super) use operation::Form;
 pub use operation::{DatePart, Operation, TimePart};
-pub(super) use types::{common, plain, sql_name};
+pub(super) use types::{common, is_number, plain, sql_name};
 pub(super) use typing::{Argument, signature};
