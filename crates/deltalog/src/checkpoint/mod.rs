@@ -53,8 +53,8 @@ const DEFAULT_INTERVAL: u64 = 10;
 ///
 /// # Errors
 /// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for
-/// a table with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of the
-/// store. They leave the table unchanged.
+/// a table with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of
+/// the store. They leave the table unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     if !has_v2_checkpoint(snapshot).map_err(|error| snapshot.located(error))? {
         write_checkpoint_within(snapshot, &CheckpointLimits::default(), environment)?;
