@@ -542,14 +542,12 @@ fn not_a_table(storage: &Storage) -> Error {
 /// Completes `commits` to those of all versions from `first` to `last`. Commits that the listing did not show
 /// are requested by name.
 fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitFile>) -> Result<()> {
-    let mut expected = first;
-    while expected <= last {
-        let index = usize::try_from(expected - first).unwrap_or(usize::MAX);
-        if commits.get(index).is_none_or(|commit| commit.version != expected) {
-            let commit = published(storage, expected)?.ok_or_else(|| missing_commit(storage, expected))?;
-            commits.insert(index.min(commits.len()), commit);
-        }
-        expected += 1;
+    let mut listed = std::mem::take(commits).into_iter().peekable();
+    for version in first..=last {
+        commits.push(match listed.next_if(|commit| commit.version == version) {
+            Some(commit) => commit,
+            None => published(storage, version)?.ok_or_else(|| missing_commit(storage, version))?,
+        });
     }
     Ok(())
 }
@@ -565,5 +563,8 @@ pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {
         .in_table(storage.url())
         .at_version(version)
         .at_path(LogFileName::Commit(version).path())
-        .with_hint("restore the file, or read an earlier version")
+        .with_hint(
+            "restore the file, or read an earlier version; if files of later versions are there by mistake, \
+             remove them",
+        )
 }

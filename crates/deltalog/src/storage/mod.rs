@@ -31,6 +31,7 @@ mod list;
 mod local;
 mod location;
 mod markers;
+mod names;
 mod open;
 mod parts;
 mod per_process;
@@ -70,6 +71,7 @@ use coordinated::Coordination;
 pub use coordinator::{CommitCoordinator, CoordinatorEntry};
 pub use credentials::{CredentialProvider, Credentials};
 pub use location::parse_location;
+use names::Unpublished;
 use ranges::RemoteFile;
 pub use read::FileReader;
 use remote::Remote;
@@ -491,9 +493,9 @@ impl Storage {
                 let outcome = match created.map_err(|error| self.not_written(path, error))?.publish() {
                     Ok(true) => PutOutcome::Created,
                     Ok(false) => PutOutcome::AlreadyExists,
-                    // A refusal does not mean that there is no file: the operating system may refuse to sync the
-                    // directory that already contains it.
-                    Err(error) => PutOutcome::Unknown(self.io_error(path, error)),
+                    Err(Unpublished::Refused(error)) => return Err(self.not_written(path, error)),
+                    // The operating system may refuse to sync the directory that already contains the file.
+                    Err(Unpublished::Unknown(error)) => PutOutcome::Unknown(self.io_error(path, error)),
                 };
                 return Ok((outcome, None));
             }
