@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from deltalog import _internal
 from deltalog._internal import TableChange
-from deltalog.arguments import names_argument, options_argument, text_argument
+from deltalog.arguments import Names, names_argument, options_argument, text_argument
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
@@ -66,7 +66,7 @@ class TableAlterer:
 
     def unset_table_properties(
         self,
-        names: Sequence[str],
+        names: Names,
         *,
         raise_if_not_exists: bool = True,
         commit_properties: CommitProperties | None = None,
@@ -91,9 +91,7 @@ class TableAlterer:
         """Sets the description of the table, which SQL calls its comment."""
         return self._commit(TableChange.set_description(description), commit_properties)
 
-    def add_feature(
-        self, feature: str | Sequence[str], *, commit_properties: CommitProperties | None = None
-    ) -> int:
+    def add_feature(self, feature: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
         """Adds table features to the protocol (protocol: "Supported Features").
 
         A protocol without feature lists is replaced by one that names all features of the old one. The protocol is
@@ -193,9 +191,7 @@ class TableAlterer:
         change = TableChange.add_columns(schema.to_json(), parent, first, after)
         return self._commit(change, commit_properties)
 
-    def drop_columns(
-        self, columns: str | Sequence[str], *, commit_properties: CommitProperties | None = None
-    ) -> int:
+    def drop_columns(self, columns: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
         """Drops columns, or fields of structs, of a table with column mapping. Its files are not rewritten.
 
         Columns that the table is partitioned or clustered by, and those that a constraint or a generated column
@@ -306,7 +302,7 @@ class TableAlterer:
         return self._commit(TableChange.drop_default(column), commit_properties)
 
     def cluster_by(
-        self, columns: Sequence[str] | str | None, *, commit_properties: CommitProperties | None = None
+        self, columns: Names | str | None, *, commit_properties: CommitProperties | None = None
     ) -> int:
         """Clusters the table by columns, or no longer (protocol: "Clustered Table"). No file is rewritten.
 

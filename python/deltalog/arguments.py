@@ -14,6 +14,7 @@ from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 __all__ = [
     "ChangeRange",
+    "Names",
     "StagedCommit",
     "StoreOptions",
     "TableOptions",
@@ -36,6 +37,9 @@ __all__ = [
     "timestamp_argument",
     "version_argument",
 ]
+
+Names: TypeAlias = list[str] | tuple[str, ...]
+"""Several names. A `Sequence[str]` could be a single text, too."""
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 """A commit that a catalog has not published yet: where it lies, or its version and its bytes."""
@@ -129,10 +133,10 @@ def span_argument(span: float | timedelta | None, name: str) -> timedelta | None
     raise wrong_argument(name, span, "a timedelta or a number of seconds from 0 to 1e9")
 
 
-def limit_argument(limit: int | None) -> int | None:
+def limit_argument(limit: int | None, name: str = "limit") -> int | None:
     """Returns how many entries somebody wants."""
     if limit is not None and not _is_count(limit):
-        raise wrong_argument("limit", limit, "a whole number from 0")
+        raise wrong_argument(name, limit, "a whole number from 0")
     return limit
 
 

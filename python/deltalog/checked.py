@@ -1,4 +1,5 @@
-"""Checks what users pass for parameters that are annotated as text, as true or false, or as one of several words.
+"""Checks what users pass for parameters that are annotated as text, as true or false, as one of several words, or as
+objects of Spark.
 
 Other parameters are checked by the functions of `deltalog.arguments`, in the same style: the message names the
 parameter and the value, and the hint says what to pass.
@@ -67,9 +68,7 @@ def _expected(annotation: Any) -> _Expected | None:
     is_union = get_origin(annotation) in (Union, types.UnionType)
     parts = get_args(annotation) if is_union else (annotation,)
     kinds = [part for part in parts if part is not type(None)]
-    if len(kinds) != 1:
-        return None
-    found = _expected_of(kinds[0])
+    found = _expected_of(kinds[0]) if len(kinds) == 1 else _of_spark(kinds)
     if found is None or len(kinds) == len(parts):
         return found
     accepts, text = found
@@ -77,16 +76,32 @@ def _expected(annotation: Any) -> _Expected | None:
 
 
 def _expected_of(kind: Any) -> _Expected | None:
+    if _is_of_spark(kind):
+        return _of_spark([kind])
     if kind is str:
         return _Expected(lambda value: isinstance(value, str), "text")
     if kind is bool:
         return _Expected(_is_truth, "True or False")
     if get_origin(kind) is Literal:
         words = get_args(kind)
+        known = {word.lower() for word in words}
         *first, last = map(repr, words)
         text = f"{', '.join(first)} or {last}" if first else last
-        return _Expected(lambda value: isinstance(value, str) and value.lower() in words, text)
+        return _Expected(lambda value: isinstance(value, str) and value.lower() in known, text)
     return None
+
+
+def _is_of_spark(kind: Any) -> bool:
+    return isinstance(kind, type) and kind.__module__.startswith("pyspark.")
+
+
+def _of_spark(kinds: list[Any]) -> _Expected | None:
+    """Returns what takes objects of Spark's classes, or text instead of them."""
+    if not all(kind is str or _is_of_spark(kind) for kind in kinds):
+        return None
+    classes = tuple(kinds)
+    names = ["text" if kind is str else f"a {kind.__name__}" for kind in kinds]
+    return _Expected(lambda value: isinstance(value, classes), " or ".join(names))
 
 
 def _is_truth(value: object) -> bool:

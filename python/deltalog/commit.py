@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deltalog.arguments import TableOptions
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, wrong_argument
+from deltalog.arguments import TableOptions, limit_argument
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 __all__ = ["CommitArguments", "CommitProperties", "Transaction", "WriteArguments", "commit_arguments"]
 
@@ -33,7 +33,8 @@ class CommitProperties:
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
-        max_commit_retries: refused unless None. A commit is retried for as long as it does not conflict.
+        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as it
+            does not conflict, and only because another writer has committed meanwhile.
         app_transactions: the progress of applications, recorded with the commit. If the table has recorded
             the same or a later version of one of them, nothing is written and `write_deltalake` returns an
             `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them
@@ -64,6 +65,8 @@ class WriteArguments(NamedTuple):
     predicate: str | None = None
     schema_mode: str | None = None
     target_file_size: int | None = None
+    file_format: str | None = None
+    """The JSON form of what the core calls a `FileFormat`."""
 
 
 def commit_arguments(
@@ -77,9 +80,7 @@ def commit_arguments(
     if given is not None and not isinstance(given, Mapping):
         raise wrong_argument("custom_metadata", given, "a dictionary of text to what JSON can hold")
     if properties.max_commit_retries is not None:
-        raise UnsupportedFeatureError(
-            "max_commit_retries is not supported: a commit is retried for as long as it does not conflict"
-        )
+        limit_argument(properties.max_commit_retries, "max_commit_retries")
     metadata = dict(properties.custom_metadata or {})
     if user_metadata is not None:
         if "userMetadata" in metadata:

@@ -12,13 +12,20 @@ from deltalog.arguments import (
     stream_argument,
     table_options,
 )
+from deltalog.arrow_types import ArrowSchemaExportable, ArrowStreamExportable
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.schema import Schema, schema_argument
 from deltalog.table import DeltaTable
 
-__all__ = ["ConversionPlan", "ConvertArguments", "convert_to_delta", "plan_conversion"]
+__all__ = [
+    "ConversionPlan",
+    "ConvertArguments",
+    "convert_to_delta",
+    "convert_to_deltalake",
+    "plan_conversion",
+]
 
 
 class ConvertArguments(NamedTuple):
@@ -86,10 +93,10 @@ def convert_to_delta(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
-    schema: Any = None,
-    partition_by: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
-    files: Any = None,
+    files: ArrowStreamExportable | None = None,
     collect_stats: bool = True,
     time_zone: str = "UTC",
     name: str | None = None,
@@ -162,10 +169,10 @@ def plan_conversion(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
-    schema: Any = None,
-    partition_by: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
-    files: Any = None,
+    files: ArrowStreamExportable | None = None,
     collect_stats: bool = True,
     time_zone: str = "UTC",
     name: str | None = None,
@@ -196,6 +203,35 @@ def plan_conversion(
         store_argument(location, storage_options, credential_provider),
     )
     return None if plan is None else ConversionPlan(plan)
+
+
+@checked
+def convert_to_deltalake(
+    uri: "str | os.PathLike[str]",
+    mode: Literal["error", "ignore"] = "error",
+    partition_by: Schema | ArrowSchemaExportable | None = None,
+    partition_strategy: Literal["hive"] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    collect_stats: bool = True,
+    commit_properties: CommitProperties | None = None,
+) -> None:
+    """Does what `convert_to_delta` does, with the arguments that `deltalake` has."""
+    convert_to_delta(
+        uri,
+        mode=mode,
+        partition_by=partition_by,
+        partition_strategy=partition_strategy,
+        collect_stats=collect_stats,
+        name=name,
+        description=description,
+        configuration=configuration,
+        storage_options=storage_options,
+        commit_properties=commit_properties,
+    )
 
 
 def _schema_json(schema: Any, name: str) -> str | None:

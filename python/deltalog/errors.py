@@ -14,6 +14,7 @@ __all__ = [
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
+    "DeltaProtocolError",
     "InternalError",
     "InvalidArgumentError",
     "MissingFileError",
@@ -90,7 +91,11 @@ class VersionNotFoundError(DeltaError, LookupError):
     """The requested version or time is not in the readable range."""
 
 
-class CorruptLogError(DeltaError, ValueError):
+class DeltaProtocolError(DeltaError):
+    """The parent of `CorruptLogError` and `UnsupportedFeatureError`, by the name that `deltalake` has."""
+
+
+class CorruptLogError(DeltaProtocolError, ValueError):
     """The log breaks the protocol."""
 
 
@@ -102,7 +107,7 @@ class MissingFileError(DeltaError, FileNotFoundError):
     """A file that the log names does not exist."""
 
 
-class UnsupportedFeatureError(DeltaError, NotImplementedError):
+class UnsupportedFeatureError(DeltaProtocolError, NotImplementedError):
     """The table or the call needs something that deltalog does not support yet; the message names it."""
 
 

@@ -11,6 +11,7 @@ from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.filters import Filter, filter_argument
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable
@@ -50,6 +51,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
 
@@ -70,6 +72,7 @@ class TableOptimizer:
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
             The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
@@ -88,6 +91,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
         )
 
     def cluster(
@@ -100,6 +104,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
 
@@ -128,6 +133,7 @@ class TableOptimizer:
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
             The metrics, as for `compact`, with `clusteringStats`, which say what was planned: the files in cubes
@@ -142,6 +148,7 @@ class TableOptimizer:
         size_argument(target_size, "target_size")
         span_argument(min_commit_interval, "min_commit_interval")
         commit_arguments(commit_properties)
+        file_format_argument(writer_properties)
         snapshot = self._table._snapshot
         if not snapshot.clustering_columns():
             refused = InvalidArgumentError(f"the table {snapshot.uri} has no clustering columns")
@@ -153,6 +160,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
             cluster=(full, cube),
         )
 
@@ -165,6 +173,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Writes files again that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
 
@@ -181,6 +190,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
             purges=True,
         )
 
@@ -195,6 +205,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
 
@@ -214,6 +225,7 @@ class TableOptimizer:
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
             The metrics, as for `compact`, with `zOrderStats`.
@@ -233,6 +245,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
             z_order=(names, curve),
         )
 
@@ -245,6 +258,7 @@ class TableOptimizer:
         *,
         check_rows: bool,
         dry_run: bool,
+        writer_properties: WriterProperties | None,
         purges: bool = False,
         z_order: tuple[list[str], str] | None = None,
         cluster: tuple[bool, int | None] | None = None,
@@ -260,6 +274,7 @@ class TableOptimizer:
             z_order,
             cluster,
             check_rows,
+            file_format_argument(writer_properties),
         )
         if version is not None:
             open_committed(self._table, version)

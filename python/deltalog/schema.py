@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
 from deltalog.arguments import text_argument
+from deltalog.arrow_types import ArrowSchemaExportable
 from deltalog.checked import checks_arguments
 from deltalog.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, wrong_argument
 
@@ -212,7 +213,7 @@ class Schema:
         return cls._of(text)
 
     @classmethod
-    def from_arrow(cls, schema: Any) -> "Schema":
+    def from_arrow(cls, schema: ArrowSchemaExportable) -> "Schema":
         """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
 
         The metadata of fields, at every depth, become those of Delta: comments, `delta.generationExpression`,

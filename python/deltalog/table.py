@@ -24,6 +24,7 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
+from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 from deltalog.checked import checks_arguments
 from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
@@ -33,12 +34,14 @@ from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinte
 from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
-from deltalog.schema import schema_argument
+from deltalog.schema import Schema, schema_argument
 from deltalog.statistics import TableStatistics
+from deltalog.table_dataset import TableDataset
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
 from deltalog.table_statements import TableStatements
 from deltalog.vacuum import TableVacuum
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
 
@@ -68,7 +71,14 @@ class Protocol:
 
 @checks_arguments
 class DeltaTable(
-    TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests
+    TableRows,
+    TableDataset,
+    TableLog,
+    TableStatements,
+    TableVacuum,
+    TableStatistics,
+    TableRepair,
+    TableManifests,
 ):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
@@ -80,8 +90,9 @@ class DeltaTable(
         version: the version to open; the newest if neither this nor `timestamp` is given.
         timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
-        storage_options: options of the store, by the names that `deltalake` has; local files have none. They override
-            the environment. For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
+        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
+            local files they have no effect, so that a program can be tried on a local table.
+            For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
@@ -151,19 +162,20 @@ class DeltaTable(
     def create(
         cls,
         table_uri: "str | os.PathLike[str] | DeltaTable",
-        schema: Any = None,
+        schema: Schema | ArrowSchemaExportable | None = None,
         *,
         mode: Literal["error", "ignore", "overwrite"] = "error",
         partition_by: Sequence[str] | str | None = None,
         cluster_by: Sequence[str] | str | None = None,
         constraints: Mapping[str, str] | None = None,
-        data: Any = None,
+        data: ArrowData | None = None,
         name: str | None = None,
         description: str | None = None,
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         commit_properties: CommitProperties | None = None,
         credential_provider: CredentialProvider | None = None,
+        writer_properties: WriterProperties | None = None,
     ) -> "DeltaTable":
         """Creates a table, or replaces it, in one commit, and opens it.
 
@@ -197,6 +209,7 @@ class DeltaTable(
             configuration: properties of the new table.
             storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
+            writer_properties: how the files of `data` are encoded, as for `write_deltalake`.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
@@ -218,6 +231,7 @@ class DeltaTable(
             None if cluster_by is None else names_argument(cluster_by, "cluster_by", one=True),
             options_argument(constraints, "constraints"),
             base,
+            file_format_argument(writer_properties),
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
             return cls._at(

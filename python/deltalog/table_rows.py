@@ -1,11 +1,11 @@
 """The files and the rows of a table, and what its log says about them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
-from deltalog.arguments import ChangeRange, columns_argument, timestamp_argument, version_argument
+from deltalog.arguments import ChangeRange, Names, columns_argument, timestamp_argument, version_argument
 from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
@@ -34,9 +34,7 @@ class TableRows(TableHandle):
         found = snapshot.partitions(self._filter(predicate))
         return [dict(zip(columns, values, strict=True)) for values in found]
 
-    def files(
-        self, predicate: Filter | None = None, columns: Sequence[str] | None = None
-    ) -> _internal.ArrowStream:
+    def files(self, predicate: Filter | None = None, columns: Names | None = None) -> _internal.ArrowStream:
         """Returns the live data files as an Arrow stream with one row per file.
 
         Only the columns asked for are decoded. They come in the order given.
@@ -58,7 +56,7 @@ class TableRows(TableHandle):
 
     def to_arrow(
         self,
-        columns: Sequence[str] | None = None,
+        columns: Names | None = None,
         predicate: Filter | None = None,
         *,
         row_ids: bool = False,
@@ -96,16 +94,14 @@ class TableRows(TableHandle):
         """
         return self._snapshot.scan(columns_argument(columns), self._filter(predicate), row_ids, view_types)
 
-    def scan(
-        self, columns: Sequence[str] | None = None, predicate: Filter | None = None
-    ) -> _internal.ArrowStream:
+    def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""
         return self.to_arrow(columns, predicate)
 
     def to_pyarrow_table(
         self,
         partitions: Filter | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Names | None = None,
         filesystem: object = None,
         filters: Filter | None = None,
     ) -> "pyarrow.Table":
@@ -136,7 +132,7 @@ class TableRows(TableHandle):
     def to_pandas(
         self,
         partitions: Filter | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Names | None = None,
         filesystem: object = None,
         filters: Filter | None = None,
         types_mapper: "Callable[[pyarrow.DataType], Any] | None" = None,
@@ -189,7 +185,7 @@ class TableRows(TableHandle):
         ending_version: int | None = None,
         starting_timestamp: datetime | str | None = None,
         ending_timestamp: datetime | str | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Names | None = None,
         predicate: Filter | None = None,
         allow_out_of_range: bool = False,
     ) -> _internal.ArrowStream:

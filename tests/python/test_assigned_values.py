@@ -21,7 +21,7 @@ LACKING = pa.struct([("a", INT)])
 TURNED = pa.struct([("b", INT), ("a", INT)])
 UTC = dt.timezone.utc
 
-VERBS: dict[str, Callable[[TableMerger], Any]] = {
+VERBS: dict[str, Callable[[TableMerger[Any]], Any]] = {
     "update all": lambda merge: merge.when_matched_update_all().execute(),
     "update": lambda merge: merge.when_matched_update({"v": "source.v"}).execute(),
     "insert all": lambda merge: merge.when_not_matched_insert_all().execute(),
@@ -38,7 +38,7 @@ def write_of(path: Path, rows: pa.Table) -> DeltaTable:
     return DeltaTable(path)
 
 
-def merging(table: DeltaTable, value: Any, kind: pa.DataType, verb: str) -> TableMerger:
+def merging(table: DeltaTable, value: Any, kind: pa.DataType, verb: str) -> TableMerger[Any]:
     key = 1 if verb.startswith("update") else 2
     return table.merge(pa.table({"k": [key], "v": pa.array([value], kind)}), "target.k = source.k")
 
@@ -213,9 +213,10 @@ def test_a_name_with_a_dot_is_assigned_in_backticks(tmp_path: Path) -> None:
     configuration = {"delta.columnMapping.mode": "name"}
     write_deltalake(tmp_path, pa.table({"a.b": [1], "c": [2]}), configuration=configuration)
     table = DeltaTable(tmp_path)
-    for assigned in ({"updates": {"a.b": "3"}}, {"new_values": {"a.b": 3}}):
+    assigned: list[dict[str, Any]] = [{"updates": {"a.b": "3"}}, {"new_values": {"a.b": 3}}]
+    for arguments in assigned:
         with pytest.raises(InvalidArgumentError, match=r"no column a\.b to assign") as refused:
-            table.update(**assigned)
+            table.update(**arguments)
         assert refused.value.hint == "a name with a dot is written in backticks: `a.b`"
     table.update(new_values={"`a.b`": 3})
     assert pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist() == [{"a.b": 3, "c": 2}]

@@ -149,7 +149,7 @@ def test_the_columns_may_be_given(tmp_path: Path) -> None:
     ):
         convert_to_delta(tmp_path, schema=columns.remove(1))
     with pytest.raises(InvalidArgumentError, match="schema cannot be"):
-        convert_to_delta(tmp_path, schema=["a"])
+        convert_to_delta(tmp_path, schema=["a"])  # type: ignore[arg-type]
     plan = plan_conversion(tmp_path, schema=columns)
     assert plan is not None
     assert plan.schema() == Schema.from_arrow(columns)

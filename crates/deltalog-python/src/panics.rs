@@ -2,7 +2,8 @@
 //!
 //! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which
 //! `except Exception` does not catch. Its class is told to make an `InternalError` instead, so that no call needs a
-//! guard of its own. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there ends the process.
+//! guard of its own. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there ends the
+//! process.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -142,7 +142,7 @@ pub use constraints::{
 pub use convert::{Conversion, ConvertRequest, ConvertSource, plan_conversion};
 pub use definition::{CreationMode, TableDefinition};
 pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
-pub use environment::{AutoCompaction, Environment};
+pub use environment::{AutoCompaction, ColumnFormat, Environment, FileFormat};
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;

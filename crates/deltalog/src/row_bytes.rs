@@ -5,20 +5,29 @@
 //!   wide rows      as many as take 32 MiB, at least one
 //! ```
 //!
-//! - Whoever reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That bounds memory,
-//!   and no array comes near the 2 GiB at which its offsets end.
+//! - Whoever reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That bounds
+//!   memory, and no array comes near the 2 GiB at which its offsets end.
 //! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
-//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then what was read
-//!   is handed on in pieces, and the next rows are fewer.
+//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then what was
+//!   read is handed on in pieces, and the next rows are fewer.
 
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray, OffsetSizeTrait, RecordBatch};
-use arrow::datatypes::{ArrowDictionaryKeyType, ByteViewType, DataType, RunEndIndexType};
+use arrow::array::{
+    Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray, OffsetSizeTrait, RecordBatch,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{ArrowDictionaryKeyType, ByteArrayType, ByteViewType, DataType, RunEndIndexType};
 use arrow::datatypes::{
     BinaryViewType, Int8Type, Int16Type, Int32Type, Int64Type, StringViewType, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow::error::ArrowError;
+
+use crate::error::{Error, Result};
+use crate::panics::catch;
 
 /// The bytes that a batch has, if its rows are wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +126,145 @@ impl BatchBytes {
             Some(part)
         })
     }
+}
+
+/// The rows from which the size of computed ones is estimated.
+const SAMPLE: usize = 16;
+
+/// Rows for which something is computed, as many at once as their results are a batch. A sample shows how wide these
+/// are; narrow ones are computed at once.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    limits: BatchBytes,
+    rows: usize,
+    done: usize,
+    at_once: Option<usize>,
+}
+
+impl Steps {
+    pub(crate) fn new(limits: BatchBytes, rows: usize) -> Self {
+        Self { limits, rows, done: 0, at_once: (rows <= SAMPLE).then_some(rows) }
+    }
+
+    /// Returns the result of `compute` for the next rows, of which `bytes` returns the size; `None` after the last row.
+    /// A result that no array can hold is computed again for fewer rows.
+    pub(crate) fn next<T>(
+        &mut self,
+        mut compute: impl FnMut(Range<usize>) -> Result<T>,
+        bytes: impl Fn(&T) -> usize,
+    ) -> Option<Result<T>> {
+        while self.done < self.rows {
+            let Some(at_once) = self.at_once else {
+                self.at_once = Some(match compute(0..SAMPLE) {
+                    Ok(sample) => self.limits.rows(bytes(&sample) as f64 / SAMPLE as f64, self.rows),
+                    Err(error) if is_too_large(&error) => SAMPLE / 2,
+                    Err(error) => return Some(Err(self.failed(error))),
+                });
+                continue;
+            };
+            let range = self.done..self.rows.min(self.done + at_once);
+            match compute(range.clone()) {
+                Ok(result) => {
+                    self.done = range.end;
+                    let size = bytes(&result);
+                    if self.limits.is_exceeded(size) {
+                        self.at_once = Some(self.limits.rows(size as f64 / range.len() as f64, at_once));
+                    }
+                    return Some(Ok(result));
+                }
+                Err(error) if is_too_large(&error) && range.len() > 1 => self.at_once = Some(range.len() / 2),
+                Err(error) => return Some(Err(self.failed(error))),
+            }
+        }
+        None
+    }
+
+    /// Nothing is computed after an error.
+    fn failed(&mut self, error: Error) -> Error {
+        self.done = self.rows;
+        error
+    }
+}
+
+/// What Arrow says, also in a panic, if strings or bytes go beyond the offsets of their array.
+const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
+
+/// Returns whether an error or a panic of Arrow or Parquet with this text says that values go beyond the offsets of
+/// their array.
+pub(crate) fn is_overflow(text: &str) -> bool {
+    OVERFLOWS.iter().any(|overflow| text.contains(overflow))
+}
+
+/// Values that no array can hold, as the source of an error.
+#[derive(Debug)]
+struct TooLarge(String);
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// Returns whether an error says that fewer rows at once may succeed.
+pub(crate) fn is_too_large(error: &Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if error.is::<TooLarge>() || matches!(error.downcast_ref(), Some(ArrowError::OffsetOverflowError(_)))
+        {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// Calls `work`, which computes values. If no array can hold them, also if Arrow panics, that is an error for which
+/// [`is_too_large`] is true.
+///
+/// # Errors
+/// Those of `work`; `InvalidArgument` for values that no array can hold.
+pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let too_large = |text: String| {
+        Error::invalid_argument("values of an expression have 2 GiB or more, which no Arrow array can hold")
+            .with_hint("compute them for fewer rows at once, or make them shorter")
+            .with_source(TooLarge(text))
+    };
+    match catch(work) {
+        Ok(Err(error)) if is_too_large(&error) => Err(too_large(error.to_string())),
+        Ok(result) => result,
+        Err(panic) if is_overflow(&panic) => Err(too_large(panic)),
+        Err(panic) => resume_unwind(Box::new(panic)),
+    }
+}
+
+/// Returns strings or bytes with offsets from 0 on, if they go beyond 32 bits: a few rows of many may be cast to arrays
+/// with such offsets. Other arrays are returned as they are.
+///
+/// # Errors
+/// Never for valid arrays.
+pub(crate) fn with_small_offsets(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::LargeUtf8 => from_zero(array.as_string::<i64>(), array),
+        DataType::LargeBinary => from_zero(array.as_binary::<i64>(), array),
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+fn from_zero<T: ByteArrayType<Offset = i64>>(
+    large: &GenericByteArray<T>,
+    array: &ArrayRef,
+) -> Result<ArrayRef, ArrowError> {
+    let offsets = large.value_offsets();
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Ok(Arc::clone(array)) };
+    if i32::try_from(*last).is_ok() {
+        return Ok(Arc::clone(array));
+    }
+    let from_zero: Vec<i64> = offsets.iter().map(|offset| offset - first).collect();
+    let values = large.values().slice_with_length(*first as usize, (last - first) as usize);
+    let offsets = OffsetBuffer::new(from_zero.into());
+    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, large.nulls().cloned())?))
 }
 
 /// Returns the weight of `rows` rows from `start` on.
@@ -255,13 +403,10 @@ fn of_runs<R: RunEndIndexType>(array: &dyn Array, start: usize, length: usize) -
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{
         BinaryArray, DictionaryArray, Int64Array, LargeStringArray, ListArray, RunArray, StringArray,
         StringViewArray, StructArray,
     };
-    use arrow::buffer::OffsetBuffer;
     use arrow::compute::{cast, concat_batches};
     use arrow::datatypes::Field;
     use proptest::prelude::*;
@@ -349,6 +494,50 @@ mod tests {
                 assert!((303..=330).contains(&bytes), "{bytes} for {}", column.data_type());
             }
         }
+    }
+
+    proptest! {
+        /// What is computed is bounded as well, and computed again where it did not fit.
+        #[test]
+        fn computed_rows_are_all_rows(
+            sizes in prop::collection::vec(prop_oneof![9 => 0_usize..50, 1 => 500_usize..2_000], 0..200),
+            target in 50_usize..1_000,
+            end in 2_000_usize..4_000,
+        ) {
+            let limits = BatchBytes::of(target);
+            let mut found: Vec<usize> = Vec::new();
+            let compute = |range: Range<usize>| {
+                let rows = sizes[range].to_vec();
+                match rows.iter().sum::<usize>() > end {
+                    true => within_arrays(|| {
+                        let overflow = ArrowError::OffsetOverflowError(end);
+                        Err(Error::invalid_argument("too much").with_source(overflow))
+                    }),
+                    false => Ok(rows),
+                }
+            };
+            let bytes = |rows: &Vec<usize>| rows.iter().sum();
+            let mut steps = Steps::new(limits, sizes.len());
+            while let Some(rows) = steps.next(compute, bytes) {
+                found.extend(rows.unwrap());
+            }
+            prop_assert_eq!(found, sizes);
+        }
+    }
+
+    #[test]
+    fn overflows_of_arrow_are_errors() {
+        let texts = || vec![Some("x".repeat(1 << 20)); 2];
+        assert!(within_arrays(|| Ok(StringArray::from(texts()))).is_ok());
+        let error = within_arrays::<()>(|| {
+            None::<()>.expect("byte array offset overflow");
+            Ok(())
+        });
+        let error = error.unwrap_err();
+        assert!(is_too_large(&error) && error.hint().is_some(), "{error}");
+        let wrapped = Error::corrupt_data("values").with_source(error);
+        assert!(is_too_large(&wrapped));
+        assert!(!is_too_large(&Error::corrupt_data("values")));
     }
 
     #[test]

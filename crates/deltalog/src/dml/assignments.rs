@@ -9,6 +9,7 @@
 //! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
 //!   them. (PROTOCOL, "Identity Columns".)
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -16,6 +17,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
+use crate::row_bytes::{BatchBytes, Steps, weight_of};
 use crate::write::{TableWriteSpec, ensure_assignable};
 
 /// A column and its value.
@@ -97,12 +99,57 @@ impl Assignments {
         self.assignments.iter().flat_map(|assigned| assigned.value.columns())
     }
 
+    /// Calls `visit` with rows and with the same ones with the new values, as many at once as are a batch. `before` are
+    /// the rows of the table, perhaps with further columns, which are kept; `rows` are the same rows in the scope.
+    ///
+    /// # Errors
+    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn update_all(
+        &self,
+        limits: BatchBytes,
+        before: &RecordBatch,
+        rows: &RecordBatch,
+        mut visit: impl FnMut(&RecordBatch, &RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let compute = |range: Range<usize>| {
+            let before = before.slice(range.start, range.len());
+            let after = self.update(&before, &rows.slice(range.start, range.len()))?;
+            Ok((before, after))
+        };
+        let bytes = |(_, after): &(RecordBatch, RecordBatch)| weight_of(after, 0, after.num_rows());
+        let mut steps = Steps::new(limits, before.num_rows());
+        while let Some(step) = steps.next(compute, bytes) {
+            let (before, after) = step?;
+            visit(&before, &after)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with new rows with the assigned columns only, as many at once as are a batch.
+    ///
+    /// # Errors
+    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn insert_all(
+        &self,
+        limits: BatchBytes,
+        rows: &RecordBatch,
+        mut visit: impl FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let compute = |range: Range<usize>| self.insert(&rows.slice(range.start, range.len()));
+        let bytes = |new: &RecordBatch| weight_of(new, 0, new.num_rows());
+        let mut steps = Steps::new(limits, rows.num_rows());
+        while let Some(new) = steps.next(compute, bytes) {
+            visit(&new?)?;
+        }
+        Ok(())
+    }
+
     /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are
     /// kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which a value does not exist.
-    pub(super) fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
         for (index, (field, column)) in before.schema_ref().fields().iter().zip(before.columns()).enumerate()
         {
@@ -119,7 +166,7 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which a value does not exist.
-    pub(super) fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
         for index in 0..self.table.fields().len() {
             if let Some(value) = self.value(index, rows)? {

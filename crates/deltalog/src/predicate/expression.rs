@@ -5,14 +5,17 @@ use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
 use super::compute::{Node, Operation, cast, is_number, sql_name};
-use super::filter::Rows;
+use super::filter::{Rows, halves};
 use super::parse::parse_value;
 use super::zone::Clock;
 use crate::error::{Error, Result};
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::concat;
 use arrow::compute::kernels::cmp::distinct;
 use arrow::datatypes::{DataType, Schema};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A value of any scalar type, bound to a schema.
@@ -140,9 +143,36 @@ impl Expression {
     /// # Errors
     /// InvalidArgument if the value of a row does not exist, such as a division by zero. SchemaMismatch if `batch`
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
+    /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        let rows = Rows::of_batch(&self.arena, batch);
-        rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+        let computed = within_arrays(|| {
+            let rows = Rows::of_batch(&self.arena, batch);
+            rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+        });
+        // What is too large may be an intermediate result.
+        let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
+        match halves(batch).filter(|_| is_small && computed.as_ref().is_err_and(is_too_large)) {
+            None => computed,
+            Some([first, second]) => concat(&[&self.evaluate(&first)?, &self.evaluate(&second)?])
+                .map_err(|error| Error::invalid_argument("values cannot be put together").with_source(error)),
+        }
+    }
+
+    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does: for all rows at once, or, where the
+    /// values take much memory, for as many as have some megabytes.
+    pub fn evaluate_in_parts(
+        self: Arc<Self>,
+        batch: &RecordBatch,
+    ) -> impl Iterator<Item = Result<ArrayRef>> + use<> {
+        let limits = BatchBytes::default();
+        limits.pieces(batch).flat_map(move |piece| {
+            let expression = Arc::clone(&self);
+            let mut steps = Steps::new(limits, piece.num_rows());
+            std::iter::from_fn(move || {
+                let compute = |rows: Range<usize>| expression.evaluate(&piece.slice(rows.start, rows.len()));
+                steps.next(compute, |values| weight(values, 0, values.len()))
+            })
+        })
     }
 }
 

@@ -9,8 +9,8 @@
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
 //! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1. For
 //!   types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
-//! - The structs of a checkpoint do not tell with which offset a timestamp was written, so that its bounds have the
-//!   margin of one whose seconds were cut ([`super::leaf`]).
+//! - The structs of a checkpoint do not tell with which offset a timestamp was written. Its bounds have the margin of
+//!   one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
 //! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
 //! - A negative count of NULLs or records is treated as unknown.
 
@@ -103,10 +103,17 @@ pub(crate) fn widened_max_of_structs(max: &ArrayRef) -> Option<ArrayRef> {
     widened_max(&with_margin(&within_i64(max)?, CUT_FROM_OFFSET)?)
 }
 
-/// Returns `bounds` with `margin` added, if they are timestamps with a zone.
+/// 1972-01-08 in UTC, in microseconds. On the day before, Liberia was the last to give up an offset with seconds,
+/// -00:44:30. (tz database, `Africa/Monrovia`.)
+const LAST_SECONDS_IN_OFFSETS: i64 = 737 * 86_400_000_000;
+
+/// Returns `bounds` with `margin` added to those that are instants before [`LAST_SECONDS_IN_OFFSETS`].
 fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     match bounds.data_type() {
-        DataType::Timestamp(_, Some(_)) => shifted(bounds, margin),
+        DataType::Timestamp(_, Some(_)) => changed(bounds, |micros| match micros < LAST_SECONDS_IN_OFFSETS {
+            true => micros.saturating_add(margin),
+            false => micros,
+        }),
         _ => Some(Arc::clone(bounds)),
     }
 }
@@ -193,15 +200,14 @@ fn widened_decimals(
 
 /// Returns the last microsecond of the milliseconds that `max` may have been truncated to.
 fn whole_milliseconds(max: &ArrayRef) -> Option<ArrayRef> {
-    shifted(max, 999)
+    changed(max, |micros| micros.saturating_add(999))
 }
 
-/// Returns timestamps that are `micros` later.
-fn shifted(times: &ArrayRef, micros: i64) -> Option<ArrayRef> {
+/// Applies `change` to timestamps, in microseconds.
+fn changed(times: &ArrayRef, change: impl Fn(i64) -> i64) -> Option<ArrayRef> {
     let instants = cast(times, &DataType::Int64).ok()?;
-    let shifted =
-        instants.as_primitive_opt::<Int64Type>()?.unary::<_, Int64Type>(|v| v.saturating_add(micros));
-    cast(&shifted, times.data_type()).ok()
+    let changed = instants.as_primitive_opt::<Int64Type>()?.unary::<_, Int64Type>(change);
+    cast(&changed, times.data_type()).ok()
 }
 
 /// Returns whether a decimal may be an end of the range of 64-bit integers in place of a greater number: the decimal

@@ -31,6 +31,7 @@ mod list;
 mod local;
 mod location;
 mod markers;
+mod names;
 mod open;
 mod parts;
 mod per_process;
@@ -42,6 +43,7 @@ mod read;
 mod remote;
 mod replace;
 mod runtime;
+mod surroundings;
 mod sync;
 mod upload;
 mod walk;
@@ -69,10 +71,12 @@ use coordinated::Coordination;
 pub use coordinator::{CommitCoordinator, CoordinatorEntry};
 pub use credentials::{CredentialProvider, Credentials};
 pub use location::parse_location;
+use names::Unpublished;
 use ranges::RemoteFile;
 pub use read::FileReader;
 use remote::Remote;
 pub use replace::FileState;
+pub(crate) use surroundings::Surroundings;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
@@ -200,8 +204,8 @@ impl Storage {
         self.batch_bytes
     }
 
-    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough for
-    /// a test of wide ones.
+    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough
+    /// for a test of wide ones.
     #[doc(hidden)]
     #[must_use]
     pub fn with_batch_bytes(self, bytes: usize) -> Self {
@@ -489,9 +493,9 @@ impl Storage {
                 let outcome = match created.map_err(|error| self.not_written(path, error))?.publish() {
                     Ok(true) => PutOutcome::Created,
                     Ok(false) => PutOutcome::AlreadyExists,
-                    // A refusal does not mean that there is no file: the operating system may refuse to sync the
-                    // directory that already contains it.
-                    Err(error) => PutOutcome::Unknown(self.io_error(path, error)),
+                    Err(Unpublished::Refused(error)) => return Err(self.not_written(path, error)),
+                    // The operating system may refuse to sync the directory that already contains the file.
+                    Err(Unpublished::Unknown(error)) => PutOutcome::Unknown(self.io_error(path, error)),
                 };
                 return Ok((outcome, None));
             }

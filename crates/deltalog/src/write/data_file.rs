@@ -14,10 +14,10 @@ use arrow::record_batch::RecordBatch;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::blooms::BloomFilters;
 use super::chunk::Chunk;
 use super::dictionaries::Dictionaries;
 use super::encoder::Encoder;
+use super::format::Format;
 use super::held::bytes;
 use super::nan_columns::NanColumns;
 use super::split::PartitionKey;
@@ -41,7 +41,7 @@ pub(super) struct DataFile {
     pending_bytes: usize,
     chunk: Chunk,
     threads: usize,
-    bloom_filters: BloomFilters,
+    format: Format,
     dictionaries: Option<Dictionaries>,
     encoder: Option<Encoder>,
     is_created: bool,
@@ -61,7 +61,7 @@ impl DataFile {
         path: String,
         key: PartitionKey,
         schema: SchemaRef,
-        bloom_filters: BloomFilters,
+        format: Format,
         dictionaries: Option<Dictionaries>,
     ) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl DataFile {
             pending_bytes: 0,
             chunk: Chunk::default(),
             threads: parallel::cores(),
-            bloom_filters,
+            format,
             dictionaries,
             encoder: None,
             is_created: false,
@@ -161,7 +161,7 @@ impl DataFile {
                 let file = storage.create_file(&self.path)?;
                 self.is_created = true;
                 let dictionaries = self.dictionaries.as_ref();
-                Encoder::new(file, &self.schema, &self.bloom_filters, dictionaries, self.threads)
+                Encoder::new(file, &self.schema, &self.format, dictionaries, self.threads)
                     .map_err(|error| failed(&self.path, error))?
             }
         };

@@ -9,7 +9,9 @@ use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType}
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
+use crate::protocol::schema::type_name;
 use crate::protocol::text::MICROS_PER_DAY;
+use crate::row_bytes::with_small_offsets;
 
 /// How values of one type are converted to another.
 enum Conversion {
@@ -31,16 +33,19 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
     }
     let unfit = |error: ArrowError| {
         Error::schema_mismatch(format!(
-            "column '{path}' has a value of type {from} that does not fit type {to}"
+            "column '{path}' has a value of type {} that does not fit type {}",
+            type_name(from),
+            type_name(to)
         ))
         .with_source(error)
     };
+    let too_large = |error: ArrowError| unfit(error).with_hint("a column of a row has at most 2 GiB");
     match conversion(from, to) {
         None => Err(misfit(from, to, path)),
         Some(Conversion::Nulls) => Ok(new_null_array(to, array.len())),
-        // The offsets of a large array may not fit in the 32 bits of the table's arrays.
         Some(Conversion::Cast) if from.is_binary() || from.is_string() => {
-            strict_cast(array, to).map_err(|error| unfit(error).with_hint("write it in smaller batches"))
+            let array = with_small_offsets(array).map_err(unfit)?;
+            strict_cast(&array, to).map_err(too_large)
         }
         Some(Conversion::Cast) => strict_cast(array, to).map_err(unfit),
         Some(Conversion::CastAndBack) => {
@@ -48,7 +53,9 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
             let back = strict_cast(&there, from).map_err(unfit)?;
             if distinct(array, &back).map_err(unfit)?.true_count() > 0 {
                 return Err(Error::schema_mismatch(format!(
-                    "column '{path}' has a value of type {from} that would be rounded to fit type {to}"
+                    "column '{path}' has a value of type {} that would be rounded to fit type {}",
+                    type_name(from),
+                    type_name(to)
                 )));
             }
             Ok(there)
@@ -70,7 +77,9 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
 /// Returns the error for data of type `from` that cannot be written to column `path` of type `to`.
 pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
     let error = Error::schema_mismatch(format!(
-        "column '{path}' has type {to} in the table, but type {from} in the data"
+        "column '{path}' has type {} in the table, but type {} in the data",
+        type_name(to),
+        type_name(from)
     ));
     match (from, to) {
         (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) => {
@@ -81,7 +90,7 @@ pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
                 "convert the column to a time without a zone: an instant has a different local time in every zone",
             )
         }
-        _ => error.with_hint(format!("cast the column to {to}")),
+        _ => error.with_hint(format!("cast the column to {}", type_name(to))),
     }
 }
 

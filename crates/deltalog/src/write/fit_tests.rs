@@ -377,3 +377,33 @@ proptest! {
         }
     }
 }
+
+/// A few rows of a column that is too large for the offsets of a table's arrays.
+#[test]
+fn slices_of_very_large_columns_fit() {
+    let end = 3_i64 << 30;
+    // This memory is never touched, except for its end.
+    let mut values = vec![0_u8; end as usize];
+    values[end as usize - 5..].copy_from_slice(b"abcde");
+    let offsets = OffsetBuffer::new(vec![0, end - 5, end - 3, end - 3, end].into());
+    let nulls = NullBuffer::from(vec![true, true, false, true]);
+    let large: ArrayRef = Arc::new(LargeBinaryArray::new(offsets, values.into(), Some(nulls)));
+    let expected: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"ab"), None, Some(b"cde")]));
+    let inside = |array: &ArrayRef| -> Vec<ArrayRef> {
+        let field = Arc::new(Field::new("x", array.data_type().clone(), true));
+        let parts = StructArray::from(vec![(Arc::clone(&field), Arc::clone(array))]);
+        let lengths = OffsetBuffer::from_lengths(vec![1; array.len()]);
+        let list = ListArray::new(field, lengths, Arc::clone(array), None);
+        vec![Arc::clone(array), Arc::new(parts), Arc::new(list)]
+    };
+    for (from, to) in inside(&large.slice(1, 3)).into_iter().zip(inside(&expected)) {
+        let schema = Arc::new(Schema::new(vec![Field::new("c", to.data_type().clone(), true)]));
+        let batch = RecordBatch::try_from_iter_with_nullable([("c", from, true)]).unwrap();
+        assert_eq!(fit(&batch, &schema).unwrap().column(0), &to, "{}", to.data_type());
+    }
+    let whole_list = inside(&large).remove(2).slice(1, 3);
+    let list = inside(&expected).remove(2);
+    let schema = Arc::new(Schema::new(vec![Field::new("c", list.data_type().clone(), true)]));
+    let batch = RecordBatch::try_from_iter_with_nullable([("c", whole_list, true)]).unwrap();
+    assert_eq!(fit(&batch, &schema).unwrap().column(0), &list);
+}

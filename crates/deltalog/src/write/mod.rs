@@ -47,6 +47,7 @@ mod fit;
 mod fit_leaf;
 mod fit_variant;
 mod footer;
+mod format;
 mod group;
 mod held;
 mod hive;

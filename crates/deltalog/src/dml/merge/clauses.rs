@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 
 use super::Merge;
@@ -15,6 +15,7 @@ use crate::dml::metrics::RowCounts;
 use crate::dml::row_writer::RowWriter;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Scope};
+use crate::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
@@ -105,11 +106,14 @@ impl Bound {
     }
 
     /// Inserts rows of the source.
-    pub(super) fn insert(&self, rows: &RecordBatch, writer: &mut RowWriter) -> Result<()> {
-        match &self.assignments {
-            Some(assignments) if rows.num_rows() > 0 => writer.insert(&assignments.insert(rows)?),
-            _ => Ok(()),
-        }
+    pub(super) fn insert(
+        &self,
+        limits: BatchBytes,
+        rows: &RecordBatch,
+        writer: &mut RowWriter,
+    ) -> Result<()> {
+        let Some(assignments) = &self.assignments else { return Ok(()) };
+        assignments.insert_all(limits, rows, |new| writer.insert(new))
     }
 }
 
@@ -239,6 +243,7 @@ impl Clauses {
         rows: &RecordBatch,
         positions: &[u64],
     ) -> Result<()> {
+        let limits = sides.limits;
         // The rows of the batch by their clause, with the row of the source.
         let mut groups: BTreeMap<(bool, usize), (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for (row, position) in (0u32..).zip(positions) {
@@ -251,20 +256,24 @@ impl Clauses {
         for ((is_matched, clause), (targets, sources)) in groups {
             let clauses = if is_matched { &self.matched } else { &self.not_matched_by_source };
             let Some(clause) = clauses.get(clause) else { continue };
-            let before = taken(rows, &targets)?;
             let Some(assignments) = &clause.assignments else {
-                writer.delete(&before)?;
+                writer.delete(&taken(rows, &targets)?)?;
                 continue;
             };
-            let after = match is_matched {
-                true => {
-                    let columns = assignments.columns();
-                    let pairs = sides.pairs(&before, None, &UInt32Array::from(sources), columns)?;
-                    assignments.update(&before, &pairs)?
-                }
-                false => assignments.update(&before, &before)?,
-            };
-            writer.update(&before, &after)?;
+            if !is_matched {
+                let before = taken(rows, &targets)?;
+                assignments
+                    .update_all(limits, &before, &before, |before, after| writer.update(before, after))?;
+                continue;
+            }
+            let pairs: Vec<(u32, u32)> = targets.into_iter().zip(sources).collect();
+            for part in sides.parts(rows, &pairs, assignments.columns()) {
+                let (targets, sources): (Vec<u32>, Vec<u32>) = part.iter().copied().unzip();
+                let before = taken(rows, &targets)?;
+                let pairs = sides.pairs(&before, None, &sources, assignments.columns())?;
+                assignments
+                    .update_all(limits, &before, &pairs, |before, after| writer.update(before, after))?;
+            }
         }
         Ok(())
     }

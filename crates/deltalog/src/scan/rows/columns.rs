@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::predicate::BoundPredicate;
 use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
+use crate::spelling::nearest_first;
 
 /// The columns to read: those of the output, then those that only the predicate needs.
 #[derive(Debug, Clone)]
@@ -287,9 +288,9 @@ pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
             Err(Error::invalid_argument(format!("the column name '{name}' matches more than one column")))
         }
         NameMatch::None => {
-            let known: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            let known = fields.iter().map(|field| field.name().as_str());
             Err(Error::invalid_argument(format!("there is no column '{name}'"))
-                .with_hint(format!("the columns are: {}", known.join(", "))))
+                .with_hint(format!("the columns are: {}", nearest_first(name, known))))
         }
     }
 }

@@ -13,6 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::panics::{catch, caught};
+use crate::row_bytes::is_overflow;
 use crate::storage::FileReader;
 
 /// A file that remembers whether a read failed. The Parquet reader turns errors into text, so a failing disk
@@ -115,16 +116,12 @@ impl From<ReadFailure> for Error {
     }
 }
 
-/// What the decoder says, also in a panic, if strings or bytes go beyond the offsets of their array.
-const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
-
 /// Returns the next batch of `file`.
 pub(super) fn read_batch(
     reader: &mut ParquetRecordBatchReader,
     file: &WatchedFile,
 ) -> Result<Option<RecordBatch>, ReadFailure> {
     let read = catch(|| reader.next().transpose());
-    let is_overflow = |text: &str| OVERFLOWS.iter().any(|overflow| text.contains(overflow));
     match read {
         Ok(Ok(batch)) => Ok(batch),
         Ok(Err(error)) if is_overflow(&error.to_string()) => Err(ReadFailure::TooLarge),

@@ -9,9 +9,9 @@
 //! These are plain threads, as for whole files. They end with their columns, or at their next batch after the
 //! caller is dropped.
 //!
-//! A batch has as many rows as the footer suggests ([`crate::row_bytes`]). If it says too little, as for values that are
-//! stored once and repeated, then a batch that is too large is handed on in pieces, one that no array can hold is read
-//! again, and reading goes on with fewer rows at once.
+//! A batch has as many rows as the footer suggests ([`crate::row_bytes`]). If it says too little, as for values that
+//! are stored once and repeated, then a batch that is too large is handed on in pieces, one that no array can hold is
+//! read again, and reading goes on with fewer rows at once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
