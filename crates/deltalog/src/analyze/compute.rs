@@ -3,8 +3,8 @@
 //! - The footer is enough for columns of which it has all statistics, if no row is deleted.
 //! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns,
 //!   without the deleted rows. Their bounds are then tight.
-//! - They are marked as those of this crate unless some are from the footer of a writer that is not known, or were there
-//!   before without the mark ([`crate::stats::is_own`]).
+//! - They are marked as those of this crate unless some are from the footer of a writer that is not known, or were
+//!   there before without the mark ([`crate::stats::is_own`]).
 //! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;
@@ -74,8 +74,8 @@ impl Computed {
     }
 }
 
-/// Returns the columns of a file that have, with all that they are part of, the ids that the table's columns have there;
-/// also if these have none.
+/// Returns the columns of a file that have, with all that they are part of, the ids that the table's columns have
+/// there; also if these have none.
 fn with_ids<'a>(
     columns: &'a [Column],
     file: &'a Type,

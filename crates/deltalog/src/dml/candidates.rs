@@ -65,8 +65,8 @@ pub(super) fn candidates(
     Ok(found)
 }
 
-/// Returns for each of `files` the number of its rows that are not deleted; `None` where it cannot be found out, because
-/// the file cannot be read.
+/// Returns for each of `files` the number of its rows that are not deleted; `None` where it cannot be found out,
+/// because the file cannot be read.
 ///
 /// # Errors
 /// None at present.

@@ -45,7 +45,8 @@ impl ListedFile {
         self.live_among(self.num_records()?)
     }
 
-    /// Returns the number of rows that are not deleted, by the footer; `None` if the vector has more rows than the file.
+    /// Returns the number of rows that are not deleted, by the footer; `None` if the vector has more rows than the
+    /// file.
     ///
     /// # Errors
     /// `CorruptData` for a file that is not Parquet; errors of the store.

@@ -47,8 +47,8 @@ pub trait FileBounds {
     /// Returns an upper bound of the column's type for each file's values other than NaN.
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef>;
 
-    /// Returns in which files the column certainly has no NaN, so that `max` bounds all values. Without an answer, and for
-    /// NULL in it, there may be some. Only asked for floating-point columns.
+    /// Returns in which files the column certainly has no NaN, so that `max` bounds all values. Without an answer,
+    /// and for NULL in it, there may be some. Only asked for floating-point columns.
     fn without_nan(&self, _column: &ColumnPath) -> Option<BooleanArray> {
         None
     }

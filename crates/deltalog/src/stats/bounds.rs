@@ -7,8 +7,8 @@
 //!   the same prefix.
 //! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
-//! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1. For
-//!   types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
+//! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1.
+//!   For types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
 //! - The structs of a checkpoint do not tell with which offset a timestamp was written. Its bounds have the margin of
 //!   one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
 //! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
@@ -118,8 +118,8 @@ fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     }
 }
 
-/// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers: one of the files may have an end in
-/// place of an even greater number.
+/// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers: one of the files may have an end
+/// in place of an even greater number.
 fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
     let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);

@@ -163,8 +163,8 @@ impl Encoder {
         row_group.close().map(drop)
     }
 
-    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet. `nans` are the
-    /// columns with a NaN.
+    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet. `nans` are
+    /// the columns with a NaN.
     pub(super) fn finish(mut self, nans: &NanColumns) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
         self.end_row_group()?;
         self.file.append_key_value_metadata(nans.entry());

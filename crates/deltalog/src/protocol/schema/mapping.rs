@@ -164,8 +164,8 @@ impl MappedSchema {
         translated(&self.logical, &self.physical, path)
     }
 
-    /// Returns the same as [`MappedSchema::physical_path`] for each of `paths`, in linear time if they are in the order of
-    /// the schema.
+    /// Returns the same as [`MappedSchema::physical_path`] for each of `paths`, in linear time if they are in the
+    /// order of the schema.
     pub(crate) fn physical_paths<'p>(
         &self,
         paths: impl IntoIterator<Item = &'p [String]>,

@@ -137,8 +137,8 @@ impl Places {
         }
     }
 
-    /// Returns which of `count` pieces of the file certainly have no NaN in a floating-point column; `max` are the upper
-    /// bounds of the pieces.
+    /// Returns which of `count` pieces of the file certainly have no NaN in a floating-point column; `max` are the
+    /// upper bounds of the pieces.
     pub(super) fn without_nan(
         &self,
         path: &ColumnPath,
