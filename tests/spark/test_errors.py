@@ -129,10 +129,8 @@ def test_a_wrong_argument_is_named(spark: SparkSession, tmp_path: Path, wrong: A
 def test_files_have_the_codec_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
     """The codec that the table names is used by Spark's writer, and by what the driver writes."""
     path = str(tmp_path)
-    spark.sql(
-        f"CREATE TABLE deltalog.`{path}` (id BIGINT) TBLPROPERTIES ('delta.parquet.compression.codec' = 'ZSTD')"
-    )
-    spark.range(9).write.format("deltalog").mode("append").save(path)
+    rows = spark.range(9).write.format("deltalog")
+    rows.option("delta.parquet.compression.codec", "ZSTD").save(path)
     DeltaTable.forPath(spark, path).update("id = 3", {"id": "10"})
     found = [
         parquet.ParquetFile(file).metadata.row_group(0).column(0).compression
