@@ -23,6 +23,7 @@ use crate::common::{
     replace_table, storage_in, write_commit,
 };
 use crate::histories::{Step, contents, expected, history, lines, unexpired};
+use crate::vacuum::at;
 
 /// A form in which a checkpoint is written.
 #[derive(Debug, Clone)]
@@ -598,13 +599,13 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);
     let first = open(&storage);
     for snapshot in [&first, &first, &open(&storage)] {
-        write_checkpoint(snapshot, &environment()).unwrap();
+        write_checkpoint(snapshot, &at(NOW_MS)).unwrap();
         assert_eq!(other_files(&storage).len(), 2, "{:?}", other_files(&storage));
     }
     // One that cannot be read is no checkpoint.
     let name = other_files(&storage).into_iter().find(|name| name.contains(".checkpoint.")).unwrap();
     storage.put(&format!("{LOG_DIRECTORY}/{name}"), "{".into()).unwrap();
-    write_checkpoint(&first, &environment()).unwrap();
+    write_checkpoint(&first, &at(NOW_MS)).unwrap();
     assert_eq!(other_files(&storage).len(), 3);
 }
 
