@@ -24,7 +24,7 @@ pub struct Expression {
 
 /// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
 pub(crate) fn is_constant(sql: &str) -> bool {
-    let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::Typed(..));
+    let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::DoubleQuoted(_) | Expr::Typed(..));
     match parse_value(sql, "UTC") {
         Ok(Expr::Apply(Operation::Negate, operands)) => operands.iter().all(is_plain),
         Ok(value) => is_plain(&value),
