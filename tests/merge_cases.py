@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import NamedTuple
 
 COLUMNS = "id LONG, s STRING, n INT"
@@ -15,6 +16,8 @@ N = (None, "n", 40)
 
 SEVERAL = "MULTIPLE_SOURCE_ROW_MATCHING|MERGE_CARDINALITY_VIOLATION"
 """The error for several matches: the JVM connector's, or Spark's."""
+LACKS = r"CAST_WITHOUT_SUGGESTION|Cannot cast struct<a:int> to struct<a:int,b:int>"
+"""The error for a struct that lacks a field of its column: Spark's, or the JVM connector's."""
 NONDETERMINISTIC = "(?i)non.?deterministic"
 
 
@@ -284,6 +287,38 @@ CASES: dict[str, Case] = {
         on="t.k = s.k",
         columns="k INT, st STRUCT<a: INT, b: INT>",
         rows="(1, named_struct('a', 1, 'b', 0)), (2, named_struct('a', 2, 'b', 0))",
+    ),
+    "a struct that lacks a field": Case(
+        values("k, st", "1, named_struct('a', 5)"),
+        UPDATE,
+        LACKS,
+        on="t.k = s.k",
+        columns="k INT, st STRUCT<a: INT, b: INT>",
+        rows="(1, named_struct('a', 1, 'b', 2))",
+    ),
+    "a new struct that lacks a field": Case(
+        values("k, st", "2, named_struct('a', 5)"),
+        INSERT,
+        LACKS,
+        on="t.k = s.k",
+        columns="k INT, st STRUCT<a: INT, b: INT>",
+        rows="(1, named_struct('a', 1, 'b', 2))",
+    ),
+    "a struct that lacks a field, in an array in a map": Case(
+        values("k, st", "1, map('m', array(named_struct('a', 5)))"),
+        "WHEN MATCHED THEN UPDATE SET st = s.st WHEN NOT MATCHED THEN INSERT (k, st) VALUES (s.k, s.st)",
+        LACKS,
+        on="t.k = s.k",
+        columns="k INT, st MAP<STRING, ARRAY<STRUCT<a: INT, b: INT>>>",
+        rows="(1, map('m', array(named_struct('a', 1, 'b', 2))))",
+    ),
+    "digits of a decimal are rounded": Case(
+        values("k, v", "1, 2.5001BD", "2, 0.0050BD"),
+        f"{UPDATE} {INSERT}",
+        [("1", Decimal("2.50")), ("2", Decimal("0.01"))],
+        on="t.k = s.k",
+        columns="k INT, v DECIMAL(10, 2)",
+        rows="(1, 1.00)",
     ),
     "a struct by the names of its fields": Case(
         values("k, st", "1, named_struct('b', 5, 'a', 6)", "3, named_struct('b', 7, 'a', 8)"),

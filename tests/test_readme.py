@@ -16,17 +16,37 @@ from tests.stores.s3_server import S3Server
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["README", "MIGRATING", "OPERATING"])
-def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
-    """The environment has the credentials of a store, as the examples say."""
-    text = (root / f"{document}.md").read_text()
-    blocks = BLOCK.findall(text)
-    assert len(blocks) == text.count("```python") > 0
-    # Each block keeps its line number, so that a traceback points into the document.
+DOCUMENTS = ["README", "MIGRATING", "OPERATING"]
+
+
+def program_of(text: str) -> str:
+    """Each block keeps its line number, so that a traceback points into the document."""
+    assert len(BLOCK.findall(text)) == text.count("```python") > 0
     program = ""
     for match in BLOCK.finditer(text):
         lines_before = text.count("\n", 0, match.start(2))
         program += "\n" * (lines_before - program.count("\n")) + dedent(match.group(2))
+    return program
+
+
+@pytest.mark.newest
+def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
+    """`mypy --strict` has nothing to say of them."""
+    pytest.importorskip("mypy")
+    scripts = []
+    for document in DOCUMENTS:
+        scripts.append(tmp_path / f"{document.lower()}_examples.py")
+        scripts[-1].write_text(program_of((root / f"{document}.md").read_text()))
+    settings = ["--strict", "--config-file", str(root / "pyproject.toml")]
+    command = [sys.executable, "-m", "mypy", *settings, *map(str, scripts)]
+    checked = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
+    """The environment has the credentials of a store, as the examples say."""
+    program = program_of((root / f"{document}.md").read_text())
     script = tmp_path / f"{document}.py"
     script.write_text(program)
     work = tmp_path / "work"

@@ -10,12 +10,12 @@ Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polar
 know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
-from deltalog import storage, upkeep
+from deltalog import exceptions, storage, upkeep
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
 from deltalog.clone import CloneResult
 from deltalog.commit import CommitProperties, Transaction
-from deltalog.convert import ConversionPlan, convert_to_delta, plan_conversion
+from deltalog.convert import ConversionPlan, convert_to_delta, convert_to_deltalake, plan_conversion
 from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
 from deltalog.errors import (
     AccessDeniedError,
@@ -25,6 +25,8 @@ from deltalog.errors import (
     CorruptDataError,
     CorruptLogError,
     DeltaError,
+    DeltaProtocolError,
+    InternalError,
     InvalidArgumentError,
     MissingFileError,
     NotATableError,
@@ -43,13 +45,16 @@ from deltalog.table_log import Commit
 from deltalog.vacuum import VacuumPlan, VacuumResult
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
+from deltalog.writer_properties import BloomFilterProperties, ColumnProperties, WriterProperties
 
 __all__ = [
     "AccessDeniedError",
     "AfterCommitError",
     "AlreadyApplied",
     "ArrayType",
+    "BloomFilterProperties",
     "CloneResult",
+    "ColumnProperties",
     "Commit",
     "CommitConflictError",
     "CommitProperties",
@@ -58,12 +63,14 @@ __all__ = [
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
+    "DeltaProtocolError",
     "DeltaTable",
     "Difference",
     "DistributedWrite",
     "Field",
     "Fragment",
     "Identity",
+    "InternalError",
     "InvalidArgumentError",
     "MapType",
     "Metadata",
@@ -87,9 +94,12 @@ __all__ = [
     "Verification",
     "VersionNotFoundError",
     "WriteTask",
+    "WriterProperties",
     "__version__",
     "begin_write",
     "convert_to_delta",
+    "convert_to_deltalake",
+    "exceptions",
     "plan_conversion",
     "storage",
     "upkeep",

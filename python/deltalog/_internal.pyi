@@ -29,6 +29,7 @@ __all__ = [
     "DeltaError",
     "DistributedWrite",
     "Fragment",
+    "InternalError",
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
@@ -91,6 +92,7 @@ from deltalog.errors import CommitStateUnknownError as CommitStateUnknownError
 from deltalog.errors import CorruptDataError as CorruptDataError
 from deltalog.errors import CorruptLogError as CorruptLogError
 from deltalog.errors import DeltaError as DeltaError
+from deltalog.errors import InternalError as InternalError
 from deltalog.errors import InvalidArgumentError as InvalidArgumentError
 from deltalog.errors import MissingFileError as MissingFileError
 from deltalog.errors import NotATableError as NotATableError
@@ -170,7 +172,7 @@ class TableChange:
     @staticmethod
     def cluster_by(columns: Sequence[str]) -> TableChange: ...
     @staticmethod
-    def add_constraint(name: str, sql: str) -> TableChange: ...
+    def add_constraints(constraints: Sequence[tuple[str, str]]) -> TableChange: ...
     @staticmethod
     def drop_constraint(name: str, if_exists: bool) -> TableChange: ...
 
@@ -433,7 +435,7 @@ def plan_vacuum(snapshot: Snapshot, arguments: VacuumArguments, commit: CommitAr
     """Finds the files that the newest version no longer needs; see `DeltaTable.vacuum`."""
 
 def delete_rows(
-    snapshot: Snapshot, predicate: str | None, commit: CommitArguments
+    snapshot: Snapshot, predicate: str | None, commit: CommitArguments, file_format: str | None = None
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
     """Deletes rows, based on `snapshot`. Returns the metrics, and the version if there was something to delete."""
 
@@ -454,6 +456,7 @@ def optimize(
     z_order: tuple[Sequence[str], str] | None = None,
     cluster: tuple[bool, int | None] | None = None,
     check_rows: bool = False,
+    file_format: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
 
@@ -503,12 +506,21 @@ def clone_table(
     """Makes a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
 
 def update_rows(
-    snapshot: Snapshot, values: Sequence[tuple[str, str]], predicate: str | None, commit: CommitArguments
+    snapshot: Snapshot,
+    values: Sequence[tuple[str, str]],
+    predicate: str | None,
+    commit: CommitArguments,
+    file_format: str | None = None,
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
     """Gives new values, in SQL, to columns. Returns the metrics, and the version if there were rows."""
 
 def merge_rows(
-    snapshot: Snapshot, source: object, arguments: MergeArguments, commit: CommitArguments
+    snapshot: Snapshot,
+    source: object,
+    arguments: MergeArguments,
+    commit: CommitArguments,
+    file_format: str | None = None,
+    merge_schema: bool = False,
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
     """Merges the rows of an Arrow stream. Returns the metrics, and the version if there was something to do."""
 
@@ -523,6 +535,7 @@ def create_table(
     cluster_by: Sequence[str] | None = None,
     constraints: Mapping[str, str] | None = None,
     base: Snapshot | None = None,
+    file_format: str | None = None,
 ) -> int | AlreadyApplied | None:
     """Creates or replaces a table, with the rows of an Arrow stream; see `DeltaTable.create`.
 

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from deltalog import _internal
 from deltalog._internal import TableChange
-from deltalog.arguments import columns_argument, options_argument
+from deltalog.arguments import Names, names_argument, options_argument, text_argument
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import InvalidArgumentError, wrong_argument
 from deltalog.schema import Field, PrimitiveType, Schema
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TableAlterer"]
 
 
+@checks_arguments
 class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
@@ -59,12 +61,12 @@ class TableAlterer:
             properties: the properties to set; others stay.
             commit_properties: what to record with the commit.
         """
-        pairs = options_argument(properties, "a table property")
+        pairs = options_argument(properties, "properties")
         return self._commit(TableChange.set_properties(pairs), commit_properties)
 
     def unset_table_properties(
         self,
-        names: Sequence[str],
+        names: Names,
         *,
         raise_if_not_exists: bool = True,
         commit_properties: CommitProperties | None = None,
@@ -76,7 +78,7 @@ class TableAlterer:
             raise_if_not_exists: refuse properties that are not set.
             commit_properties: what to record with the commit.
         """
-        change = TableChange.unset_properties(columns_argument(names) or [], not raise_if_not_exists)
+        change = TableChange.unset_properties(names_argument(names, "names"), not raise_if_not_exists)
         return self._commit(change, commit_properties)
 
     def set_table_name(self, name: str, *, commit_properties: CommitProperties | None = None) -> int:
@@ -89,9 +91,7 @@ class TableAlterer:
         """Sets the description of the table, which SQL calls its comment."""
         return self._commit(TableChange.set_description(description), commit_properties)
 
-    def add_feature(
-        self, feature: str | Sequence[str], *, commit_properties: CommitProperties | None = None
-    ) -> int:
+    def add_feature(self, feature: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
         """Adds table features to the protocol (protocol: "Supported Features").
 
         A protocol without feature lists is replaced by one that names all features of the old one. The protocol is
@@ -105,7 +105,7 @@ class TableAlterer:
             InvalidArgumentError: there is no such feature.
             UnsupportedFeatureError: the feature cannot be written.
         """
-        names = columns_argument([feature] if isinstance(feature, str) else feature) or []
+        names = names_argument(feature, "feature", one=True)
         return self._commit(TableChange.add_features(names), commit_properties)
 
     def drop_feature(
@@ -183,19 +183,21 @@ class TableAlterer:
             after: put them after the field with this name.
             commit_properties: what to record with the commit.
         """
-        schema = fields if isinstance(fields, Schema) else Schema(_fields(fields))
+        schema = (
+            fields
+            if isinstance(fields, Schema)
+            else Schema([fields] if isinstance(fields, Field) else fields)
+        )
         change = TableChange.add_columns(schema.to_json(), parent, first, after)
         return self._commit(change, commit_properties)
 
-    def drop_columns(
-        self, columns: str | Sequence[str], *, commit_properties: CommitProperties | None = None
-    ) -> int:
+    def drop_columns(self, columns: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
         """Drops columns, or fields of structs, of a table with column mapping. Its files are not rewritten.
 
         Columns that the table is partitioned or clustered by, and those that a constraint or a generated column
         refers to, cannot be dropped.
         """
-        names = columns_argument([columns] if isinstance(columns, str) else columns) or []
+        names = names_argument(columns, "columns", one=True)
         return self._commit(TableChange.drop_columns(names), commit_properties)
 
     def rename_column(
@@ -254,7 +256,9 @@ class TableAlterer:
         Raises:
             SchemaMismatchError: the type does not hold all values of the old one.
         """
+        expected = "the name of a primitive type, such as 'long', or a PrimitiveType"
         name = data_type.type if isinstance(data_type, PrimitiveType) else data_type
+        text_argument("data_type", name, expected)
         return self._commit(TableChange.widen_column(column, name), commit_properties)
 
     def set_column_metadata(
@@ -268,9 +272,12 @@ class TableAlterer:
 
         Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
         """
+        expected = "a dictionary of text to text or None"
+        if not isinstance(metadata, Mapping):
+            raise wrong_argument("metadata", metadata, expected)
         for key, value in metadata.items():
             if not isinstance(key, str) or not isinstance(value, str | None):
-                raise InvalidArgumentError(f"metadata of a column is text to text, not {key!r}: {value!r}")
+                raise wrong_argument(f"metadata[{key!r}]", value, expected)
         return self._commit(TableChange.set_column_metadata(column, dict(metadata)), commit_properties)
 
     def set_column_default(
@@ -295,7 +302,7 @@ class TableAlterer:
         return self._commit(TableChange.drop_default(column), commit_properties)
 
     def cluster_by(
-        self, columns: Sequence[str] | str | None, *, commit_properties: CommitProperties | None = None
+        self, columns: Names | str | None, *, commit_properties: CommitProperties | None = None
     ) -> int:
         """Clusters the table by columns, or no longer (protocol: "Clustered Table"). No file is rewritten.
 
@@ -307,7 +314,7 @@ class TableAlterer:
             InvalidArgumentError: the table is partitioned, a column has a type without bounds, or the properties of
                 the table or a file exclude statistics of it.
         """
-        names = columns_argument([columns] if isinstance(columns, str) else columns) or []
+        names = [] if columns is None else names_argument(columns, "columns", one=True)
         return self._commit(TableChange.cluster_by(names), commit_properties)
 
     def add_constraint(
@@ -323,11 +330,8 @@ class TableAlterer:
             InvalidArgumentError: there is such a constraint, or the condition cannot be evaluated, or it is not
                 true for a row of the table.
         """
-        pairs = options_argument(constraints, "a constraint")
-        if len(pairs) != 1:
-            raise InvalidArgumentError(f"one constraint is added at once, not {len(pairs)}")
-        ((name, sql),) = pairs.items()
-        return self._commit(TableChange.add_constraint(name, sql), commit_properties)
+        pairs = options_argument(constraints, "constraints")
+        return self._commit(TableChange.add_constraints(list(pairs.items())), commit_properties)
 
     def drop_constraint(
         self,
@@ -349,7 +353,3 @@ class TableAlterer:
         """Commits a change of the version that is open, and opens the newest version."""
         arguments = commit_arguments(properties)
         return open_committed(self._table, _internal.alter_table(self._table._snapshot, change, arguments))
-
-
-def _fields(fields: Field | Sequence[Field]) -> list[Field]:
-    return [fields] if isinstance(fields, Field) else list(fields)

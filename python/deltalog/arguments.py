@@ -1,15 +1,20 @@
-"""What users pass, checked and brought to the form that the binary takes."""
+"""What users pass, checked and brought to the form that the binary takes.
+
+Each function names the parameter in its message, and says in the hint what to pass. What a parameter's annotation says
+in full is checked by `deltalog.checked`.
+"""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple, TypeAlias
 
 from deltalog.credentials import EXPECTED, CredentialProvider, is_provider
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 __all__ = [
     "ChangeRange",
+    "Names",
     "StagedCommit",
     "StoreOptions",
     "TableOptions",
@@ -18,16 +23,23 @@ __all__ = [
     "limit_argument",
     "location_argument",
     "milliseconds",
+    "names_argument",
     "options_argument",
+    "required_version",
     "roots_argument",
     "size_argument",
+    "span_argument",
     "staged_argument",
     "store_argument",
     "stream_argument",
     "table_options",
+    "text_argument",
     "timestamp_argument",
     "version_argument",
 ]
+
+Names: TypeAlias = list[str] | tuple[str, ...]
+"""Several names. A `Sequence[str]` could be a single text, too."""
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 """A commit that a catalog has not published yet: where it lies, or its version and its bytes."""
@@ -65,41 +77,66 @@ class TableOptions(NamedTuple):
 _LARGEST = 2**63 - 1
 
 
-def location_argument(table_uri: "str | os.PathLike[str]") -> str:
-    """A path or a URL as text."""
+def location_argument(table_uri: object, name: str = "table_uri") -> str:
+    """Returns a path or a URL as text; `~` at its beginning is the user's home directory."""
     location = os.fspath(table_uri) if isinstance(table_uri, (str, os.PathLike)) else None
     if not isinstance(location, str):
-        raise InvalidArgumentError(f"a table's location is a path or a URL, not {table_uri!r}")
-    return location
+        raise wrong_argument(name, table_uri, "a path or a URL")
+    return os.path.expanduser(location) if location.startswith("~") else location  # noqa: PTH111 (also of URLs)
 
 
 def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> list[str]:
-    """Locations as text. One text would be taken apart into its letters."""
-    if isinstance(allowed_roots, (str, bytes, os.PathLike)):
-        raise InvalidArgumentError(f"allowed roots are a list: [{allowed_roots!r}], not {allowed_roots!r}")
-    return [location_argument(root) for root in allowed_roots or ()]
+    """Returns locations as text."""
+    expected = "a list of paths or URLs, such as ['/data/source']"
+    if allowed_roots is None:
+        return []
+    return [
+        location_argument(root, "allowed_roots") for root in _items("allowed_roots", allowed_roots, expected)
+    ]
 
 
-def version_argument(version: int | None) -> int | None:
-    """A version of a table."""
+def _items(name: str, values: object, expected: str) -> list[object]:
+    """Returns the items of a list. A single text would be taken apart into its letters."""
+    if isinstance(values, (str, bytes, os.PathLike, Mapping)) or not isinstance(values, Iterable):
+        raise wrong_argument(name, values, expected)
+    return list(values)
+
+
+def text_argument(name: str, text: object, expected: str = "text") -> str:
+    """Returns a text."""
+    if not isinstance(text, str):
+        raise wrong_argument(name, text, expected)
+    return text
+
+
+def version_argument(version: int | None, name: str = "version") -> int | None:
+    """Returns a version of a table."""
     if version is not None and not _is_count(version):
-        raise InvalidArgumentError(f"a version is a whole number from 0, not {version!r}")
+        raise wrong_argument(name, version, "a whole number from 0")
     return version
 
 
-def span_argument(span: float | timedelta | None, what: str) -> timedelta | None:
+def required_version(version: int | None, name: str = "version") -> int:
+    """Returns a version of a table that must be given."""
+    number = version_argument(version, name)
+    if number is None:
+        raise wrong_argument(name, version, "a whole number from 0")
+    return number
+
+
+def span_argument(span: float | timedelta | None, name: str) -> timedelta | None:
     """Returns a span of time, which may be a number of seconds."""
     if span is None or (isinstance(span, timedelta) and span >= timedelta(0)):
         return span
     if isinstance(span, (int, float)) and not isinstance(span, bool) and 0 <= span <= 1e9:
         return timedelta(seconds=span)
-    raise InvalidArgumentError(f"{what} is a timedelta or a number of seconds from 0 to 1e9, not {span!r}")
+    raise wrong_argument(name, span, "a timedelta or a number of seconds from 0 to 1e9")
 
 
-def limit_argument(limit: int | None) -> int | None:
-    """How many entries somebody wants."""
+def limit_argument(limit: int | None, name: str = "limit") -> int | None:
+    """Returns how many entries somebody wants."""
     if limit is not None and not _is_count(limit):
-        raise InvalidArgumentError(f"a limit is a whole number from 0, not {limit!r}")
+        raise wrong_argument(name, limit, "a whole number from 0")
     return limit
 
 
@@ -107,31 +144,43 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _LARGEST
 
 
-def size_argument(size: int | None, what: str = "a target file size") -> int | None:
-    """The size of a file, or of something else, in bytes."""
-    if size is not None and not (_is_count(size) and 0 < size < 2**63):
-        raise InvalidArgumentError(f"{what} is a whole number of bytes from 1, not {size!r}")
+def size_argument(size: int | None, name: str) -> int | None:
+    """Returns the size of a file, or of something else, in bytes."""
+    if size is not None and not (_is_count(size) and size > 0):
+        raise wrong_argument(name, size, "a whole number of bytes from 1")
     return size
 
 
-def columns_argument(columns: Sequence[str] | None) -> list[str] | None:
-    """Names of columns. One text would be taken apart into its letters."""
-    if columns is None:
-        return None
-    if isinstance(columns, str):
-        raise InvalidArgumentError(f"columns are a list of names: ['{columns}'], not '{columns}'")
-    names = list(columns)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"columns are a list of names, not {columns!r}")
-    return names
+def columns_argument(columns: Sequence[str] | None, name: str = "columns") -> list[str] | None:
+    """Returns names of columns, if there are any."""
+    return None if columns is None else names_argument(columns, name)
 
 
-def options_argument(options: Mapping[str, str] | None, what: str) -> dict[str, str]:
-    """Pairs of text; `what` they are is for the message."""
-    pairs = dict(options or {})
+def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> list[str]:
+    """Returns a list of names; with `one`, a name alone stands for a list of it."""
+    if one and isinstance(names, str):
+        return [names]
+    expected = "a name, or a list of names" if one else "a list of names"
+    if isinstance(names, str):
+        expected += f": [{names!r}]"
+    found = _items(name, names, expected)
+    texts = [text for text in found if isinstance(text, str)]
+    if len(texts) < len(found):
+        raise wrong_argument(name, names, expected)
+    return texts
+
+
+def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, str]:
+    """Returns pairs of text."""
+    expected = "a dictionary of text to text"
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise wrong_argument(name, options, expected)
+    pairs = dict(options)
     for key, value in pairs.items():
         if not (isinstance(key, str) and isinstance(value, str)):
-            raise InvalidArgumentError(f"{what} is text to text, not {key!r}: {value!r}")
+            raise wrong_argument(f"{name}[{key!r}]", value, expected)
     return pairs
 
 
@@ -139,13 +188,15 @@ def store_argument(
     location: str, storage_options: Mapping[str, str] | None, credential_provider: CredentialProvider | None
 ) -> StoreOptions:
     """Options of a store, and what hands out its credentials. A session of boto3 also says in which region it works."""
-    options = options_argument(storage_options, "a storage option")
+    options = _storage_options(storage_options)
     if credential_provider is None:
         return StoreOptions(options)
     if not is_provider(credential_provider):
-        raise InvalidArgumentError(
-            "a credential provider is a function or an object of boto3, azure-identity or google-auth, not of the "
-            f"type {type(credential_provider).__name__}; {EXPECTED}"
+        raise hinted(
+            InvalidArgumentError(
+                f"credential_provider cannot be an object of the type {type(credential_provider).__name__}"
+            ),
+            f"pass a function, or an object of boto3, azure-identity or google-auth: {EXPECTED}",
         )
     region = getattr(credential_provider, "region_name", None)
     is_s3 = location.partition("://")[0].lower() in ("s3", "s3a", "s3n")
@@ -157,27 +208,48 @@ def store_argument(
 _REGIONS = {"aws_region", "region", "aws_default_region", "default_region"}
 
 
+def _storage_options(options: object) -> dict[str, str]:
+    """Returns options of a store. No error shows a value of them: it may be a secret."""
+    if options is None:
+        return {}
+    hint = "pass a dictionary of text to text, such as {'aws_region': 'eu-west-1'}"
+    if not isinstance(options, Mapping):
+        raise hinted(
+            InvalidArgumentError(f"storage_options cannot be an object of the type {type(options).__name__}"),
+            hint,
+        )
+    pairs = dict(options)
+    for key, value in pairs.items():
+        for text in (key, value):
+            if not isinstance(text, str):
+                what = f"the option {key!r}" if isinstance(key, str) else "a name"
+                raise hinted(
+                    InvalidArgumentError(f"{what} of storage_options has the type {type(text).__name__}"),
+                    hint,
+                )
+    return pairs
+
+
 def table_options(
     partition_by: Sequence[str] | str | None,
     configuration: Mapping[str, str] | None,
     name: str | None,
     description: str | None,
 ) -> TableOptions:
-    """What users say of a new table; one column to partition by may be given as it is."""
-    columns = columns_argument([partition_by] if isinstance(partition_by, str) else partition_by)
-    return TableOptions(columns, options_argument(configuration, "a table property"), name, description)
+    """Returns what users say of a new table; one column to partition by may be given as it is."""
+    columns = None if partition_by is None else names_argument(partition_by, "partition_by", one=True)
+    return TableOptions(columns, options_argument(configuration, "configuration"), name, description)
 
 
 def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str | tuple[int, bytes]] | None":
-    """The staged commits that a catalog names. One text would be taken apart into its letters."""
+    """Returns the staged commits that a catalog names."""
     if staged_commits is None:
         return None
-    if isinstance(staged_commits, (str, bytes, os.PathLike)):
-        raise InvalidArgumentError(f"staged commits are a list: [{staged_commits!r}], not {staged_commits!r}")
-    return [_staged(commit) for commit in staged_commits]
+    expected = "a list, whose items are the names of files, or versions with bytes"
+    return [_staged(commit) for commit in _items("staged_commits", staged_commits, expected)]
 
 
-def _staged(commit: StagedCommit) -> "str | tuple[int, bytes]":
+def _staged(commit: object) -> "str | tuple[int, bytes]":
     if (
         isinstance(commit, tuple)
         and len(commit) == 2
@@ -187,40 +259,51 @@ def _staged(commit: StagedCommit) -> "str | tuple[int, bytes]":
         return commit
     path = os.fspath(commit) if isinstance(commit, (str, os.PathLike)) else None
     if not isinstance(path, str):
-        raise InvalidArgumentError(
-            f"a staged commit is the name of its file, or a version and bytes, not {commit!r}"
+        raise wrong_argument(
+            "an item of staged_commits", commit, "the name of a file, or a version and bytes"
         )
     return path
 
 
-def stream_argument(data: object) -> object:
-    """Returns data that are an Arrow stream, as they are."""
-    if not hasattr(data, "__arrow_c_stream__"):
-        raise InvalidArgumentError(
-            f"data of the type {type(data).__name__} cannot be written: it has no __arrow_c_stream__; pass a pyarrow "
-            "table, a polars or pandas 3 frame, or similar data"
-        )
+def stream_argument(data: object, name: str = "data") -> object:
+    """Returns data that are rows of Arrow, as they are: a stream, an array, or several of them."""
+    if isinstance(data, (list, tuple)):
+        for item in data:
+            _ensure_arrow(item, f"an item of {name}")
+    elif not isinstance(data, Iterator):
+        _ensure_arrow(data, name)
     return data
 
 
-def timestamp_argument(timestamp: datetime | str | None, *, round_up: bool = False) -> int | None:
+def _ensure_arrow(data: object, name: str) -> None:
+    if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
+        refused = (
+            f"{name} cannot be an object of the type {type(data).__name__}: it has no __arrow_c_stream__"
+        )
+        raise hinted(
+            InvalidArgumentError(refused),
+            "pass a pyarrow table, a polars or pandas 3 frame, or similar data, or a list or generator of batches",
+        )
+
+
+def timestamp_argument(
+    timestamp: datetime | str | None, name: str = "timestamp", *, round_up: bool = False
+) -> int | None:
     """Returns a time as milliseconds since the epoch, see `milliseconds`; without a zone it is in UTC."""
     if timestamp is None:
         return None
-    if isinstance(timestamp, str):
+    expected = "a datetime, or text in ISO 8601 such as 2024-05-01T12:30:00Z"
+    given: object = timestamp
+    if isinstance(given, str):
         try:
-            timestamp = iso_time(timestamp)
+            given = iso_time(given)
         except ValueError as error:
-            raise InvalidArgumentError(
-                f"'{timestamp}' is no time in ISO 8601, such as 2024-05-01T12:30:00Z"
-            ) from error
-    if not isinstance(timestamp, datetime):
-        raise InvalidArgumentError(
-            f"a timestamp is a datetime, or text in ISO 8601 such as 2024-05-01T12:30:00Z, not {timestamp!r}"
-        )
-    if timestamp.tzinfo is None:
-        timestamp = timestamp.replace(tzinfo=timezone.utc)
-    since_epoch = timestamp - datetime(1970, 1, 1, tzinfo=timezone.utc)
+            raise wrong_argument(name, timestamp, expected) from error
+    if not isinstance(given, datetime):
+        raise wrong_argument(name, timestamp, expected)
+    if given.tzinfo is None:
+        given = given.replace(tzinfo=timezone.utc)
+    since_epoch = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return milliseconds(since_epoch // timedelta(microseconds=1), round_up=round_up)
 
 

@@ -1,12 +1,12 @@
 """What a writer says about its commit."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deltalog.arguments import TableOptions
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.arguments import TableOptions, limit_argument
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 __all__ = ["CommitArguments", "CommitProperties", "Transaction", "WriteArguments", "commit_arguments"]
 
@@ -33,7 +33,8 @@ class CommitProperties:
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
-        max_commit_retries: refused unless None. A commit is retried for as long as it does not conflict.
+        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as it
+            does not conflict, and only because another writer has committed meanwhile.
         app_transactions: the progress of applications, recorded with the commit. If the table has recorded
             the same or a later version of one of them, nothing is written and `write_deltalake` returns an
             `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them
@@ -64,6 +65,8 @@ class WriteArguments(NamedTuple):
     predicate: str | None = None
     schema_mode: str | None = None
     target_file_size: int | None = None
+    file_format: str | None = None
+    """The JSON form of what the core calls a `FileFormat`."""
 
 
 def commit_arguments(
@@ -72,33 +75,48 @@ def commit_arguments(
     """Returns commit properties in the form that the binary takes, checked."""
     properties = CommitProperties() if properties is None else properties
     if not isinstance(properties, CommitProperties):
-        raise InvalidArgumentError(f"commit properties are a CommitProperties, not {properties!r}")
+        raise wrong_argument("commit_properties", properties, "a CommitProperties")
+    given = properties.custom_metadata
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong_argument("custom_metadata", given, "a dictionary of text to what JSON can hold")
     if properties.max_commit_retries is not None:
-        raise UnsupportedFeatureError(
-            "max_commit_retries is not supported: a commit is retried for as long as it does not conflict"
-        )
+        limit_argument(properties.max_commit_retries, "max_commit_retries")
     metadata = dict(properties.custom_metadata or {})
     if user_metadata is not None:
         if "userMetadata" in metadata:
-            raise InvalidArgumentError("userMetadata is given twice: as user_metadata and in custom_metadata")
+            refused = InvalidArgumentError(
+                "userMetadata is given twice: as user_metadata and in custom_metadata"
+            )
+            raise hinted(refused, "pass it once")
         metadata["userMetadata"] = user_metadata
     for key in metadata:
         if not isinstance(key, str):
-            raise InvalidArgumentError(f"a key of custom_metadata is text, not {key!r}")
+            raise wrong_argument("a key of custom_metadata", key, "text")
     try:
         text = json.dumps(metadata, allow_nan=False) if metadata else None
     except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"custom_metadata has no JSON form: {error}") from error
-    return CommitArguments(text, [_transaction(one) for one in properties.app_transactions or ()])
+        refused = InvalidArgumentError(f"custom_metadata has no JSON form: {error}")
+        raise hinted(refused, "pass numbers, text, lists and dictionaries") from error
+    return CommitArguments(text, _transactions(properties.app_transactions))
+
+
+def _transactions(given: object) -> list[tuple[str, int, int | None]]:
+    if given is None:
+        return []
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise wrong_argument("app_transactions", given, "a list of Transaction")
+    return [_transaction(one) for one in given]
 
 
 def _transaction(one: object) -> tuple[str, int, int | None]:
     if not isinstance(one, Transaction):
-        raise InvalidArgumentError(f"app_transactions is a list of Transaction, not of {one!r}")
+        raise wrong_argument("an item of app_transactions", one, "a Transaction")
     whole = (one.version, 0 if one.last_updated is None else one.last_updated)
     if not isinstance(one.app_id, str) or not all(
         isinstance(number, int) and not isinstance(number, bool) and -(2**63) <= number < 2**63
         for number in whole
     ):
-        raise InvalidArgumentError(f"a transaction is an application and whole numbers, not {one!r}")
+        raise wrong_argument(
+            "an item of app_transactions", one, "an application and whole numbers of 64 bits"
+        )
     return one.app_id, one.version, one.last_updated

@@ -12,13 +12,20 @@ from deltalog.arguments import (
     stream_argument,
     table_options,
 )
+from deltalog.arrow_types import ArrowSchemaExportable, ArrowStreamExportable
+from deltalog.checked import checked
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider
-from deltalog.errors import InvalidArgumentError
-from deltalog.schema import Schema
+from deltalog.schema import Schema, schema_argument
 from deltalog.table import DeltaTable
 
-__all__ = ["ConversionPlan", "ConvertArguments", "convert_to_delta", "plan_conversion"]
+__all__ = [
+    "ConversionPlan",
+    "ConvertArguments",
+    "convert_to_delta",
+    "convert_to_deltalake",
+    "plan_conversion",
+]
 
 
 class ConvertArguments(NamedTuple):
@@ -81,14 +88,15 @@ class ConversionPlan:
         )
 
 
+@checked
 def convert_to_delta(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
-    schema: Any = None,
-    partition_by: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
-    files: Any = None,
+    files: ArrowStreamExportable | None = None,
     collect_stats: bool = True,
     time_zone: str = "UTC",
     name: str | None = None,
@@ -156,14 +164,15 @@ def convert_to_delta(
     return DeltaTable(uri, storage_options=storage_options, credential_provider=credential_provider)
 
 
+@checked
 def plan_conversion(
     uri: "str | os.PathLike[str]",
     *,
     mode: Literal["error", "ignore"] = "error",
-    schema: Any = None,
-    partition_by: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    partition_by: Schema | ArrowSchemaExportable | None = None,
     partition_strategy: Literal["hive"] | None = None,
-    files: Any = None,
+    files: ArrowStreamExportable | None = None,
     collect_stats: bool = True,
     time_zone: str = "UTC",
     name: str | None = None,
@@ -177,21 +186,15 @@ def plan_conversion(
 
     Arguments and errors are those of `convert_to_delta`. The plan can be looked at, and carried out with `commit()`.
     """
-    if partition_strategy not in (None, "hive"):
-        raise InvalidArgumentError(f"the partition strategy is 'hive', not {partition_strategy!r}")
-    if not isinstance(time_zone, str):
-        raise InvalidArgumentError(
-            f"a time zone is the name of a region, or an offset such as '+02:00', not {time_zone!r}"
-        )
-    location = location_argument(uri)
+    location = location_argument(uri, "uri")
     arguments = ConvertArguments(
         mode,
         table_options(None, configuration, name, description),
-        _schema_json(partition_by, "the partition columns"),
+        _schema_json(partition_by, "partition_by"),
         time_zone,
-        bool(collect_stats),
-        _schema_json(schema, "the columns"),
-        None if files is None else stream_argument(files),
+        collect_stats,
+        _schema_json(schema, "schema"),
+        None if files is None else stream_argument(files, "files"),
     )
     plan = _internal.plan_conversion(
         location,
@@ -202,11 +205,34 @@ def plan_conversion(
     return None if plan is None else ConversionPlan(plan)
 
 
-def _schema_json(schema: Any, what: str) -> str | None:
-    if schema is None:
-        return None
-    if isinstance(schema, Schema):
-        return schema.to_json()
-    if not hasattr(schema, "__arrow_c_schema__"):
-        raise InvalidArgumentError(f"{what} are a schema with their types, not {schema!r}")
-    return Schema.from_arrow(schema).to_json()
+@checked
+def convert_to_deltalake(
+    uri: "str | os.PathLike[str]",
+    mode: Literal["error", "ignore"] = "error",
+    partition_by: Schema | ArrowSchemaExportable | None = None,
+    partition_strategy: Literal["hive"] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    collect_stats: bool = True,
+    commit_properties: CommitProperties | None = None,
+) -> None:
+    """Does what `convert_to_delta` does, with the arguments that `deltalake` has."""
+    convert_to_delta(
+        uri,
+        mode=mode,
+        partition_by=partition_by,
+        partition_strategy=partition_strategy,
+        collect_stats=collect_stats,
+        name=name,
+        description=description,
+        configuration=configuration,
+        storage_options=storage_options,
+        commit_properties=commit_properties,
+    )
+
+
+def _schema_json(schema: Any, name: str) -> str | None:
+    return None if schema is None else schema_argument(schema, name).to_json()

@@ -11,22 +11,46 @@ nothing. Tasks and fragments are plain data, as bytes by `pickle` or as text by 
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal, overload
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment, WriteTask
 from deltalog.arguments import size_argument, table_options
+from deltalog.arrow_types import ArrowSchemaExportable
+from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
-from deltalog.schema import Schema
+from deltalog.schema import Schema, schema_argument
 from deltalog.table import DeltaTable, target_argument
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]
 
 
+@overload
 def begin_write(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
-    schema: Any = None,
+    schema: Schema | ArrowSchemaExportable | None = None,
+    *,
+    mode: Literal["error", "append", "overwrite"] = "error",
+    partition_by: Sequence[str] | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    predicate: str | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    target_file_size: int | None = None,
+    credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
+) -> DistributedWrite: ...
+@overload
+def begin_write(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    schema: Schema | ArrowSchemaExportable | None = None,
     *,
     mode: Literal["error", "append", "overwrite", "ignore"] = "error",
     partition_by: Sequence[str] | str | None = None,
@@ -41,6 +65,27 @@ def begin_write(
     schema_mode: Literal["merge", "overwrite"] | None = None,
     target_file_size: int | None = None,
     credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
+) -> DistributedWrite | AlreadyApplied | None: ...
+@checked
+def begin_write(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    schema: Schema | ArrowSchemaExportable | None = None,
+    *,
+    mode: Literal["error", "append", "overwrite", "ignore"] = "error",
+    partition_by: Sequence[str] | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: CommitProperties | None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    predicate: str | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    target_file_size: int | None = None,
+    credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
 ) -> DistributedWrite | AlreadyApplied | None:
     """Begins a write whose files come from several processes, and which is committed as one version.
 
@@ -63,8 +108,8 @@ def begin_write(
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
             default it is that of the table.
         mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
-            partition_overwrite, predicate, schema_mode, target_file_size, credential_provider: as for
-            `write_deltalake`.
+            partition_overwrite, predicate, schema_mode, target_file_size, credential_provider, writer_properties: as
+            for `write_deltalake`.
 
     Returns:
         The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded this
@@ -82,9 +127,9 @@ def begin_write(
         partition_overwrite,
         predicate,
         schema_mode,
-        size_argument(target_file_size),
+        size_argument(target_file_size, "target_file_size"),
+        file_format_argument(writer_properties),
     )
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
-    wanted = schema if schema is None or isinstance(schema, Schema) else Schema.from_arrow(schema)
-    json = None if wanted is None else wanted.to_json()
+    json = None if schema is None else schema_argument(schema).to_json()
     return _internal.begin_write(uri, json, arguments, storage_options=options, base=base)

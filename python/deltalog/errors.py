@@ -4,6 +4,8 @@ The message of an error says what happened. Its attributes are what is known of 
 `path` and `line`, a `hint` what to do, and a `reason` for programs.
 """
 
+from typing import TypeVar
+
 __all__ = [
     "AccessDeniedError",
     "AfterCommitError",
@@ -12,6 +14,8 @@ __all__ = [
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
+    "DeltaProtocolError",
+    "InternalError",
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
@@ -22,6 +26,9 @@ __all__ = [
     "UnsupportedFeatureError",
     "VersionNotFoundError",
 ]
+
+
+_Error = TypeVar("_Error", bound="DeltaError")
 
 
 class DeltaError(Exception):
@@ -39,6 +46,30 @@ class DeltaError(Exception):
     """What to do about it."""
     reason: str | None = None
     """The reason for programs, where a class has several; see `CommitConflictError` and `CommitStateUnknownError`."""
+
+
+def hinted(error: _Error, hint: str) -> _Error:
+    """Adds what to do to an error of Python, whose message ends with it, as those of the core do."""
+    error.args = (f"{error}; {hint}",)
+    error.hint = hint
+    return error
+
+
+def wrong_argument(name: str, value: object, expected: str) -> "InvalidArgumentError":
+    """Returns the error for a value that the parameter `name` does not take; `expected` says what it takes."""
+    return hinted(InvalidArgumentError(f"{name} cannot be {shown(value)}"), f"pass {expected}")
+
+
+def shown(value: object) -> str:
+    """Returns a value as users know it, on one line, and not all of a long one."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001 (code of users, and another error is on its way)
+        text = f"an object of the type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of the type {type(value).__name__})"
+
+
+_SHOWN = 80
 
 
 class NotATableError(DeltaError, FileNotFoundError):
@@ -60,7 +91,11 @@ class VersionNotFoundError(DeltaError, LookupError):
     """The requested version or time is not in the readable range."""
 
 
-class CorruptLogError(DeltaError, ValueError):
+class DeltaProtocolError(DeltaError):
+    """The parent of `CorruptLogError` and `UnsupportedFeatureError`, by the name that `deltalake` has."""
+
+
+class CorruptLogError(DeltaProtocolError, ValueError):
     """The log breaks the protocol."""
 
 
@@ -72,7 +107,7 @@ class MissingFileError(DeltaError, FileNotFoundError):
     """A file that the log names does not exist."""
 
 
-class UnsupportedFeatureError(DeltaError, NotImplementedError):
+class UnsupportedFeatureError(DeltaProtocolError, NotImplementedError):
     """The table or the call needs something that deltalog does not support yet; the message names it."""
 
 
@@ -124,3 +159,10 @@ class UnavailableError(DeltaError, OSError):
 
 class AccessDeniedError(DeltaError, PermissionError):
     """The store refused the caller's credentials or permissions."""
+
+
+class InternalError(DeltaError, RuntimeError):
+    """Code of deltalog has panicked, which is a defect: please report it.
+
+    A write that raises it may have been committed; `DeltaTable.history` tells.
+    """

@@ -6,7 +6,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, shown, wrong_argument
 from deltalog.schema import PrimitiveType, Schema
 
 __all__ = ["Filter", "filter_argument", "value_as_sql"]
@@ -21,21 +21,23 @@ All tuples of a list must hold; of a list of lists, all tuples of at least one l
 read as a value of that type, as in `("year", "=", "2021")`.
 """
 
+_EXPECTED = "SQL text such as \"month = 7\", or a list of tuples such as [('month', '=', 7)]"
+
 _COMPARISONS = {"=": "=", "==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 _Kinds: TypeAlias = dict[str, str]
 """The name of the type of each primitive column, by the column's name in lower case."""
 
 
-def filter_argument(filters: Filter | None, schema: Schema) -> str | None:
+def filter_argument(filters: Filter | None, schema: Schema, name: str) -> str | None:
     """Returns a filter of a table with `schema` as SQL; None for no filter or an empty list."""
     if filters is None or isinstance(filters, str):
         return filters
+    if type(filters).__module__.startswith("pyarrow"):
+        refused = UnsupportedFeatureError(f"{name} cannot have the type {type(filters).__name__} of pyarrow")
+        raise hinted(refused, f"pass {_EXPECTED}")
     if not isinstance(filters, (list, tuple)):
-        raise UnsupportedFeatureError(
-            f'a filter of the type {type(filters).__name__} is not supported: pass SQL text such as "month = 7", '
-            "or a list of tuples such as [('month', '=', 7)]"
-        )
+        raise wrong_argument(name, filters, _EXPECTED)
     if not filters:
         return None
     kinds = {
@@ -58,19 +60,18 @@ def _all_of(conditions: Sequence[Any], kinds: _Kinds) -> str:
 
 def _condition(condition: Any, kinds: _Kinds) -> str:
     if not isinstance(condition, tuple) or len(condition) != 3 or not isinstance(condition[0], str):
-        raise InvalidArgumentError(
-            f"a filter is a tuple of column, operator and value, such as ('month', '=', 7), not {condition!r}"
-        )
+        expected = "a tuple of column, operator and value, such as ('month', '=', 7)"
+        raise wrong_argument("a condition of a filter", condition, expected)
     name, operator, value = condition
     column = quoted(name)
     kind = kinds.get(name.lower(), "string")
-    if operator in _COMPARISONS:
+    if isinstance(operator, str) and operator in _COMPARISONS:
         return f"{column} {_COMPARISONS[operator]} {_literal(value, kind, condition)}"
     if operator not in ("in", "not in"):
         known = ", ".join([*_COMPARISONS, "in", "not in"])
-        raise InvalidArgumentError(f"the operator of {condition!r} is none of {known}")
+        raise wrong_argument(f"the operator of {shown(condition)}", operator, f"one of {known}")
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise InvalidArgumentError(f"the operator '{operator}' takes a list of values, not {value!r}")
+        raise wrong_argument(f"the value of {operator!r}", value, "a list of values")
     values = ", ".join(_literal(one, kind, condition) for one in value)
     if operator == "in":
         return f"{column} IN ({values})" if values else "false"
@@ -108,9 +109,8 @@ def _literal(value: Any, kind: str, condition: Any) -> str:
         return f"TIMESTAMP '{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat(' ')}Z'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
-    raise InvalidArgumentError(
-        f'the value of {condition!r} has no SQL form; write the condition as SQL, such as "month IS NULL"'
-    )
+    refused = InvalidArgumentError(f"the value of {shown(condition)} has no SQL form")
+    raise hinted(refused, 'write the condition as SQL, such as "month IS NULL"')
 
 
 def _plain(value: Any) -> Any:
@@ -134,7 +134,8 @@ def _text(text: str, kind: str, condition: Any) -> str:
         elif kind.startswith("decimal"):
             number = Decimal(text)
     except (ValueError, ArithmeticError) as error:
-        raise InvalidArgumentError(f"the text of {condition!r} is not a value of the type {kind}") from error
+        refused = InvalidArgumentError(f"the text of {shown(condition)} is not a value of the type {kind}")
+        raise hinted(refused, f"pass a {kind}, or a text that spells one") from error
     if number is not None:
         return _literal(number, kind, condition)
     quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

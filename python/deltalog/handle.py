@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from deltalog import _internal
 from deltalog.arguments import (
     StagedCommit,
+    required_version,
     span_argument,
     staged_argument,
     timestamp_argument,
-    version_argument,
 )
+from deltalog.checked import checks_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.filters import Filter, filter_argument
 from deltalog.schema import Schema
@@ -25,6 +26,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_swap.acquire, after_in_parent=_swap.release, after_in_child=_swap.release)
 
 
+@checks_arguments
 class TableHandle:
     """The snapshot of a table that is open, which threads may share."""
 
@@ -100,20 +102,16 @@ class TableHandle:
             VersionNotFoundError: there is no such version or time; the version that is open stays open.
         """
         if isinstance(version, (str, datetime)):
-            timestamp = timestamp_argument(version)
+            timestamp = timestamp_argument(version, "version")
             self._move(lambda snapshot: snapshot.at(None, timestamp))
             return
-        number = version_argument(version)
-        if number is None:
-            raise InvalidArgumentError("the version to load is missing")
+        number = required_version(version)
         self._move(lambda snapshot: snapshot.at(number, None))
 
-    def _filter(self, filters: Filter | None) -> str | None:
-        return (
-            filters
-            if filters is None or isinstance(filters, str)
-            else filter_argument(filters, self.schema())
-        )
+    def _filter(self, filters: Filter | None, name: str = "predicate") -> str | None:
+        if filters is None or isinstance(filters, str):
+            return filters
+        return filter_argument(filters, self.schema(), name)
 
     def _move(self, to: Callable[[_internal.Snapshot], _internal.Snapshot]) -> None:
         """Opens what `to` makes of the open snapshot; again, if another thread has opened one meanwhile."""

@@ -1,6 +1,7 @@
 """Manifests of a table for engines that do not read Delta tables."""
 
 from deltalog import _internal
+from deltalog.checked import checks_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.handle import TableHandle
 
@@ -19,6 +20,7 @@ def generate(snapshot: _internal.Snapshot, mode: str = _MODE) -> int:
     return version
 
 
+@checks_arguments
 class TableManifests(TableHandle):
     """Manifests."""
 

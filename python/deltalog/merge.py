@@ -1,13 +1,13 @@
 """MERGE: what becomes of the rows of a table, by the rows of a source."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from deltalog.arguments import columns_argument
-from deltalog.errors import InvalidArgumentError
+from deltalog.arguments import Names, names_argument
+from deltalog.checked import checks_arguments
+from deltalog.errors import wrong_argument
 
-if TYPE_CHECKING:
-    from deltalog._internal import AlreadyApplied
+_Result = TypeVar("_Result")
 
 __all__ = ["MergeArguments", "MergeClause", "TableMerger", "sql_values"]
 
@@ -34,7 +34,8 @@ class MergeArguments(NamedTuple):
     clauses: Sequence[MergeClause]
 
 
-class TableMerger:
+@checks_arguments
+class TableMerger(Generic[_Result]):
     """A MERGE that is put together, from `DeltaTable.merge`.
 
     There may be several clauses for the same rows: the first one counts whose `predicate` is true. Only the last one of
@@ -45,19 +46,19 @@ class TableMerger:
 
     def __init__(
         self,
-        run: "Callable[[MergeArguments], dict[str, int] | AlreadyApplied]",
+        run: Callable[[MergeArguments], _Result],
         condition: str,
         source_alias: str | None,
         target_alias: str | None,
     ) -> None:
-        if not isinstance(condition, str):
-            raise InvalidArgumentError(f"the condition of a MERGE is SQL text, not {condition!r}")
         self._run = run
         self._condition = condition
         self._aliases = (source_alias or "source", target_alias or "target")
         self._clauses: list[MergeClause] = []
 
-    def when_matched_update(self, updates: Mapping[str, str], predicate: str | None = None) -> "TableMerger":
+    def when_matched_update(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "TableMerger[_Result]":
         """Gives new values to columns of rows with a match.
 
         Args:
@@ -67,51 +68,62 @@ class TableMerger:
         return self._with(MergeClause(False, "update", predicate, list(sql_values(updates).items())))
 
     def when_matched_update_all(
-        self, predicate: str | None = None, except_cols: Sequence[str] | None = None
-    ) -> "TableMerger":
-        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match."""
-        return self._with(MergeClause(False, "update", predicate, None, columns_argument(except_cols) or []))
+        self, predicate: str | None = None, except_cols: Names | None = None
+    ) -> "TableMerger[_Result]":
+        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match.
 
-    def when_matched_delete(self, predicate: str | None = None) -> "TableMerger":
+        Columns that the table lacks are left out.
+        """
+        return self._with(MergeClause(False, "update", predicate, None, _names(except_cols)))
+
+    def when_matched_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
         """Deletes rows with a match. If this is the only clause for them, a row may have several matches."""
         return self._with(MergeClause(False, "delete", predicate, []))
 
     def when_not_matched_insert(
         self, updates: Mapping[str, str], predicate: str | None = None
-    ) -> "TableMerger":
+    ) -> "TableMerger[_Result]":
         """Adds rows of the source without a match. Columns without a value get their default value, or NULL."""
         return self._with(MergeClause(False, "insert", predicate, list(sql_values(updates).items())))
 
     def when_not_matched_insert_all(
-        self, predicate: str | None = None, except_cols: Sequence[str] | None = None
-    ) -> "TableMerger":
-        """Adds rows of the source without a match, with all columns of the source, except for some."""
-        return self._with(MergeClause(False, "insert", predicate, None, columns_argument(except_cols) or []))
+        self, predicate: str | None = None, except_cols: Names | None = None
+    ) -> "TableMerger[_Result]":
+        """Adds rows of the source without a match, with all columns of the source, except for some.
+
+        Columns that the table lacks are left out.
+        """
+        return self._with(MergeClause(False, "insert", predicate, None, _names(except_cols)))
 
     def when_not_matched_by_source_update(
         self, updates: Mapping[str, str], predicate: str | None = None
-    ) -> "TableMerger":
+    ) -> "TableMerger[_Result]":
         """Gives new values to columns of rows of the table without a match."""
         return self._with(MergeClause(True, "update", predicate, list(sql_values(updates).items())))
 
-    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> "TableMerger":
+    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
         """Deletes rows of the table without a match."""
         return self._with(MergeClause(True, "delete", predicate, []))
 
-    def execute(self) -> "dict[str, int] | AlreadyApplied":
+    def execute(self) -> _Result:
         """Merges the source, which is read once and held in memory, and returns the metrics."""
         return self._run(MergeArguments(self._condition, *self._aliases, self._clauses))
 
-    def _with(self, clause: MergeClause) -> "TableMerger":
-        if clause.condition is not None and not isinstance(clause.condition, str):
-            raise InvalidArgumentError(f"the predicate of a clause is SQL text, not {clause.condition!r}")
+    def _with(self, clause: MergeClause) -> "TableMerger[_Result]":
         self._clauses.append(clause)
         return self
 
 
+def _names(except_cols: Names | None) -> list[str]:
+    return [] if except_cols is None else names_argument(except_cols, "except_cols")
+
+
 def sql_values(values: Mapping[str, str]) -> dict[str, str]:
     """Checks that values by column are SQL."""
+    expected = "SQL text by column, such as {'price': 'price * 1.1'}"
+    if not isinstance(values, Mapping):
+        raise wrong_argument("updates", values, expected)
     for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidArgumentError(f"the value of the column {name!r} is SQL text, not {value!r}")
+            raise wrong_argument(f"updates[{name!r}]", value, expected)
     return dict(values)

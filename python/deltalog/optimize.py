@@ -5,11 +5,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltalog import _internal
-from deltalog.arguments import size_argument, span_argument
+from deltalog.arguments import names_argument, size_argument, span_argument
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.filters import Filter, filter_argument
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["TableOptimizer"]
 
 
+@checks_arguments
 class TableOptimizer:
     """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
 
@@ -48,6 +51,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
 
@@ -68,6 +72,7 @@ class TableOptimizer:
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
             The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
@@ -86,6 +91,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
         )
 
     def cluster(
@@ -98,6 +104,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
 
@@ -126,6 +133,7 @@ class TableOptimizer:
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
             The metrics, as for `compact`, with `clusteringStats`, which say what was planned: the files in cubes
@@ -136,11 +144,15 @@ class TableOptimizer:
             InvalidArgumentError: the table has no clustering columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
         """
+        cube = size_argument(cube_size, "cube_size")
+        size_argument(target_size, "target_size")
+        span_argument(min_commit_interval, "min_commit_interval")
+        commit_arguments(commit_properties)
+        file_format_argument(writer_properties)
         snapshot = self._table._snapshot
         if not snapshot.clustering_columns():
-            raise InvalidArgumentError(
-                f"the table {snapshot.uri} has no clustering columns: choose some by alter.cluster_by, or use compact"
-            )
+            refused = InvalidArgumentError(f"the table {snapshot.uri} has no clustering columns")
+            raise hinted(refused, "choose some by alter.cluster_by, or use compact")
         return self._run(
             None,
             target_size,
@@ -148,7 +160,8 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
-            cluster=(full, size_argument(cube_size, "the size of a cube")),
+            writer_properties=writer_properties,
+            cluster=(full, cube),
         )
 
     def purge(
@@ -160,6 +173,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Writes files again that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
 
@@ -176,6 +190,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
             purges=True,
         )
 
@@ -190,6 +205,7 @@ class TableOptimizer:
         commit_properties: CommitProperties | None = None,
         check_rows: bool = False,
         dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
         """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
 
@@ -209,6 +225,7 @@ class TableOptimizer:
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
             dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
             The metrics, as for `compact`, with `zOrderStats`.
@@ -218,11 +235,9 @@ class TableOptimizer:
                 clustered; the filter reads other than partition columns; or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
-        names = [columns] if isinstance(columns, str) else list(columns)
-        if not names or not all(isinstance(name, str) for name in names):
-            raise InvalidArgumentError(f"columns are a list of at least one name, not {columns!r}")
-        if not isinstance(curve, str):
-            raise InvalidArgumentError(f"the curve is 'hilbert' or 'zorder', not {curve!r}")
+        names = names_argument(columns, "columns", one=True)
+        if not names:
+            raise wrong_argument("columns", columns, "at least one name")
         return self._run(
             partition_filters,
             target_size,
@@ -230,6 +245,7 @@ class TableOptimizer:
             commit_properties,
             check_rows=check_rows,
             dry_run=dry_run,
+            writer_properties=writer_properties,
             z_order=(names, curve),
         )
 
@@ -242,14 +258,15 @@ class TableOptimizer:
         *,
         check_rows: bool,
         dry_run: bool,
+        writer_properties: WriterProperties | None,
         purges: bool = False,
         z_order: tuple[list[str], str] | None = None,
         cluster: tuple[bool, int | None] | None = None,
     ) -> dict[str, Any]:
         metrics, version = _internal.optimize(
             self._table._snapshot,
-            filter_argument(partition_filters, self._table.schema()),
-            size_argument(target_size),
+            filter_argument(partition_filters, self._table.schema(), "partition_filters"),
+            size_argument(target_size, "target_size"),
             span_argument(min_commit_interval, "min_commit_interval"),
             purges,
             dry_run,
@@ -257,6 +274,7 @@ class TableOptimizer:
             z_order,
             cluster,
             check_rows,
+            file_format_argument(writer_properties),
         )
         if version is not None:
             open_committed(self._table, version)

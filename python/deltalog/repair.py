@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from deltalog import _internal
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.handle import TableHandle
@@ -10,6 +11,7 @@ from deltalog.handle import TableHandle
 __all__ = ["TableRepair"]
 
 
+@checks_arguments
 class TableRepair(TableHandle):
     """Checks and repairs."""
 

@@ -2,12 +2,15 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
-from deltalog.errors import DeltaError, InvalidArgumentError
+from deltalog.arguments import text_argument
+from deltalog.arrow_types import ArrowSchemaExportable
+from deltalog.checked import checks_arguments
+from deltalog.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, wrong_argument
 
 __all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveType", "Schema", "StructType"]
 
@@ -33,8 +36,7 @@ class PrimitiveType(_Json):
     """A type without parts, such as `long`, `string` or `decimal(9,2)`."""
 
     def __init__(self, data_type: str) -> None:
-        if not isinstance(data_type, str):
-            raise InvalidArgumentError(f"a primitive type has a name, such as 'long', not {data_type!r}")
+        text_argument("data_type", data_type, "the name of a primitive type, such as 'long'")
         self.type = data_type
         field = {"name": "field", "type": data_type, "nullable": True, "metadata": {}}
         _check(json.dumps({"type": "struct", "fields": [field]}))
@@ -49,13 +51,14 @@ class PrimitiveType(_Json):
         return f'PrimitiveType("{self.type}")'
 
 
+@checks_arguments
 class ArrayType(_Json):
     """An array whose elements are all of one type."""
 
     type = "array"
 
     def __init__(self, element_type: "DataType | str", contains_null: bool = True) -> None:
-        self.element_type = _type_of(element_type)
+        self.element_type = _type_of(element_type, "element_type")
         self.contains_null = contains_null
 
     def _json(self) -> dict[str, Any]:
@@ -69,6 +72,7 @@ class ArrayType(_Json):
         return f"ArrayType({self.element_type!r}, contains_null={self.contains_null})"
 
 
+@checks_arguments
 class MapType(_Json):
     """A map from keys of one type to values of one type."""
 
@@ -77,8 +81,8 @@ class MapType(_Json):
     def __init__(
         self, key_type: "DataType | str", value_type: "DataType | str", value_contains_null: bool = True
     ) -> None:
-        self.key_type = _type_of(key_type)
-        self.value_type = _type_of(value_type)
+        self.key_type = _type_of(key_type, "key_type")
+        self.value_type = _type_of(value_type, "value_type")
         self.value_contains_null = value_contains_null
 
     def _json(self) -> dict[str, Any]:
@@ -103,7 +107,7 @@ class StructType(_Json):
     type = "struct"
 
     def __init__(self, fields: "Sequence[Field]") -> None:
-        self.fields = list(fields)
+        self.fields = fields_argument(fields)
 
     def _json(self) -> dict[str, Any]:
         return {"type": self.type, "fields": [field._json() for field in self.fields]}
@@ -131,6 +135,7 @@ class Identity:
     """Whether users may give values themselves."""
 
 
+@checks_arguments
 class Field(_Json):
     """A column, or a field of a struct.
 
@@ -163,18 +168,16 @@ class Field(_Json):
         identity: Identity | None = None,
     ) -> None:
         self.name = name
-        self.type = _type_of(type)
+        self.type = _type_of(type, "type")
         self.nullable = nullable
         texts = {"comment": comment, "delta.generationExpression": generated_as, "CURRENT_DEFAULT": default}
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise wrong_argument("metadata", metadata, "a dictionary")
         self.metadata = dict(metadata or {})
-        for key, text in texts.items():
-            if text is not None:
-                if not isinstance(text, str):
-                    raise InvalidArgumentError(
-                        f"the metadata '{key}' of the column '{name}' is text, not {text!r}"
-                    )
-                self.metadata[key] = text
+        self.metadata |= {key: text for key, text in texts.items() if text is not None}
         if identity is not None:
+            if not isinstance(identity, Identity):
+                raise wrong_argument("identity", identity, "an Identity, such as Identity(start=1)")
             self.metadata["delta.identity.start"] = identity.start
             self.metadata["delta.identity.step"] = identity.step
             self.metadata["delta.identity.allowExplicitInsert"] = identity.allow_explicit_insert
@@ -195,7 +198,8 @@ class Field(_Json):
 class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
-    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`.
+    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
+    `deltalake`: what is no text is JSON, and `from_arrow` returns the same schema.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -205,16 +209,19 @@ class Schema:
     @classmethod
     def from_json(cls, text: str) -> "Schema":
         """Returns the schema of Delta's JSON form, which is also Spark's."""
-        schema_to_arrow(text)
+        schema_to_arrow(text_argument("text", text, "the JSON form of a schema"))
         return cls._of(text)
 
     @classmethod
-    def from_arrow(cls, schema: Any) -> "Schema":
-        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
+    def from_arrow(cls, schema: ArrowSchemaExportable) -> "Schema":
+        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
+
+        The metadata of fields, at every depth, become those of Delta: comments, `delta.generationExpression`,
+        `delta.invariants`, `CURRENT_DEFAULT`, those of identity columns, lengths of strings, and keys that nobody
+        defines. Those of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
+        """
         if not hasattr(schema, "__arrow_c_schema__"):
-            raise InvalidArgumentError(
-                f"a schema must have __arrow_c_schema__, as a pyarrow.Schema does, and {schema!r} does not"
-            )
+            raise wrong_argument("schema", schema, _SCHEMA)
         return cls._of(schema_from_arrow(schema))
 
     @classmethod
@@ -254,22 +261,49 @@ class Schema:
         return f"Schema({shown})"
 
 
-def _type_of(kind: DataType | str) -> DataType:
+_SCHEMA = "a deltalog.Schema, or what has __arrow_c_schema__, such as a pyarrow.Schema"
+
+
+def schema_argument(schema: object, name: str = "schema") -> Schema:
+    """Returns the schema that users pass for the parameter `name`."""
+    if isinstance(schema, Schema):
+        return schema
+    if not hasattr(schema, "__arrow_c_schema__"):
+        raise wrong_argument(name, schema, _SCHEMA)
+    return Schema.from_arrow(schema)
+
+
+def fields_argument(fields: object) -> list[Field]:
+    """Returns the fields that users pass."""
+    expected = "a list of Field, such as [Field('id', 'long')]"
+    if isinstance(fields, (str, bytes)) or not isinstance(fields, Iterable):
+        raise wrong_argument("fields", fields, expected)
+    given = list(fields)
+    found = [field for field in given if isinstance(field, Field)]
+    if len(found) < len(given):
+        raise wrong_argument("fields", fields, expected)
+    return found
+
+
+def _type_of(kind: object, name: str) -> DataType:
     if isinstance(kind, str):
         return PrimitiveType(kind)
     if isinstance(kind, (PrimitiveType, ArrayType, MapType, StructType)):
         return kind
-    raise InvalidArgumentError(
-        f"a type is the name of a primitive type, a PrimitiveType, ArrayType, MapType or StructType, not {kind!r}"
-    )
+    expected = "the name of a primitive type, or a PrimitiveType, ArrayType, MapType or StructType"
+    raise wrong_argument(name, kind, expected)
 
 
 def _check(text: str) -> None:
     """Raises if there is no such schema."""
     try:
         schema_to_arrow(text)
+    except SchemaMismatchError:
+        raise
     except DeltaError as error:
-        raise InvalidArgumentError(str(error)) from error
+        refused = InvalidArgumentError(str(error))
+        refused.hint = error.hint
+        raise refused from error
 
 
 def _field(read: dict[str, Any]) -> Field:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from deltalog import _internal
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.handle import TableHandle
@@ -10,6 +11,7 @@ from deltalog.handle import TableHandle
 __all__ = ["TableStatistics"]
 
 
+@checks_arguments
 class TableStatistics(TableHandle):
     """Statistics, by which queries leave files out."""
 
@@ -28,6 +30,10 @@ class TableStatistics(TableHandle):
         row is deleted. They come from the footer of a file, and from its rows where the footer does not say enough. No
         data file is written, and readers of changes see nothing. Files that others change meanwhile are left out. A
         table of very many files needs several commits; those that were made stay if something fails later.
+
+        Statements remove files unread by statistics that deltalog has computed, not by those of other writers, and only
+        the former show that doubles have no NaN. Those of a file of another writer become deltalog's own if they come
+        from its rows, or from the footer of a file that Spark or deltalog has written.
 
         Args:
             predicate: which partitions, as SQL on partition columns; all by default.

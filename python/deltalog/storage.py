@@ -6,8 +6,9 @@ from typing import NamedTuple, Protocol
 
 from deltalog import _internal
 from deltalog.arguments import location_argument, store_argument
+from deltalog.checked import checked
 from deltalog.credentials import CredentialProvider
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import InvalidArgumentError, hinted, shown, wrong_argument
 
 __all__ = [
     "CacheStatistics",
@@ -83,6 +84,7 @@ class LogStore(Protocol):
         ...
 
 
+@checked
 def register_log_store(name: str, log_store: LogStore) -> dict[str, str]:
     """Registers an object that decides commits, and returns the storage option that names it.
 
@@ -101,17 +103,19 @@ def register_log_store(name: str, log_store: LogStore) -> dict[str, str]:
         `{"log_store": name}`.
     """
     if name.lower() == "dynamodb" or not name:
-        raise InvalidArgumentError(f"a log store cannot have the name {name!r}")
+        raise wrong_argument("name", name, "another name")
     lacks = [
         m for m in ("put_if_absent", "get", "newest", "complete") if not callable(getattr(log_store, m, None))
     ]
     if lacks:
-        raise InvalidArgumentError(f"the log store has no method {', '.join(lacks)}: {log_store!r}")
+        refused = InvalidArgumentError(f"log_store has no method {', '.join(lacks)}: {shown(log_store)}")
+        raise hinted(refused, "pass an object with the methods of LogStore")
     if not _internal.register_log_store(name, log_store):
-        raise InvalidArgumentError(f"another log store has the name {name!r}")
+        raise hinted(InvalidArgumentError(f"another log store has the name {name!r}"), "pass another name")
     return {"log_store": name}
 
 
+@checked
 def check(
     table_uri: "str | os.PathLike[str]",
     storage_options: Mapping[str, str] | None = None,

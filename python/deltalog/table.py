@@ -11,9 +11,10 @@ from deltalog.alter import TableAlterer
 from deltalog.arguments import (
     StagedCommit,
     StoreOptions,
-    columns_argument,
     location_argument,
+    names_argument,
     options_argument,
+    required_version,
     roots_argument,
     span_argument,
     staged_argument,
@@ -23,20 +24,24 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
+from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
+from deltalog.checked import checks_arguments
 from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
 from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
-from deltalog.schema import Schema
+from deltalog.schema import Schema, schema_argument
 from deltalog.statistics import TableStatistics
+from deltalog.table_dataset import TableDataset
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
 from deltalog.table_statements import TableStatements
 from deltalog.vacuum import TableVacuum
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
 
@@ -64,8 +69,16 @@ class Protocol:
     writer_features: list[str] | None
 
 
+@checks_arguments
 class DeltaTable(
-    TableRows, TableLog, TableStatements, TableVacuum, TableStatistics, TableRepair, TableManifests
+    TableRows,
+    TableDataset,
+    TableLog,
+    TableStatements,
+    TableVacuum,
+    TableStatistics,
+    TableRepair,
+    TableManifests,
 ):
     """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
 
@@ -77,8 +90,9 @@ class DeltaTable(
         version: the version to open; the newest if neither this nor `timestamp` is given.
         timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
-        storage_options: options of the store, by the names that `deltalake` has; local files have none. They override
-            the environment. For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
+        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
+            local files they have no effect, so that a program can be tried on a local table.
+            For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
@@ -148,19 +162,20 @@ class DeltaTable(
     def create(
         cls,
         table_uri: "str | os.PathLike[str] | DeltaTable",
-        schema: Any = None,
+        schema: Schema | ArrowSchemaExportable | None = None,
         *,
         mode: Literal["error", "ignore", "overwrite"] = "error",
         partition_by: Sequence[str] | str | None = None,
         cluster_by: Sequence[str] | str | None = None,
         constraints: Mapping[str, str] | None = None,
-        data: Any = None,
+        data: ArrowData | None = None,
         name: str | None = None,
         description: str | None = None,
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         commit_properties: CommitProperties | None = None,
         credential_provider: CredentialProvider | None = None,
+        writer_properties: WriterProperties | None = None,
     ) -> "DeltaTable":
         """Creates a table, or replaces it, in one commit, and opens it.
 
@@ -183,7 +198,8 @@ class DeltaTable(
                 `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
             mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
                 (`overwrite`).
-            partition_by: columns to partition by.
+            partition_by: columns to partition by. The log has no empty text: `""` in such a column is read as NULL
+                (protocol: "Partition Value Serialization").
             cluster_by: at most four columns to cluster by, which may be fields of structs (`struct.field`), instead of
                 partition columns. An empty list makes a table that can be clustered later.
             constraints: CHECK constraints by name: `{"positive": "price > 0"}`.
@@ -193,6 +209,7 @@ class DeltaTable(
             configuration: properties of the new table.
             storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
+            writer_properties: how the files of `data` are encoded, as for `write_deltalake`.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
@@ -202,20 +219,19 @@ class DeltaTable(
             CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
-        if schema is not None and not isinstance(schema, Schema):
-            schema = Schema.from_arrow(schema)
-        uri, options, base = target_argument(table_uri, storage_options, credential_provider)
+        uri, options, base = target_argument(table_uri, storage_options, credential_provider, "table_uri")
         _internal.create_table(
             uri,
-            None if schema is None else schema.to_json(),
+            None if schema is None else schema_argument(schema).to_json(),
             mode,
             table_options(partition_by, configuration, name, description),
             commit_arguments(commit_properties),
             options,
             None if data is None else stream_argument(data),
-            columns_argument([cluster_by] if isinstance(cluster_by, str) else cluster_by),
-            options_argument(constraints, "a constraint"),
+            None if cluster_by is None else names_argument(cluster_by, "cluster_by", one=True),
+            options_argument(constraints, "constraints"),
             base,
+            file_format_argument(writer_properties),
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
             return cls._at(
@@ -316,15 +332,15 @@ class DeltaTable(
             CommitConflictError: another writer has changed the table that was to be replaced.
             UnsupportedFeatureError: a shallow clone in another store, or a table that cannot be written.
         """
-        location = location_argument(target_uri)
+        location = location_argument(target_uri, "target_uri")
         metrics, version, roots = _internal.clone_table(
             self._snapshot,
             location,
             CloneArguments(
-                bool(shallow),
+                shallow,
                 mode,
-                options_argument(configuration, "a table property") or {},
-                bool(dry_run),
+                options_argument(configuration, "configuration"),
+                dry_run,
                 None,
                 store_argument(location, storage_options, credential_provider),
             ),
@@ -368,12 +384,10 @@ class DeltaTable(
         """
         snapshot = self._snapshot
         if isinstance(target, (str, datetime)):
-            timestamp = timestamp_argument(target)
+            timestamp = timestamp_argument(target, "target")
             earlier, asked = snapshot.at(None, timestamp), str(target)
         else:
-            number = version_argument(target)
-            if number is None:
-                raise InvalidArgumentError("the version to restore is missing")
+            number = required_version(target, "target")
             earlier, asked = snapshot.at(number, None), None
         metrics, version = _internal.restore(
             snapshot,
@@ -433,14 +447,17 @@ def target_argument(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
     storage_options: Mapping[str, str] | None,
     credential_provider: CredentialProvider | None,
+    name: str = "table_or_uri",
 ) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
     """Returns where to write, what opens its store, and the version that a table is at."""
     if not isinstance(table_or_uri, DeltaTable):
-        location = location_argument(table_or_uri)
+        location = location_argument(table_or_uri, name)
         return location, store_argument(location, storage_options, credential_provider), None
-    for name, passed in (("storage_options", storage_options), ("credential_provider", credential_provider)):
+    for option, passed in (
+        ("storage_options", storage_options),
+        ("credential_provider", credential_provider),
+    ):
         if passed:
-            raise InvalidArgumentError(
-                f"{name} cannot be passed with a table, which has its own; pass them where the table is opened"
-            )
+            refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")
+            raise hinted(refused, f"pass {option} where the table is opened")
     return table_or_uri.table_uri, StoreOptions({}), table_or_uri._snapshot

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from deltalog import _internal
-from deltalog.arguments import limit_argument, version_argument
-from deltalog.errors import InvalidArgumentError
+from deltalog.arguments import limit_argument, required_version, version_argument
+from deltalog.checked import checks_arguments
 from deltalog.handle import TableHandle
 from deltalog.verification import Verification
 
@@ -45,6 +45,7 @@ class Commit:
         return f"Commit(version={self.version}, operation={self.info.get('operation')!r})"
 
 
+@checks_arguments
 class TableLog(TableHandle):
     """The log of a table: commits, checkpoints, checksums."""
 
@@ -81,10 +82,8 @@ class TableLog(TableHandle):
                 versions.
             CorruptLogError: a commit is missing among others, or damaged.
         """
-        first = version_argument(start)
-        if first is None:
-            raise InvalidArgumentError("the version to start from is missing")
-        return self._snapshot.commit_actions(first, version_argument(end))
+        first = required_version(start, "start")
+        return self._snapshot.commit_actions(first, version_argument(end, "end"))
 
     def commits(self, start: int = 0) -> Iterator[Commit]:
         """Returns the commits from version `start` on, up to the newest of the log, whatever version is open.
@@ -98,9 +97,7 @@ class TableLog(TableHandle):
             CorruptLogError: a commit is missing among others, or damaged.
             TableReplacedError: the table was dropped, and another one was created in its place.
         """
-        first = version_argument(start)
-        if first is None:
-            raise InvalidArgumentError("the version to start from is missing")
+        first = required_version(start, "start")
         return map(Commit, self._snapshot.commits(first))
 
     def log_retention(self) -> timedelta:
@@ -172,10 +169,8 @@ class TableLog(TableHandle):
             VersionNotFoundError: a commit of the range was cleaned up.
             UnsupportedFeatureError: the table cannot be written, or a commit has an action that is not known.
         """
-        start, end = version_argument(starting_version), version_argument(ending_version)
-        if start is None or end is None:
-            raise InvalidArgumentError("the versions to compact are missing")
-        self._snapshot.compact_log(start, end)
+        start = required_version(starting_version, "starting_version")
+        self._snapshot.compact_log(start, required_version(ending_version, "ending_version"))
 
     def domain_metadata(self) -> dict[str, str]:
         """Returns the configuration of each metadata domain (protocol: "Domain Metadata")."""

@@ -1,12 +1,13 @@
 """The files and the rows of a table, and what its log says about them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
-from deltalog.arguments import ChangeRange, columns_argument, timestamp_argument, version_argument
-from deltalog.errors import UnsupportedFeatureError
+from deltalog.arguments import ChangeRange, Names, columns_argument, timestamp_argument, version_argument
+from deltalog.checked import checks_arguments
+from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
 from deltalog.handle import TableHandle
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TableRows"]
 
 
+@checks_arguments
 class TableRows(TableHandle):
     """The files and rows of a table at a version."""
 
@@ -32,9 +34,7 @@ class TableRows(TableHandle):
         found = snapshot.partitions(self._filter(predicate))
         return [dict(zip(columns, values, strict=True)) for values in found]
 
-    def files(
-        self, predicate: Filter | None = None, columns: Sequence[str] | None = None
-    ) -> _internal.ArrowStream:
+    def files(self, predicate: Filter | None = None, columns: Names | None = None) -> _internal.ArrowStream:
         """Returns the live data files as an Arrow stream with one row per file.
 
         Only the columns asked for are decoded. They come in the order given.
@@ -56,7 +56,7 @@ class TableRows(TableHandle):
 
     def to_arrow(
         self,
-        columns: Sequence[str] | None = None,
+        columns: Names | None = None,
         predicate: Filter | None = None,
         *,
         row_ids: bool = False,
@@ -94,17 +94,15 @@ class TableRows(TableHandle):
         """
         return self._snapshot.scan(columns_argument(columns), self._filter(predicate), row_ids, view_types)
 
-    def scan(
-        self, columns: Sequence[str] | None = None, predicate: Filter | None = None
-    ) -> _internal.ArrowStream:
+    def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""
         return self.to_arrow(columns, predicate)
 
     def to_pyarrow_table(
         self,
         partitions: Filter | None = None,
-        columns: Sequence[str] | None = None,
-        filesystem: None = None,
+        columns: Names | None = None,
+        filesystem: object = None,
         filters: Filter | None = None,
     ) -> "pyarrow.Table":
         """Returns the rows as a `pyarrow.Table`. Needs pyarrow.
@@ -124,18 +122,18 @@ class TableRows(TableHandle):
         import pyarrow
 
         if filesystem is not None:
-            raise UnsupportedFeatureError(
-                "a filesystem of pyarrow is not supported: deltalog reads the files of a table by itself"
-            )
-        conditions = [text for text in map(self._filter, (partitions, filters)) if text is not None]
+            refused = UnsupportedFeatureError("filesystem, of pyarrow, is not supported")
+            raise hinted(refused, "leave it out: deltalog reads the files of a table by itself")
+        both = (self._filter(partitions, "partitions"), self._filter(filters, "filters"))
+        conditions = [text for text in both if text is not None]
         predicate = " AND ".join(f"({text})" for text in conditions) or None
         return pyarrow.table(self.to_arrow(columns, predicate))
 
     def to_pandas(
         self,
         partitions: Filter | None = None,
-        columns: Sequence[str] | None = None,
-        filesystem: None = None,
+        columns: Names | None = None,
+        filesystem: object = None,
         filters: Filter | None = None,
         types_mapper: "Callable[[pyarrow.DataType], Any] | None" = None,
     ) -> "pandas.DataFrame":
@@ -144,6 +142,8 @@ class TableRows(TableHandle):
         `types_mapper` is that of `pyarrow.Table.to_pandas`; the other arguments are those of
         `to_pyarrow_table`.
         """
+        if types_mapper is not None and not callable(types_mapper):
+            raise wrong_argument("types_mapper", types_mapper, "a function, or None")
         rows = self.to_pyarrow_table(partitions, columns, filesystem, filters)
         frame: pandas.DataFrame = rows.to_pandas(types_mapper=types_mapper)
         return frame
@@ -185,7 +185,7 @@ class TableRows(TableHandle):
         ending_version: int | None = None,
         starting_timestamp: datetime | str | None = None,
         ending_timestamp: datetime | str | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Names | None = None,
         predicate: Filter | None = None,
         allow_out_of_range: bool = False,
     ) -> _internal.ArrowStream:
@@ -219,10 +219,10 @@ class TableRows(TableHandle):
         """
         return self._snapshot.changes(
             ChangeRange(
-                version_argument(starting_version),
-                version_argument(ending_version),
-                timestamp_argument(starting_timestamp, round_up=True),
-                timestamp_argument(ending_timestamp),
+                version_argument(starting_version, "starting_version"),
+                version_argument(ending_version, "ending_version"),
+                timestamp_argument(starting_timestamp, "starting_timestamp", round_up=True),
+                timestamp_argument(ending_timestamp, "ending_timestamp"),
             ),
             columns_argument(columns),
             self._filter(predicate),

@@ -1,22 +1,27 @@
 """Statements that delete, change and merge rows of a table."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
-from deltalog.arguments import stream_argument
+from deltalog.arguments import size_argument, stream_argument
+from deltalog.arrow_types import ArrowData
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter, value_as_sql
 from deltalog.handle import TableHandle
 from deltalog.merge import MergeArguments, TableMerger, sql_values
+from deltalog.metrics import Metrics
 from deltalog.schema import PrimitiveType, Schema
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["TableStatements"]
 
 
+@checks_arguments
 class TableStatements(TableHandle):
     """DELETE, UPDATE and MERGE.
 
@@ -37,56 +42,149 @@ class TableStatements(TableHandle):
             seen.
     """
 
+    @overload
     def delete(
-        self, predicate: Filter | None = None, *, commit_properties: CommitProperties | None = None
-    ) -> dict[str, int] | AlreadyApplied:
+        self,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        *,
+        commit_properties: None = None,
+    ) -> Metrics: ...
+    @overload
+    def delete(
+        self,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        *,
+        commit_properties: CommitProperties | None,
+    ) -> Metrics | AlreadyApplied: ...
+    def delete(
+        self,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> Metrics | AlreadyApplied:
         """Deletes the rows for which `predicate` is true; without it all rows.
 
-        Files are removed unread if their partition values or statistics show that all of their rows match.
+        Files are removed unread if their partition values show that all of their rows match, or statistics that
+        deltalog has written. Files with statistics of other writers are read.
 
         Args:
             predicate: SQL such as `"delay > 60 OR delay IS NULL"`, or tuples as in `files()`.
+            writer_properties: how files with the other rows are encoded, as for `write_deltalake`.
             commit_properties: what to record with the commit.
 
         Returns:
-            The metrics. `numDeletedRows` is missing if files without statistics were removed unread.
+            The metrics. Of files that are removed unread, the rows are counted by statistics of deltalog or by the
+            footer; `numDeletedRows` is missing if such a footer cannot be read.
         """
-        arguments = commit_arguments(commit_properties)
-        return self._done(_internal.delete_rows(self._snapshot, self._filter(predicate), arguments))
+        arguments, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
+        return self._done(_internal.delete_rows(self._snapshot, self._filter(predicate), arguments, encoding))
 
+    @overload
     def update(
         self,
         updates: Mapping[str, str] | None = None,
         new_values: Mapping[str, Any] | None = None,
         predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        error_on_type_mismatch: bool = True,
+        *,
+        commit_properties: None = None,
+    ) -> Metrics: ...
+    @overload
+    def update(
+        self,
+        updates: Mapping[str, str] | None = None,
+        new_values: Mapping[str, Any] | None = None,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        error_on_type_mismatch: bool = True,
+        *,
+        commit_properties: CommitProperties | None,
+    ) -> Metrics | AlreadyApplied: ...
+    def update(
+        self,
+        updates: Mapping[str, str] | None = None,
+        new_values: Mapping[str, Any] | None = None,
+        predicate: Filter | None = None,
+        writer_properties: WriterProperties | None = None,
+        error_on_type_mismatch: bool = True,
         *,
         commit_properties: CommitProperties | None = None,
-    ) -> dict[str, int] | AlreadyApplied:
+    ) -> Metrics | AlreadyApplied:
         """Gives new values to columns of the rows for which `predicate` is true; without it of all rows.
 
-        Values are computed from the row as it was, and cast to the types of their columns. Partition columns may be
-        changed. A generated column that is not among them is computed again.
+        Values are computed from the row as it was. Partition columns may be changed. A generated column that is not
+        among them is computed again.
+
+        A column, or a literal, is stored unchanged or refused, as an append would: `2.5001` does not fit a
+        `decimal(10,2)`. The result of a computation is cast to the type of its column, which rounds it as in Spark:
+        `price * 1.1` and `CAST(2.5001 AS DECIMAL(10,2))` fit. A text literal is cast as well, and a struct needs all
+        fields of its column.
 
         Args:
             updates: values in SQL by column, such as `{"price": "price * 1.1"}`.
             new_values: values of Python by column, such as `{"price": 150.1}`. Either these or `updates` are given.
             predicate: SQL, or tuples as in `files()`.
+            writer_properties: how new files are encoded, as for `write_deltalake`.
+            error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
             commit_properties: what to record with the commit.
         """
-        arguments = commit_arguments(commit_properties)
+        _ensure_strict(error_on_type_mismatch)
+        arguments, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
+        condition = self._filter(predicate)
         values = list(_values(updates, new_values, self.schema()).items())
-        return self._done(_internal.update_rows(self._snapshot, values, self._filter(predicate), arguments))
+        return self._done(_internal.update_rows(self._snapshot, values, condition, arguments, encoding))
 
+    @overload
     def merge(
         self,
-        source: object,
+        source: ArrowData,
         predicate: str,
         source_alias: str | None = None,
         target_alias: str | None = None,
         merge_schema: bool = False,
+        error_on_type_mismatch: bool = True,
+        writer_properties: WriterProperties | None = None,
+        streamed_exec: bool = True,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
+        *,
+        commit_properties: None = None,
+    ) -> TableMerger[Metrics]: ...
+    @overload
+    def merge(
+        self,
+        source: ArrowData,
+        predicate: str,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        merge_schema: bool = False,
+        error_on_type_mismatch: bool = True,
+        writer_properties: WriterProperties | None = None,
+        streamed_exec: bool = True,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
+        *,
+        commit_properties: CommitProperties | None,
+    ) -> TableMerger[Metrics | AlreadyApplied]: ...
+    def merge(
+        self,
+        source: ArrowData,
+        predicate: str,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        merge_schema: bool = False,
+        error_on_type_mismatch: bool = True,
+        writer_properties: WriterProperties | None = None,
+        streamed_exec: bool = True,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
         *,
         commit_properties: CommitProperties | None = None,
-    ) -> TableMerger:
+    ) -> TableMerger[Any]:
         """Begins a MERGE, whose clauses and execution are methods of what it returns.
 
             merge = table.merge(updates, "target.id = source.id")
@@ -97,37 +195,51 @@ class TableStatements(TableHandle):
         it. If several rows of the source match one row of the table, the MERGE is refused, unless rows with a match are
         only deleted, without a further condition.
 
+        Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
+
         Args:
             source: anything with the Arrow stream interface (a pyarrow table, a polars frame, a reader). It is read
                 once and held in memory; the table is not.
             predicate: SQL such as `"target.id = source.id AND source.day > target.day"`.
             source_alias: the name of the source in SQL; `source` if None.
             target_alias: the name of the table; `target` if None.
-            merge_schema: refused if true. The columns of the source must be columns of the table.
+            merge_schema: adds the columns of the source that the table lacks, in a commit of its own before that of the
+                MERGE. They stay if the MERGE fails. Otherwise such columns can be read, but not stored.
+            error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
+            writer_properties: how new files are encoded, as for `write_deltalake`.
+            streamed_exec, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without effect.
             commit_properties: what to record with the commit.
         """
-        if merge_schema:
-            raise UnsupportedFeatureError(
-                "a MERGE does not change the schema of the table: add the columns before, with "
-                "alter.add_columns or an empty append with schema_mode='merge'"
-            )
-        stream, arguments = stream_argument(source), commit_arguments(commit_properties)
+        _ensure_strict(error_on_type_mismatch)
+        for name, size in (
+            ("max_spill_size", max_spill_size),
+            ("max_temp_directory_size", max_temp_directory_size),
+        ):
+            size_argument(size, name)
+        stream, arguments = stream_argument(source, "source"), commit_arguments(commit_properties)
+        encoding = file_format_argument(writer_properties)
 
-        def run(merge: MergeArguments) -> dict[str, int] | AlreadyApplied:
-            return self._done(_internal.merge_rows(self._snapshot, stream, merge, arguments))
+        def run(merge: MergeArguments) -> Metrics | AlreadyApplied:
+            return self._done(
+                _internal.merge_rows(self._snapshot, stream, merge, arguments, encoding, merge_schema)
+            )
 
         return TableMerger(run, predicate, source_alias, target_alias)
 
-    def _done(
-        self, done: tuple[dict[str, int], int | None] | AlreadyApplied
-    ) -> dict[str, int] | AlreadyApplied:
+    def _done(self, done: tuple[dict[str, int], int | None] | AlreadyApplied) -> Metrics | AlreadyApplied:
         """Opens the version of a statement, if there is one, and returns its metrics."""
         if isinstance(done, AlreadyApplied):
             return done
         metrics, version = done
         if version is not None:
             open_committed(self, version)
-        return metrics
+        return Metrics(metrics)
+
+
+def _ensure_strict(error_on_type_mismatch: bool) -> None:
+    if not error_on_type_mismatch:
+        refused = UnsupportedFeatureError("error_on_type_mismatch cannot be False")
+        raise hinted(refused, "cast the values, by TRY_CAST where NULL is wanted for those that do not fit")
 
 
 def _values(
@@ -135,15 +247,20 @@ def _values(
 ) -> dict[str, str]:
     """Returns the values of an update in SQL, by column."""
     if (updates is None) == (new_values is None):
-        raise InvalidArgumentError("an update needs either updates, which are SQL, or new_values")
+        refused = InvalidArgumentError("an update needs either updates or new_values")
+        raise hinted(
+            refused, "pass updates, values in SQL by column, or new_values, values of Python by column"
+        )
     if updates is not None:
         return sql_values(updates)
+    if not isinstance(new_values, Mapping) or not all(isinstance(column, str) for column in new_values):
+        raise wrong_argument("new_values", new_values, "values by column, such as {'price': 150.1}")
     kinds = {
         field.name.lower(): field.type.type
         for field in schema.fields
         if isinstance(field.type, PrimitiveType)
     }
     return {
-        name: value_as_sql(value, kinds.get(str(name).lower(), "string"), name)
-        for name, value in (new_values or {}).items()
+        name: value_as_sql(value, kinds.get(name.lower(), "string"), name)
+        for name, value in new_values.items()
     }

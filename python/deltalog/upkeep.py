@@ -14,22 +14,22 @@ import sys
 
 from deltalog import _internal
 from deltalog.arguments import span_argument
-from deltalog.errors import InvalidArgumentError
+from deltalog.checked import checked
 
 __all__ = ["run_in_background", "wait"]
 
 
+@checked
 def run_in_background(enabled: bool) -> None:
     """Sets whether this process does the work behind its commits, or before they return.
 
     Commits that do the work themselves always leave the same files, and a program that is killed right after a commit
     has its checkpoint.
     """
-    if not isinstance(enabled, bool):
-        raise InvalidArgumentError(f"the setting is True or False, not {enabled!r}")
     _internal.run_upkeep_in_background(enabled)
 
 
+@checked
 def wait(timeout: float | None = None) -> bool:
     """Waits until nothing that follows a commit of this process is left to do.
 
@@ -41,7 +41,7 @@ def wait(timeout: float | None = None) -> bool:
     Returns:
         Whether it was done in time.
     """
-    return _internal.wait_for_upkeep(span_argument(timeout, "a timeout"))
+    return _internal.wait_for_upkeep(span_argument(timeout, "timeout"))
 
 
 def _is_worker() -> bool:

@@ -1,15 +1,16 @@
 """VACUUM: deleting the files that a table no longer needs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
 from deltalog import _internal
-from deltalog.arguments import stream_argument, version_argument
+from deltalog.arguments import required_version, stream_argument
+from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.committed import open_committed
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.handle import TableHandle
 
 __all__ = ["TableVacuum", "VacuumArguments", "VacuumPlan", "VacuumResult", "retention_argument"]
@@ -98,6 +99,7 @@ class VacuumPlan:
         )
 
 
+@checks_arguments
 class TableVacuum(TableHandle):
     """VACUUM."""
 
@@ -175,24 +177,26 @@ class TableVacuum(TableHandle):
         Arguments and errors are those of `vacuum`. The plan can be looked at, and carried out with `delete()`.
         """
         if inventory is not None and not full:
-            raise InvalidArgumentError("an inventory stands for a listing of all files: it needs full=True")
-        versions = [_kept(version) for version in keep_versions or ()]
+            refused = InvalidArgumentError("an inventory stands for a listing of all files")
+            raise hinted(refused, "pass full=True, or no inventory")
+        versions = _versions(keep_versions)
         arguments = VacuumArguments(
             retention_argument(retention_hours),
             bool(enforce_retention_duration),
             not full,
-            None if inventory is None else stream_argument(inventory),
+            None if inventory is None else stream_argument(inventory, "inventory"),
             versions,
         )
         commit = commit_arguments(commit_properties)
         return VacuumPlan(self, _internal.plan_vacuum(self._snapshot, arguments, commit))
 
 
-def _kept(version: object) -> int:
-    number = version_argument(version)  # type: ignore[arg-type]
-    if number is None:
-        raise InvalidArgumentError("a version to keep is missing")
-    return number
+def _versions(keep_versions: object) -> list[int]:
+    if keep_versions is None:
+        return []
+    if isinstance(keep_versions, (str, bytes)) or not isinstance(keep_versions, Iterable):
+        raise wrong_argument("keep_versions", keep_versions, "a list of versions")
+    return [required_version(version, "an item of keep_versions") for version in keep_versions]
 
 
 def retention_argument(hours: float | timedelta | None) -> timedelta | None:
@@ -201,6 +205,4 @@ def retention_argument(hours: float | timedelta | None) -> timedelta | None:
         return hours
     if isinstance(hours, (int, float)) and not isinstance(hours, bool) and 0 <= hours <= 1e7:
         return timedelta(hours=hours)
-    raise InvalidArgumentError(
-        f"retention_hours is a timedelta or a number of hours from 0 to 1e7, not {hours!r}"
-    )
+    raise wrong_argument("retention_hours", hours, "a timedelta or a number of hours from 0 to 1e7")

@@ -2,21 +2,25 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
 from deltalog.arguments import size_argument, stream_argument, table_options
+from deltalog.arrow_types import ArrowData
+from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.table import DeltaTable, target_argument
+from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["write_deltalake"]
 
 
+@checked
 def write_deltalake(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
-    data: Any,
+    data: ArrowData,
     *,
     mode: Literal["error", "append", "overwrite", "ignore"] = "error",
     partition_by: Sequence[str] | str | None = None,
@@ -31,6 +35,7 @@ def write_deltalake(
     schema_mode: Literal["merge", "overwrite"] | None = None,
     target_file_size: int | None = None,
     credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -45,7 +50,8 @@ def write_deltalake(
             any case; missing ones become null. A value either arrives as it was or is refused: nothing is
             rounded or cut off.
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
-        partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
+        partition_by: columns to partition a new table by. Of an existing table it must be what the table has. The log
+            has no empty text: `""` in a partition column is read as NULL (protocol: "Partition Value Serialization").
         name, description, configuration: of a new table; those of an existing one stay.
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
@@ -64,6 +70,8 @@ def write_deltalake(
         storage_options, credential_provider: options and credentials of the store, see `DeltaTable`. A table brings its
             own.
         commit_properties: what to record with the commit beside its data.
+        writer_properties: how the files are encoded: codec, sizes of row groups and pages, statistics, dictionaries,
+            Bloom filters. The codec is that of the table without it (`delta.parquet.compression.codec`), or Snappy.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
     far are deleted.
@@ -92,7 +100,8 @@ def write_deltalake(
         partition_overwrite,
         predicate,
         schema_mode,
-        size_argument(target_file_size),
+        size_argument(target_file_size, "target_file_size"),
+        file_format_argument(writer_properties),
     )
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
     return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)

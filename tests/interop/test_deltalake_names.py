@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import deltalake.exceptions
+import deltalake.table
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
@@ -173,9 +176,9 @@ def test_transaction_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "filesystem of pyarrow"),
+        ({"filesystem": object()}, deltalog.UnsupportedFeatureError, "filesystem, of pyarrow"),
         ({"filters": pa.compute.field("n") > 1}, deltalog.UnsupportedFeatureError, "type Expression"),
-        ({"filters": [("n", "~", 1)]}, deltalog.InvalidArgumentError, "none of"),
+        ({"filters": [("n", "~", 1)]}, deltalog.InvalidArgumentError, "one of"),
         ({"filters": [("n", "=", None)]}, deltalog.InvalidArgumentError, "IS NULL"),
         ({"filters": [("x", "=", float("nan"))]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("n", "in", "15")]}, deltalog.InvalidArgumentError, "list of values"),
@@ -186,7 +189,7 @@ def test_transaction_version(tmp_path: Path) -> None:
         ({"filters": [("c", "=", "NaN")]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("n", "=", np.timedelta64(1, "s"))]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("f", "=", "maybe")]}, deltalog.InvalidArgumentError, "cannot be compared"),
-        ({"filters": [("n", 1)]}, deltalog.InvalidArgumentError, "a filter is a tuple"),
+        ({"filters": [("n", 1)]}, deltalog.InvalidArgumentError, "a tuple of column"),
         ({"filters": [("missing", "=", 1)]}, deltalog.InvalidArgumentError, "missing"),
         ({"columns": "n"}, deltalog.InvalidArgumentError, "list of names"),
     ],
@@ -229,5 +232,150 @@ def test_a_filter_with_many_texts_parses_the_schema_once(
 
     found = schema.fields
     monkeypatch.setattr(deltalog.Schema, "fields", property(fields))
-    assert filter_argument([("p", "in", [str(number) for number in range(100)])], schema)
+    assert filter_argument([("p", "in", [str(number) for number in range(100)])], schema, "predicate")
     assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_add_actions(table: Path, flatten: bool) -> None:
+    theirs = pa.table(deltalake.DeltaTable(table).get_add_actions(flatten=flatten))
+    ours = deltalog.DeltaTable(table).get_add_actions(flatten=flatten)
+    if flatten:
+        for column in ("size_bytes", "num_records", "partition.p", "min.n", "max.n", "null_count.n"):
+            assert sorted(map(repr, ours[column].to_pylist())) == sorted(
+                map(repr, theirs[column].to_pylist())
+            )
+    else:
+        assert set(ours.column_names) == {
+            "path",
+            "size_bytes",
+            "modification_time",
+            "num_records",
+            "null_count",
+            "min",
+            "max",
+            "partition",
+        }
+        assert set(ours.column_names) <= set(theirs.column_names)
+        assert [row["p"] for row in ours["partition"].to_pylist()].count(1) == 2
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        None,
+        pa.compute.field("p") == 1,
+        pa.compute.field("q") == "it's \\ a",
+        pa.compute.field("q").is_null(),
+        pa.compute.field("n") > 3,
+        ~(pa.compute.field("x") <= 1.0),
+        pa.compute.field("d") == DAY,
+        pa.compute.field("t") >= NOON,
+        pa.compute.field("s") < "y",
+        pa.compute.field("c") < Decimal(1),
+        pa.compute.field("n").is_null(),
+    ],
+    ids=str,
+)
+def test_a_dataset_of_pyarrow(table: Path, condition: Any) -> None:
+    """It has the rows that `deltalake`'s dataset has, and skips files by what is known of them."""
+    theirs = deltalake.DeltaTable(table).to_pyarrow_dataset().to_table(filter=condition)
+    dataset = deltalog.DeltaTable(table).to_pyarrow_dataset()
+    assert rows(dataset.to_table(filter=condition)) == rows(theirs)
+    assert dataset.schema == pa.schema(deltalog.DeltaTable(table).schema())
+
+
+def test_a_dataset_skips_files(table: Path) -> None:
+    ours = deltalog.DeltaTable(table)
+    dataset = ours.to_pyarrow_dataset()
+    assert len(list(dataset.get_fragments())) == 5
+    for condition in (
+        pa.compute.field("p") == 2,
+        pa.compute.field("n") == 4,
+        pa.compute.field("p").is_null(),
+    ):
+        assert len(list(dataset.get_fragments(filter=condition))) < 5
+    assert len(list(ours.to_pyarrow_dataset([("p", "=", "1")]).get_fragments())) == 2
+    assert ours.to_pyarrow_dataset(file_pruning_predicate="p = 1").count_rows() == 2
+
+
+def test_a_dataset_does_not_show_wrong_rows(tmp_path: Path) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    deltalog.write_deltalake(tmp_path / "vectors", DATA, configuration=properties)
+    vectors = deltalog.DeltaTable(tmp_path / "vectors")
+    assert vectors.to_pyarrow_dataset().count_rows() == 5
+    vectors.delete("n = 1")
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="deletion vectors"):
+        vectors.to_pyarrow_dataset()
+    mapped = {"delta.columnMapping.mode": "name"}
+    deltalog.write_deltalake(tmp_path / "mapped", DATA, configuration=mapped)
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="map columns by name"):
+        deltalog.DeltaTable(tmp_path / "mapped").to_pyarrow_dataset()
+    clone = vectors.clone(tmp_path / "clone", shallow=True)
+    with pytest.raises(deltalog.UnsupportedFeatureError):
+        deltalog.DeltaTable(tmp_path / "clone", allowed_roots=clone.allowed_roots).to_pyarrow_dataset()
+
+
+def test_metrics_have_both_spellings(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, DATA)
+    theirs = deltalake.DeltaTable(tmp_path).delete("n = 1")
+    deltalog.write_deltalake(tmp_path / "ours", DATA)
+    ours = deltalog.DeltaTable(tmp_path / "ours").delete("n = 1")
+    assert ours["num_deleted_rows"] == ours["numDeletedRows"] == theirs["num_deleted_rows"] == 1
+    assert ours.get("num_deleted_rows") == 1
+    assert "num_deleted_rows" in ours
+    assert "num_shown_rows" not in ours
+    assert ours.get("num_shown_rows", 7) == 7
+    with pytest.raises(KeyError):
+        ours["num_shown_rows"]
+
+
+def test_a_merge_may_add_columns(tmp_path: Path) -> None:
+    more = pa.table({"n": [1, 9], "extra": ["x", "y"]})
+    found = []
+    for library in (deltalake, deltalog):
+        path = tmp_path / library.__name__
+        library.write_deltalake(path, DATA.select(["n", "s"]))
+        merge = library.DeltaTable(path).merge(
+            more, "target.n = source.n", "source", "target", merge_schema=True, streamed_exec=False
+        )
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        rows = deltalog.DeltaTable(path).to_pyarrow_table(columns=["n", "s", "extra"])
+        found.append(sorted(rows.to_pylist(), key=repr))
+    assert found[0] == found[1]
+    assert {"n": 9, "s": None, "extra": "y"} in found[0]
+
+
+def test_exceptions() -> None:
+    """Each name of `deltalake.exceptions` is there, and is caught by what is caught for it."""
+    for name in dir(deltalake.exceptions):
+        if not name.startswith("_"):
+            assert issubclass(getattr(deltalog.exceptions, name), deltalog.DeltaError)
+    assert issubclass(deltalog.CommitConflictError, deltalog.exceptions.CommitFailedError)
+    assert issubclass(deltalog.NotATableError, deltalog.exceptions.TableNotFoundError)
+    for kind in (deltalog.UnsupportedFeatureError, deltalog.CorruptLogError):
+        assert issubclass(kind, deltalog.exceptions.DeltaProtocolError)
+
+
+def test_every_name_and_parameter_is_there_or_in_the_table_of_differences(root: Path) -> None:
+    text = (root / "MIGRATING.md").read_text()
+    differences = text[text.index("## From `deltalake`") :]
+    kinds = {
+        "DeltaTable": (deltalake.DeltaTable, deltalog.DeltaTable),
+        "alter": (deltalake.table.TableAlterer, deltalog.TableAlterer),
+        "optimize": (deltalake.table.TableOptimizer, deltalog.TableOptimizer),
+        "merge": (deltalake.table.TableMerger, deltalog.TableMerger),
+        "": (deltalake, deltalog),
+    }
+    for kind, (theirs, ours) in kinds.items():
+        for name in vars(theirs) if kind else deltalake.__all__:
+            if name.startswith("_"):
+                continue
+            if not hasattr(ours, name):
+                assert f"`{name}" in differences, f"{kind}.{name} is not in MIGRATING.md"
+                continue
+            if not callable(getattr(theirs, name)) or isinstance(getattr(theirs, name), type):
+                continue
+            parameters = set(inspect.signature(getattr(theirs, name)).parameters)
+            for parameter in parameters - set(inspect.signature(getattr(ours, name)).parameters) - {"args"}:
+                assert f"`{parameter}`" in differences, f"{kind}.{name}({parameter}) is not in MIGRATING.md"

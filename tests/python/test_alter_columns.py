@@ -85,7 +85,7 @@ def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
         ([Field("a b", "long")], {}, SchemaMismatchError, "Parquet"),
         ([Field("a", "void")], {}, SchemaMismatchError, "void"),
         ([Field("", "long")], {}, SchemaMismatchError, "empty"),
-        ([Field("a", "long")], {"parent": "id"}, InvalidArgumentError, "no column the struct 'id'"),
+        ([Field("a", "long")], {"parent": "id"}, InvalidArgumentError, "no struct 'id'"),
         ([Field("a", "long")], {"after": "nope"}, InvalidArgumentError, "no column 'nope'"),
         ([Field("a", "long")], {"after": "id", "first": True}, InvalidArgumentError, "not both"),
         (
@@ -370,3 +370,22 @@ def test_types_of_tables_that_do_not_allow_it_stay(tmp_path: Path) -> None:
     with refused(tmp_path, InvalidArgumentError, "delta.enableTypeWidening"):
         table.alter.widen_column("a", "long")
     assert pq.read_schema(next(tmp_path.glob("*.parquet"))).field("a").type == pa.int32()
+
+
+def test_a_name_with_a_dot_is_written_in_backticks(tmp_path: Path) -> None:
+    configuration = {"delta.columnMapping.mode": "name"}
+    write_deltalake(tmp_path, pa.table({"z.z": [1], "q": [2]}), configuration=configuration)
+    table = DeltaTable(tmp_path)
+    changes: list[Callable[[], object]] = [
+        lambda: table.alter.rename_column("z.z", "y"),
+        lambda: table.alter.drop_columns(["z.z"]),
+        lambda: table.alter.drop_column_not_null("z.z"),
+    ]
+    for change in changes:
+        with pytest.raises(InvalidArgumentError, match=r"the table has no column 'z\.z'") as error:
+            change()
+        assert error.value.hint == "a name with a dot is written in backticks: `z.z`"
+    with refused(tmp_path, InvalidArgumentError, r"the table has no column 'y\.z'.*the columns are z\.z, q"):
+        table.alter.rename_column("y.z", "y")
+    table.alter.rename_column("`z.z`", "y")
+    assert table.schema().names == ["y", "q"]

@@ -81,6 +81,32 @@ def test_a_missing_commit(table: Path) -> None:
     assert len(data_files(table)) == 3
 
 
+@pytest.mark.parametrize("kind", ["json", "checkpoint.parquet", "compacted.json", "crc"])
+def test_a_stray_file_with_a_version_that_is_far_too_high(table: Path, kind: str) -> None:
+    """Neither memory nor time is spent on the versions below. Only a commit or a checkpoint makes a version."""
+    opened, more = DeltaTable(table), pa.table({"id": [1]})
+    version = opened.version()
+    stray = f"{900_000_000_000:020}"
+    if kind == "compacted.json":
+        stray = f"{version + 1:020}.{stray}"
+    (table / "_delta_log" / f"{stray}.{kind}").write_text("{}")
+    if kind in ("json", "checkpoint.parquet"):
+        message = f"version {version + 1} is missing" if kind == "json" else "checkpoint cannot be read"
+        for statement in (
+            lambda: write_deltalake(table, more, mode="append"),
+            lambda: opened.delete("id = 1"),
+            lambda: opened.restore(0),
+            lambda: DeltaTable(table),
+            lambda: list(opened.commits(version)),
+        ):
+            with pytest.raises(deltalog.CorruptLogError, match=message):
+                statement()
+    else:
+        assert write_deltalake(table, more, mode="append") == version + 1
+    (table / "_delta_log" / f"{stray}.{kind}").unlink()
+    write_deltalake(table, more, mode="append")
+
+
 def torn(text: bytes) -> bytes:
     return text[:-20]
 

@@ -74,8 +74,8 @@ def test_commits_say_that_rows_keep_their_ids(tmp_path: Path) -> None:
         (CommitProperties(max_commit_retries=3), deltalog.UnsupportedFeatureError, "max_commit_retries"),
         (recorded(Transaction("a", 1), Transaction("a", 2)), deltalog.InvalidArgumentError, "named twice"),
         (recorded(Transaction("a", 2**63)), deltalog.InvalidArgumentError, "whole numbers"),
-        (recorded(("a", 1)), deltalog.InvalidArgumentError, "list of Transaction"),  # type: ignore[arg-type]
-        ({"custom_metadata": {}}, deltalog.InvalidArgumentError, "are a CommitProperties"),
+        (recorded(("a", 1)), deltalog.InvalidArgumentError, "pass a Transaction"),  # type: ignore[arg-type]
+        ({"custom_metadata": {}}, deltalog.InvalidArgumentError, "pass a CommitProperties"),
     ],
 )
 def test_properties_that_cannot_be(

@@ -196,7 +196,7 @@ def test_modes(tmp_path: Path) -> None:
     with refused(tmp_path, TableAlreadyExistsError, "already exists"):
         DeltaTable.create(tmp_path, Schema(COLUMNS))
     assert DeltaTable.create(tmp_path, Schema([Field("z", "long")]), mode="ignore").schema() == first.schema()
-    with refused(tmp_path, InvalidArgumentError, "mode 'append'"):
+    with refused(tmp_path, InvalidArgumentError, "mode cannot be 'append'"):
         DeltaTable.create(tmp_path, Schema(COLUMNS), mode="append")  # type: ignore[arg-type]
     assert DeltaTable.create(tmp_path / "new", Schema(COLUMNS), mode="overwrite").version() == 0
 

@@ -236,7 +236,7 @@ def test_modes_and_options_are_those_of_a_write(tmp_path: Path) -> None:
     )
     assert len(sized.task.write(many).paths) == 2
     sized.abort()
-    with pytest.raises(deltalog.InvalidArgumentError, match="target file size"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="target_file_size"):
         begin_write(tmp_path, target_file_size=0)
 
 

@@ -90,9 +90,9 @@ def test_an_unknown_column(table: DeltaTable) -> None:
 
 def test_a_string_is_not_a_list_of_columns(table: DeltaTable) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="list"):
-        table.files(columns="path")
+        table.files(columns="path")  # type: ignore[arg-type]
     with pytest.raises(deltalog.InvalidArgumentError, match="list"):
-        table.to_arrow(columns="id")
+        table.to_arrow(columns="id")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,9 @@ ROWS = [row for rows in FILES for row in rows]
 BOTH = pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copied", "vectors"])
 
 
-def merging(table: DeltaTable, source: list[Row], condition: str = "target.id = source.id") -> TableMerger:
+def merging(
+    table: DeltaTable, source: list[Row], condition: str = "target.id = source.id"
+) -> TableMerger[Any]:
     return table.merge(rows_of(source), condition)
 
 
@@ -418,7 +420,7 @@ def test_sources_of_every_kind(tmp_path: Path) -> None:
     merge = table.merge(floats, "CAST(target.id AS DOUBLE) = source.id").when_matched_delete()
     assert metrics(merge.execute())["numTargetRowsDeleted"] == 1
     with pytest.raises(InvalidArgumentError, match="__arrow_c_stream__"):
-        table.merge([1], "true")
+        table.merge([1], "true")  # type: ignore[list-item]
 
 
 def test_nested_columns_are_merged_as_they_are(tmp_path: Path) -> None:
@@ -494,7 +496,7 @@ def test_merges_of_the_same_key_conflict(tmp_path: Path) -> None:
     ],
 )
 def test_merges_that_make_no_sense_are_refused(
-    tmp_path: Path, build: Callable[[TableMerger], TableMerger], match: str
+    tmp_path: Path, build: Callable[[TableMerger[Any]], TableMerger[Any]], match: str
 ) -> None:
     table = created(tmp_path, FILES, VECTORS)
     before = tree(tmp_path)

@@ -179,7 +179,7 @@ def test_create_with_an_invalid_schema(tmp_path: Path, schema: Any) -> None:
 
 
 def test_create_does_not_append(tmp_path: Path) -> None:
-    with pytest.raises(deltalog.InvalidArgumentError, match="error, ignore or overwrite"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="'error', 'ignore' or 'overwrite'"):
         DeltaTable.create(tmp_path / "t", pa.schema([("x", pa.int8())]), mode="append")  # type: ignore[arg-type]
     assert not (tmp_path / "t").exists()
 

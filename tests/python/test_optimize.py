@@ -70,10 +70,10 @@ def test_a_filter_chooses_partitions(partitioned: Path) -> None:
         table.optimize.compact("id > 3")
     assert refused.value.hint == "use a predicate on the partition columns (part), or none"
     for size in (0, -1, True, 1.5, "128MB", 1 << 70):
-        with pytest.raises(InvalidArgumentError, match="target file size"):
+        with pytest.raises(InvalidArgumentError, match="target_size"):
             table.optimize.compact(target_size=size)  # type: ignore[arg-type]
     for interval in (-1, timedelta(-1), float("nan"), 1e30, "soon"):
-        with pytest.raises(InvalidArgumentError, match="min_commit_interval is a timedelta"):
+        with pytest.raises(InvalidArgumentError, match=r"min_commit_interval.*timedelta"):
             table.optimize.compact(min_commit_interval=interval)  # type: ignore[arg-type]
 
 

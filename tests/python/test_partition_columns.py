@@ -135,3 +135,19 @@ def test_files_of_before_the_feature_are_a_conflict_and_of_before_the_property_a
             else:
                 write.commit([fragment])
         assert len(rows(path)) == (1 if conflicts else 2)
+
+
+@pytest.mark.parametrize("value", ["\0", "a\0b", "\0/\x01%00"])
+def test_nul_in_a_partition_value(tmp_path: Path, value: str) -> None:
+    rows = pa.table({"p": [value, "x"], "v": [1, 2]})
+    write_deltalake(tmp_path, rows, partition_by=["p"])
+    write_deltalake(tmp_path, rows, mode="append")
+    table = DeltaTable(tmp_path)
+    [name] = {file.parent.name for file in tmp_path.glob("p=*%00*/*.parquet")}
+    assert "\0" not in name
+    table.delete(f"p = '{value}' AND v = 1")
+    assert table.to_pyarrow_table().to_pylist() == [{"p": "x", "v": 2}] * 2
+    table.update({"p": "'y\0'"})
+    assert sorted(table.to_pyarrow_table()["p"].to_pylist()) == ["y\0"] * 2
+    table.optimize.compact()
+    assert sorted(DeltaTable(tmp_path).to_pyarrow_table()["p"].to_pylist()) == ["y\0"] * 2

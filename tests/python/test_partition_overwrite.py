@@ -63,7 +63,7 @@ def test_a_table_without_partitions_is_replaced(tmp_path: Path) -> None:
     for _ in range(2):
         deltalog.write_deltalake(tmp_path, data, mode="overwrite", partition_overwrite="dynamic")
     assert deltalake.DeltaTable(tmp_path).to_pyarrow_table() == data
-    with pytest.raises(deltalog.InvalidArgumentError, match="static or dynamic"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="'static' or 'dynamic'"):
         deltalog.write_deltalake(tmp_path, data, mode="overwrite", partition_overwrite="some")  # type: ignore[arg-type]
 
 

@@ -150,7 +150,7 @@ def test_rows_that_were_deleted_do_not_come_back(tmp_path: Path) -> None:
 
 def test_what_cannot_be_checked_or_repaired(table: DeltaTable) -> None:
     with pytest.raises(
-        InvalidArgumentError, match="there is no level 'all' of a check; use files, footers or rows"
+        InvalidArgumentError, match="level cannot be 'all'; pass 'files', 'footers' or 'rows'"
     ):
         table.check("all")  # type: ignore[arg-type]
     table.alter.set_table_properties({"delta.appendOnly": "true"})

@@ -182,7 +182,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         "overwrite of some partitions",
     ),
     "predicate": ({"predicate": "a = 1"}, deltalog.InvalidArgumentError, "rows for which a = 1 is true"),
-    "unknown": ({"schema_mode": "replace"}, deltalog.InvalidArgumentError, "no schema mode 'replace'"),
+    "unknown": ({"schema_mode": "replace"}, deltalog.InvalidArgumentError, "schema_mode cannot be 'replace'"),
     "only partitions": ({"partition_by": ["a", "b"]}, deltalog.SchemaMismatchError, "not a partition column"),
 }
 

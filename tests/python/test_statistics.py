@@ -130,3 +130,108 @@ def test_statistics_of_deleted_rows(table: DeltaTable) -> None:
 def test_other_columns_choose_no_files(table: DeltaTable) -> None:
     with pytest.raises(InvalidArgumentError, match="partition columns only"):
         table.recompute_statistics("id = 1")
+
+
+def marks(path: Path) -> list[bool]:
+    """Whether each file of the newest version has statistics of deltalog."""
+    stats = [json.loads(add["stats"]) for add in live(path)]
+    return [found.get("deltalog") == 1 for found in stats]
+
+
+def live(path: Path) -> list[dict[str, Any]]:
+    """The newest `add` action of each file that is not removed."""
+    files: dict[str, dict[str, Any]] = {}
+    for commit in sorted((path / "_delta_log").glob("*.json")):
+        for line in commit.read_text().splitlines():
+            action = json.loads(line)
+            if "remove" in action:
+                files.pop(action["remove"]["path"], None)
+            if "add" in action:
+                files[action["add"]["path"]] = action["add"]
+    return list(files.values())
+
+
+def test_our_statistics_stay_marked_and_others_do_not_become_ours(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    vectors = {"delta.enableDeletionVectors": "true"}
+    for number in range(3):
+        rows = pa.table({"id": [2 * number, 2 * number + 1], "f": [0.5, float("nan")]})
+        write_deltalake(ours, rows, mode="append", configuration=vectors)
+        deltalake.write_deltalake(theirs, rows, mode="append")
+    DeltaTable(ours).delete("id = 1")
+    assert marks(ours) == [True] * 3
+    DeltaTable(ours).clone(str(tmp_path / "copy"))
+    assert marks(tmp_path / "copy") == [True] * 3
+    newest = DeltaTable(ours)
+    newest.optimize.compact()
+    newest.restore(3)
+    assert marks(ours) == [True] * 3
+    DeltaTable(theirs).clone(str(tmp_path / "copy of theirs"))
+    assert marks(tmp_path / "copy of theirs") == [False] * 3
+    # Their footers are taken for what they are, but NULL counts and bounds of rows that were read are ours.
+    newest = DeltaTable(theirs)
+    newest.recompute_statistics(all_files=True)
+    assert marks(theirs) == [False] * 3
+    newest.optimize.compact()
+    assert marks(theirs) == [True]
+
+
+DOUBLES = [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0], [30.0, 31.0]]
+
+
+def kept(path: Path, condition: str) -> list[float]:
+    """The first numbers of the files that a filter keeps."""
+    uris = DeltaTable(path).file_uris(condition)
+    return sorted(pq.read_table(uri)["f"][0].as_py() for uri in uris)
+
+
+def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
+    """Unless they have a NaN, which is greater than all numbers, or are from a writer that does not tell."""
+    path, with_nan, theirs = tmp_path / "ours", tmp_path / "with nan", tmp_path / "theirs"
+    for numbers in DOUBLES:
+        other = {"g": [float("nan"), 0.5]}
+        write_deltalake(path, pa.table({"f": numbers, **other}), mode="append")
+        write_deltalake(with_nan, pa.table({"f": [*numbers, float("nan")]}), mode="append")
+        deltalake.write_deltalake(theirs, pa.table({"f": numbers}), mode="append")
+    first = [numbers[0] for numbers in DOUBLES]
+    for condition, expected in {
+        "f > 25": [30.0],
+        "f >= 21": [20.0, 30.0],
+        "f > 31": [],
+        "f BETWEEN 10.5 AND 20": [10.0, 20.0],
+        "NOT (f <= 11)": [20.0, 30.0],
+        "f != 0": first,
+        "f < 5 OR f > 30": [0.0, 30.0],
+        "f > g": first,
+    }.items():
+        assert kept(path, condition) == expected, condition
+    assert kept(with_nan, "f > 25") == kept(theirs, "f > 25") == first
+    assert DeltaTable(with_nan).count("f > 25") == 4 + 2
+    # The same by a checkpoint, also if that has structs.
+    for properties in ({}, {"delta.checkpoint.writeStatsAsStruct": "true"}):
+        if properties:
+            DeltaTable(path).alter.set_table_properties(properties)
+        DeltaTable(path).create_checkpoint()
+        assert kept(path, "f > 25") == [30.0]
+    # A MERGE leaves out what its keys cannot match.
+    [gone] = DeltaTable(path).file_uris("f < 5")
+    Path(gone.removeprefix("file://")).unlink()
+    for keys in ([10.0, 31.0], [float(key) for key in range(10, 300)], [31.0, float("nan")]):
+        source = pa.table({"f": keys})
+        newest = DeltaTable(path)
+        merge = newest.merge(source, "t.f = s.f", source_alias="s", target_alias="t")
+        done = merge.when_matched_update({"f": "t.f"}).execute()
+        assert done["numTargetRowsUpdated"] == sum(key in keys for numbers in DOUBLES for key in numbers)
+
+
+def test_ordered_doubles_are_skipped(tmp_path: Path) -> None:
+    numbers = [float(number * 7919 % 1000) for number in range(1000)]
+    rows = pa.table({"f": numbers, "text": ["x" * 100 + str(number) for number in numbers]})
+    for part in range(4):
+        write_deltalake(tmp_path, rows.slice(part * 250, 250), mode="append")
+    assert len(DeltaTable(tmp_path).file_uris("f > 900")) == 4
+    DeltaTable(tmp_path).optimize.z_order(["f"], target_size=4_000)
+    files = len(DeltaTable(tmp_path).file_uris())
+    assert files > 2
+    assert len(DeltaTable(tmp_path).file_uris("f > 900")) < files / 2
+    assert DeltaTable(tmp_path).count("f > 900") == 99

@@ -126,6 +126,8 @@ def test_statements_that_fail_leave_the_table_as_it_is(
     DeltaTable(feed).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
     typed = tmp_path / "typed"
     spark.sql(f"CREATE TABLE deltalog.`{typed}` (id LONG, c CHAR(3)) USING deltalog")
+    nested = tmp_path / "nested"
+    spark.sql(f"CREATE TABLE deltalog.`{nested}` (k LONG, st ARRAY<STRUCT<a: INT, b: INT>>) USING deltalog")
     counted = tmp_path / "counted"
     number = deltalog.Field("number", "long", identity=deltalog.Identity(start=1, step=1))
     DeltaTable.create(counted, schema=deltalog.Schema([deltalog.Field("id", "long"), number]))
@@ -152,6 +154,11 @@ feed = DeltaTable.forPath(spark, {str(feed)!r})
 print(outcome(lambda: feed.update(set={{"s": "'x'"}})))
 print(feed.delete("id < 5").collect()[0].num_affected_rows)
 print(outcome(lambda: DeltaTable.forPath(spark, {str(typed)!r}).delete("c = 'a'")))
+nested = DeltaTable.forPath(spark, {str(nested)!r}).alias("t")
+lacking = spark.sql("SELECT 1L AS k, array(named_struct('a', 1)) AS st").alias("s")
+print(outcome(lambda: nested.update(set={{"st": "array(named_struct('a', 1))"}})))
+print(outcome(lambda: nested.merge(lacking, "t.k = s.k").whenMatchedUpdateAll().execute()))
+print(outcome(lambda: nested.merge(lacking, "t.k = s.k").whenNotMatchedInsertAll().execute()))
 counted = DeltaTable.forPath(spark, {str(counted)!r})
 print(outcome(lambda: counted.update(set={{"number": "7"}})))
 print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
@@ -170,6 +177,7 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
         ("UnsupportedFeatureError", "delta.enableChangeDataFeed"),
         ("", "5"),
         ("UnsupportedFeatureError", "the column c of the table"),
+        *[("SchemaMismatchError", "the column st.element needs the field b")] * 3,
         ("SchemaMismatchError", "the identity column 'number' cannot be changed"),
         ("", "1"),
     ]

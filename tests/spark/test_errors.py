@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
@@ -96,3 +97,47 @@ def test_every_error_can_be_a_pyspark_exception(name: str) -> None:
 
 def test_delta_table_is_also_in_deltalog_tables() -> None:
     assert DeltaTable is deltalog.spark.DeltaTable
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        (lambda spark, table: table.delete(3), "condition"),
+        (lambda spark, table: table.history("x"), "limit"),
+        (lambda spark, table: table.update("true", 3), "set"),
+        (lambda spark, table: table.merge(None, "true"), "source"),
+        (lambda spark, table: table.merge(spark.range(1), 3), "condition"),
+        (lambda spark, table: table.merge(spark.range(1), "true").whenMatchedDelete(3), "condition"),
+        (lambda spark, table: table.count(3), "condition"),
+        (lambda spark, table: table.min_max(["id"]), "column"),
+        (lambda spark, table: DeltaTable.forPath(spark, 3), "path"),
+        (lambda spark, table: DeltaTable.forPath(None, "x"), "sparkSession"),
+        (lambda spark, table: DeltaTable.forName(spark, 3), "tableOrViewName"),
+        (lambda spark, table: deltalog.spark.enable(None), "spark"),
+        (lambda spark, table: deltalog.spark.enable(spark, alias_delta="yes"), "alias_delta"),
+    ],
+)
+def test_a_wrong_argument_is_named(spark: SparkSession, tmp_path: Path, wrong: Any, name: str) -> None:
+    path = str(tmp_path)
+    spark.range(2).write.format("deltalog").save(path)
+    with pytest.raises(own.InvalidArgumentError, match=f"^{name} cannot be") as caught:
+        wrong(spark, DeltaTable.forPath(spark, path))
+    check(caught.value, own.InvalidArgumentError, AnalysisException)
+    assert caught.value.hint
+
+
+def test_files_have_the_codec_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    """The codec that the table names is used by Spark's writer, and by what the driver writes."""
+    path = str(tmp_path)
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (id BIGINT) TBLPROPERTIES ('delta.parquet.compression.codec' = 'ZSTD')"
+    )
+    spark.range(9).write.format("deltalog").mode("append").save(path)
+    DeltaTable.forPath(spark, path).update("id = 3", {"id": "10"})
+    found = [
+        parquet.ParquetFile(file).metadata.row_group(0).column(0).compression
+        for file in tmp_path.rglob("*.parquet")
+        if "_delta_log" not in str(file)
+    ]
+    assert len(found) > 1
+    assert set(found) == {"ZSTD"}

@@ -1,8 +1,10 @@
 """Statistics and Bloom filters of files on Spark."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -118,3 +120,33 @@ def test_spark_uses_filters_of_files_of_ours(spark: SparkSession, path: str) -> 
         assert files.where(absent).collect() == [], absent
     with pytest.raises(Py4JJavaError, match=r"(?i)parquet"):
         files.where("key = 778").collect()
+
+
+def test_doubles_of_spark_have_a_maximum_unless_there_is_nan(spark: SparkSession, path: str) -> None:
+    """Spark's writer of Parquet has NaN as the maximum, wherever it comes."""
+    nan = "DOUBLE('NaN')"
+    files = ["0D, 1D", f"{nan}, 10D", f"10D, {nan}, 11D", f"-0.0D, {nan}", "20D, 21D", "30D, 31D", nan]
+    spark.sql(f"CREATE TABLE deltalog.`{path}` (f DOUBLE, g FLOAT) USING deltalog")
+    for values in files:
+        rows = f"SELECT /*+ COALESCE(1) */ v, v FROM (SELECT explode(array({values})) AS v)"
+        spark.sql(f"INSERT INTO deltalog.`{path}` {rows}")
+    table = DeltaTable(path)
+    stats = pa.table(table.files())["stats"].to_pylist()
+    for column in ("f", "g"):
+        assert sorted(str(found["maxValues"][column]) for found in stats) == [
+            *("1.0", "21.0", "31.0"),
+            *["None"] * 4,
+        ]
+        for condition in (f"{column} > 25", f"{column} >= 11", f"NOT ({column} <= 1)", f"{column} < 1"):
+            expected = spark.table(f"deltalog.`{path}`").where(condition).count()
+            assert table.count(condition) == expected, condition
+        assert len(table.file_uris(f"{column} > 25")) == 5
+
+
+def test_statements_do_not_believe_bounds_of_others(spark: SparkSession, path: str) -> None:
+    """`deltalake` writes 2^63 - 1 as the maximum of this file."""
+    numbers = [Decimal("12345678901234567890123"), Decimal(5)]
+    deltalake.write_deltalake(path, pa.table({"d": pa.array(numbers, pa.decimal128(38, 0))}))
+    [done] = spark.sql(f"DELETE FROM deltalog.`{path}` WHERE d < 100000000000000000000BD").collect()
+    assert done[0] == 1
+    assert [row.d for row in spark.table(f"deltalog.`{path}`").collect()] == numbers[:1]

@@ -158,8 +158,8 @@ impl TableChange {
     }
 
     #[staticmethod]
-    fn add_constraint(name: String, sql: String) -> Self {
-        Self(CoreChange::AddConstraint { name, sql })
+    fn add_constraints(constraints: Vec<(String, String)>) -> Self {
+        Self(CoreChange::AddConstraints(constraints))
     }
 
     #[staticmethod]

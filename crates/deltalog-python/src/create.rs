@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::table_options::TableOptions;
-use crate::upkeep;
+use crate::upkeep::environment_with;
 use crate::write_batches::write_batches;
 use crate::write_target::WriteTarget;
 
@@ -21,7 +21,7 @@ use crate::write_target::WriteTarget;
 #[pyfunction]
 #[pyo3(signature = (
     uri, schema_json, mode, options, commit, storage_options = None, stream = None, cluster_by = None,
-    constraints = None, base = None
+    constraints = None, base = None, file_format = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn create_table(
@@ -36,6 +36,7 @@ pub(crate) fn create_table(
     cluster_by: Option<Vec<String>>,
     constraints: Option<BTreeMap<String, String>>,
     base: Option<Bound<'_, Snapshot>>,
+    file_format: Option<String>,
 ) -> PyResult<Option<Answer>> {
     let reader = stream.map(reader_of).transpose()?;
     let base = base.map(|base| base.get().0.clone());
@@ -52,7 +53,7 @@ pub(crate) fn create_table(
         definition.clustering_columns =
             cluster_by.map(|columns| columns.iter().map(|column| ColumnPath::parse(column)).collect());
         definition.constraints = constraints.unwrap_or_default();
-        let environment = upkeep::environment();
+        let environment = environment_with(file_format.as_deref())?;
         let pending = target.define(&definition, mode, commit.progress(), &environment)?;
         let Some(pending) = pending else { return Ok(None) };
         if let Some(applied) = pending.already_applied() {

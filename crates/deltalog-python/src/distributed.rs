@@ -12,7 +12,6 @@ use crate::error::{IntoPython, to_python};
 use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
-use crate::upkeep;
 use crate::write_arguments::WriteArguments;
 use crate::write_batches::written;
 use crate::write_target::WriteTarget;
@@ -312,7 +311,7 @@ pub(crate) fn begin_write(
     let base = base.map(|base| base.get().0.clone());
     call(py, || {
         let target = WriteTarget::new(uri, storage_options, base)?;
-        let environment = upkeep::environment();
+        let environment = arguments.environment()?;
         let pending =
             target.begin_with_schema(schema_json, |schema| arguments.request(schema), &environment)?;
         let Some(pending) = pending else { return Ok(None) };

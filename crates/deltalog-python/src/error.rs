@@ -27,7 +27,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-const CLASSES: [&str; 15] = [
+const CLASSES: [&str; 16] = [
     "DeltaError",
     "NotATableError",
     "TableReplacedError",
@@ -43,6 +43,7 @@ const CLASSES: [&str; 15] = [
     "CommitStateUnknownError",
     "UnavailableError",
     "AccessDeniedError",
+    "InternalError",
 ];
 
 /// Adds the classes to the module.

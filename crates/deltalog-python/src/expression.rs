@@ -24,14 +24,22 @@ pub(crate) fn evaluate(
     let field = Field::new("value", expression.data_type().clone(), true);
     let schema = Arc::new(Schema::new(vec![field]));
     let result_schema = Arc::clone(&schema);
-    let values = reader.map(move |batch| {
-        let batch = batch.map_err(|error| {
-            Error::invalid_argument("the stream of the data has failed").with_source(error)
-        })?;
-        let values = expression.evaluate(&batch)?;
-        RecordBatch::try_new(Arc::clone(&result_schema), vec![values]).map_err(|error| {
-            Error::invalid_argument("the values do not have the type of the expression").with_source(error)
-        })
+    let expression = Arc::new(expression);
+    let values = reader.flat_map(move |batch| match batch {
+        Ok(batch) => {
+            let schema = Arc::clone(&result_schema);
+            let parts = Arc::clone(&expression).evaluate_in_parts(&batch).map(move |values| {
+                RecordBatch::try_new(Arc::clone(&schema), vec![values?]).map_err(|error| {
+                    Error::invalid_argument("the values do not have the type of the expression")
+                        .with_source(error)
+                })
+            });
+            Box::new(parts) as Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>
+        }
+        Err(error) => {
+            let failed = Error::invalid_argument("the stream of the data has failed").with_source(error);
+            Box::new(std::iter::once(Err(failed)))
+        }
     });
     ArrowStream::start(py, schema, values)
 }

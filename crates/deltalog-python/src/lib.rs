@@ -12,6 +12,7 @@
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
+//! | `panics` | panics as `InternalError` |
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `analyze` | statistics of files: `recompute_statistics` |
 //! | `repair` | FSCK: `check_files`, `repair` |
@@ -19,6 +20,7 @@
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
 //! | `stream` | Arrow streams out |
+//! | `several` | rows from lists and generators of batches |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_batches` | the rows of a stream, written while the source makes the next ones |
 //! | `clone` | CLONE |
@@ -63,9 +65,11 @@ mod log_store;
 mod logging;
 mod manifest;
 mod optimize;
+mod panics;
 mod registry;
 mod repair;
 mod restore;
+mod several;
 mod small_append;
 mod snapshot;
 mod spark_changes;
@@ -96,6 +100,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store_options::start(module)?;
     upkeep::start(module)?;
     error::add_classes(module)?;
+    panics::start(module)?;
     module.add_class::<commit_arguments::AlreadyApplied>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<distributed::DistributedWrite>()?;

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::call::call_that_commits;
 use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
-use crate::upkeep;
+use crate::upkeep::environment_with;
 
 /// The sizes of files, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
@@ -203,7 +203,7 @@ type Cluster = (bool, Option<u64>);
 #[pyfunction]
 #[pyo3(signature = (
     snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None,
-    check_rows = false
+    check_rows = false, file_format = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "arguments of Python")]
 pub(crate) fn optimize(
@@ -218,6 +218,7 @@ pub(crate) fn optimize(
     z_order: Option<ZOrder>,
     cluster: Option<Cluster>,
     check_rows: bool,
+    file_format: Option<String>,
 ) -> PyResult<(Metrics, Option<u64>)> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
@@ -232,7 +233,7 @@ pub(crate) fn optimize(
             along(&mut request, z_order)?;
         }
         request.operation = Operation::default().custom_metadata(commit.only_fields()?)?;
-        let done = core_optimize(&snapshot, request, &upkeep::environment())?;
+        let done = core_optimize(&snapshot, request, &environment_with(file_format.as_deref())?)?;
         Ok((Metrics::from(&done.metrics), done.commits.last().map(|committed| committed.version)))
     })
 }

@@ -1,6 +1,7 @@
 //! The Python class `Snapshot`: a version of a table.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
@@ -451,7 +452,8 @@ impl Snapshot {
             }
             scan.read()
         })?;
-        ArrowStream::start(py, rows.schema(), rows)
+        let schema = self.0.schema().describe_rows(&rows.schema());
+        ArrowStream::start(py, Arc::new(schema), rows)
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
@@ -493,12 +495,14 @@ impl Snapshot {
         predicate: Option<&str>,
         allow_out_of_range: bool,
     ) -> PyResult<ArrowStream> {
-        let rows = call(py, || {
+        let (schema, rows) = call(py, || {
             let feed = versions.feed(&self.0)?.allow_out_of_range(allow_out_of_range);
             let feed = user_predicate(predicate)?.into_iter().fold(feed, ChangeFeed::predicate);
-            feed.plan()?.read(columns.as_deref())
+            let plan = feed.plan()?;
+            let rows = plan.read(columns.as_deref())?;
+            Ok((plan.snapshot().schema().describe_rows(&rows.schema()), rows))
         })?;
-        ArrowStream::start(py, rows.schema(), rows)
+        ArrowStream::start(py, Arc::new(schema), rows)
     }
 
     fn plan_spark(&self, py: Python<'_>, filter_sql: &str, time_zone: &str) -> PyResult<SparkPlan> {

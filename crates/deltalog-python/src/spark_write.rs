@@ -331,11 +331,13 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
-    /// The options by which Spark's Parquet writer writes the Bloom filters that the table asks for.
+    /// The options by which Spark's Parquet writer writes what the table asks for: the codec and the Bloom filters.
     #[getter]
     fn parquet_options(&self) -> BTreeMap<String, String> {
         let filters = self.spec.bloom_filters();
-        let mut options = BTreeMap::new();
+        let codec = self.spec.configuration().get("delta.parquet.compression.codec");
+        let codec = codec.map(|codec| ("compression".to_owned(), codec.to_ascii_lowercase()));
+        let mut options: BTreeMap<String, String> = codec.into_iter().collect();
         for column in filters.columns() {
             let path = column.parts().join(".");
             options.insert(format!("parquet.bloom.filter.enabled#{path}"), "true".to_owned());

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use arrow::datatypes::Schema;
 use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
-use deltalog::engine::transaction::Operation;
-use deltalog::{Error, Result, Snapshot as CoreSnapshot};
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::{Error, PendingWrite, Result, SchemaMode, Snapshot as CoreSnapshot, WriteRequest};
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, CommitArguments};
 use crate::snapshot::Snapshot;
 use crate::stream::reader_of;
-use crate::upkeep;
+use crate::upkeep::environment_with;
 use crate::write_batches::pieces;
 
 /// What became of a statement.
@@ -39,11 +41,12 @@ fn run(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
     commit: CommitArguments,
+    file_format: Option<String>,
     work: impl FnOnce(&CoreSnapshot, Request) -> Result<RowChangeOutcome> + Send,
 ) -> PyResult<Done> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
-        let mut request = Request::new(&upkeep::environment());
+        let mut request = Request::new(&environment_with(file_format.as_deref())?);
         request.operation = commit.describe(Operation::default())?;
         request.app_transactions = commit.progress();
         work(&snapshot, request).map(Done::from)
@@ -52,25 +55,31 @@ fn run(
 
 /// Deletes the rows for which a predicate is true.
 #[pyfunction]
+#[pyo3(signature = (snapshot, predicate, commit, file_format = None))]
 pub(crate) fn delete_rows(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
     predicate: Option<String>,
     commit: CommitArguments,
+    file_format: Option<String>,
 ) -> PyResult<Done> {
-    run(py, snapshot, commit, |base, request| dml::delete(base, predicate.as_deref(), request))
+    run(py, snapshot, commit, file_format, |base, request| dml::delete(base, predicate.as_deref(), request))
 }
 
 /// Gives new values to columns of the rows for which a predicate is true.
 #[pyfunction]
+#[pyo3(signature = (snapshot, values, predicate, commit, file_format = None))]
 pub(crate) fn update_rows(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
     values: Vec<(String, String)>,
     predicate: Option<String>,
     commit: CommitArguments,
+    file_format: Option<String>,
 ) -> PyResult<Done> {
-    run(py, snapshot, commit, |base, request| dml::update(base, &values, predicate.as_deref(), request))
+    run(py, snapshot, commit, file_format, |base, request| {
+        dml::update(base, &values, predicate.as_deref(), request)
+    })
 }
 
 /// A clause of a MERGE, as `deltalog.merge.MergeClause` has it.
@@ -112,20 +121,40 @@ pub(crate) struct MergeArguments {
 
 /// Merges the rows of an Arrow stream, which is read once.
 #[pyfunction]
+#[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(
     py: Python<'_>,
     snapshot: &Bound<'_, Snapshot>,
     source: &Bound<'_, PyAny>,
     arguments: MergeArguments,
     commit: CommitArguments,
+    file_format: Option<String>,
+    merge_schema: bool,
 ) -> PyResult<Done> {
     let reader = reader_of(source)?;
-    run(py, snapshot, commit, |base, request| {
+    run(py, snapshot, commit, file_format, |base, request| {
         let MergeArguments { condition, source_alias, target_alias, clauses } = arguments;
         let clauses = clauses.into_iter().map(ClauseArguments::clause).collect::<Result<_>>()?;
         let merge = Merge { condition, source_alias, target_alias, clauses };
         let schema = reader.schema();
         let source = MergeSource::new(&schema, pieces(reader))?;
-        dml::merge(base, &merge, &source, request)
+        match merge_schema {
+            true => dml::merge(&with_columns_of(base, &schema, &request)?, &merge, &source, request),
+            false => dml::merge(base, &merge, &source, request),
+        }
     })
+}
+
+/// Adds the columns of `schema` that the table lacks, in a commit of their own, and returns the table with them.
+fn with_columns_of(base: &CoreSnapshot, schema: &Schema, request: &Request) -> Result<CoreSnapshot> {
+    let mut write = WriteRequest::new(StructType::from_arrow(schema)?, SaveMode::Append);
+    write.schema_mode = SchemaMode::Merge;
+    let storage = base.storage();
+    let pending = PendingWrite::on(storage, Some(base.clone()), write, &request.environment)?;
+    let Some(pending) = pending.filter(|pending| pending.evolved().is_some()) else {
+        return Ok(base.clone());
+    };
+    let operation = Operation::new("MERGE SCHEMA");
+    pending.commit(Vec::new(), operation)?;
+    base.refresh()
 }

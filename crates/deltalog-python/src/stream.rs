@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::StructType;
@@ -12,10 +12,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
-use pyo3_arrow::{PyRecordBatchReader, PySchema};
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
 use crate::call::call;
 use crate::error::{IntoPython, is_ours, to_python};
+use crate::panics::caught;
+use crate::several::Several;
 use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
@@ -42,14 +44,23 @@ impl ArrowStream {
     }
 }
 
-/// Opens an object with `__arrow_c_stream__`. Our own errors, which a table as the source may raise, are returned
-/// unchanged.
+/// Opens an object with `__arrow_c_stream__` or `__arrow_c_array__`, or several of them. Our own errors, which a table
+/// as the source may raise, are returned unchanged.
 pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let module = stream.py().import("deltalog.arrow_data");
-    let reader = module
-        .and_then(|module| module.call_method1("importable", (stream,)))
-        .and_then(|stream| stream.extract::<PyRecordBatchReader>());
-    reader.and_then(PyRecordBatchReader::into_reader).map_err(|failure| {
+    let open = || {
+        let module = stream.py().import("deltalog.arrow_data")?;
+        let stream = module.call_method1("importable", (stream,))?;
+        if stream.hasattr("__arrow_c_stream__")? {
+            return stream.extract::<PyRecordBatchReader>()?.into_reader();
+        }
+        if stream.hasattr("__arrow_c_array__")? {
+            let batch = stream.extract::<PyRecordBatch>()?.into_inner();
+            let schema = batch.schema();
+            return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)) as Box<_>);
+        }
+        Ok(Box::new(Several::open(&stream)?) as Box<dyn RecordBatchReader + Send>)
+    };
+    open().map_err(|failure| {
         if is_ours(stream.py(), &failure) {
             return failure;
         }
@@ -102,9 +113,17 @@ impl ArrowStream {
             PyValueError::new_err("this stream was already read; request another one from the table")
         })?;
         let mut batches = batches;
-        let rows = std::iter::from_fn(move || released(|| batches.next())).map(|batch| match batch {
-            Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
-            Err(error) => Err(to_arrow_error(&error)),
+        let rows = std::iter::from_fn(move || {
+            match caught(|| released(|| batches.next())) {
+                Ok(None) => None,
+                Ok(Some(Ok(batch))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
+                Ok(Some(Err(error))) => Some(Err(to_arrow_error(&error))),
+                // Nothing can be asked for after a panic.
+                Err(panic) => {
+                    batches = Box::new(std::iter::empty());
+                    Some(Err(ArrowError::ExternalError(panic.into())))
+                }
+            }
         });
         let field = Arc::new(
             Field::new_struct("", self.schema.fields().clone(), false)
@@ -114,10 +133,11 @@ impl ArrowStream {
     }
 }
 
-/// Converts a Delta schema to an Arrow schema, an object with `__arrow_c_schema__`.
+/// Converts a Delta schema to an Arrow schema with the metadata of its fields, an object with `__arrow_c_schema__`.
 #[pyfunction]
 pub(crate) fn schema_to_arrow(json: &str) -> PyResult<PySchema> {
-    let schema = StructType::from_json(json).and_then(|schema| schema.to_arrow()).into_python()?;
+    let schema =
+        StructType::from_json(json).and_then(|schema| schema.to_arrow_with_metadata()).into_python()?;
     Ok(PySchema::new(Arc::new(schema)))
 }
 

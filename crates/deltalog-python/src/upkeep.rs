@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use deltalog::{Background, Environment};
+use deltalog::{Background, Environment, Error, Result};
 use pyo3::prelude::*;
 
 use crate::logging;
@@ -40,6 +40,19 @@ pub(crate) fn environment() -> Environment {
         return environment;
     }
     environment.with_background(BACKGROUND.get_or_init(Background::new))
+}
+
+/// Returns the environment of a call whose files are encoded as the JSON form of a `FileFormat` says.
+///
+/// # Errors
+/// `InvalidArgument` if it says something that is not known.
+pub(crate) fn environment_with(file_format: Option<&str>) -> Result<Environment> {
+    let Some(json) = file_format else { return Ok(environment()) };
+    let format = serde_json::from_str(json).map_err(|error| {
+        Error::invalid_argument(format!("writer_properties cannot be used: {error}"))
+            .with_hint("pass numbers from 0, and texts, as WriterProperties names them")
+    })?;
+    Ok(environment().with_file_format(format))
 }
 
 /// Sets whether what follows a commit is done behind it.

@@ -10,7 +10,6 @@ use crate::small_append::{Rows, SmallAppend, small_append};
 use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
-use crate::upkeep;
 use crate::write_arguments::WriteArguments;
 use crate::write_batches::written_pieces;
 use crate::write_target::WriteTarget;
@@ -33,7 +32,7 @@ pub(crate) fn write_stream(
         let target = WriteTarget::new(uri, storage_options, base)?;
         let schema = StructType::from_arrow(&reader.schema())
             .map_err(|error| error.in_table(target.storage().url()))?;
-        let (request, environment) = (arguments.request(schema)?, upkeep::environment());
+        let (request, environment) = (arguments.request(schema)?, arguments.environment()?);
         let operation = |pending: &PendingWrite| arguments.operation(pending);
         let rest = match target.base() {
             Some(base) => match small_append(base, &request, &environment, operation, reader)? {

@@ -2,11 +2,12 @@
 
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
-use deltalog::{PendingWrite, ReplaceWhere, Result, SchemaMode, WriteRequest};
+use deltalog::{Environment, PendingWrite, ReplaceWhere, Result, SchemaMode, WriteRequest};
 use pyo3::prelude::*;
 
 use crate::commit_arguments::CommitArguments;
 use crate::table_options::TableOptions;
+use crate::upkeep::environment_with;
 
 /// The arguments of a write, as `deltalog.arguments.WriteArguments` has them.
 #[derive(FromPyObject)]
@@ -18,6 +19,8 @@ pub(crate) struct WriteArguments {
     predicate: Option<String>,
     schema_mode: Option<String>,
     target_file_size: Option<u64>,
+    /// The JSON form of a `FileFormat`.
+    file_format: Option<String>,
 }
 
 impl WriteArguments {
@@ -34,6 +37,14 @@ impl WriteArguments {
             self.schema_mode.as_deref().map(SchemaMode::parse).transpose()?.unwrap_or_default();
         request.target_file_size = self.target_file_size;
         Ok(request)
+    }
+
+    /// Returns the environment of the write.
+    ///
+    /// # Errors
+    /// Those of [`environment_with`].
+    pub(crate) fn environment(&self) -> Result<Environment> {
+        environment_with(self.file_format.as_deref())
     }
 
     /// Returns what the commit of `pending` says about itself.

@@ -147,10 +147,27 @@ fn interrupted(exception: PyErr) -> Error {
 /// The C interface transports only text, where pyarrow puts the traceback; the last line is the exception. An
 /// interrupt must remain one, so that code that catches errors and continues can still be stopped.
 fn stream_error(error: ArrowError) -> Error {
+    let error = match error {
+        ArrowError::ExternalError(source) => match source.downcast::<PyErr>() {
+            Ok(exception) => return raised(*exception),
+            Err(source) => ArrowError::ExternalError(source),
+        },
+        error => error,
+    };
     let text = error.to_string();
     let is_interrupt = text.trim_end().lines().last() == Some("KeyboardInterrupt");
     if is_interrupt {
         return interrupted(PyKeyboardInterrupt::new_err(()));
     }
-    Error::invalid_argument("the data stream failed; nothing was committed").with_source(error)
+    Error::invalid_argument(FAILED).with_source(error)
 }
+
+/// Converts an exception of code of the caller that makes the rows.
+fn raised(exception: PyErr) -> Error {
+    match Python::attach(|py| exception.is_instance_of::<PyException>(py)) {
+        true => Error::invalid_argument(FAILED).with_source(exception),
+        false => interrupted(exception),
+    }
+}
+
+const FAILED: &str = "the data stream failed; nothing was committed";

@@ -1,6 +1,7 @@
 //! Time, sleep, randomness, background work and settings, which come in from outside so that tests can control them.
 
 mod auto_compaction;
+mod file_format;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +9,12 @@ use std::time::Duration;
 use uuid::Uuid;
 
 pub use auto_compaction::AutoCompaction;
+pub use file_format::{ColumnFormat, FileFormat};
 
 use crate::background::{Background, Queue};
 
-/// The source of the time, of pauses, of new ids and of randomness, where background work is done, and what follows a
-/// write. Cheap to clone.
+/// The source of the time, of pauses, of new ids and of randomness, where background work is done, what follows a
+/// write, and how data files are encoded. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -21,6 +23,7 @@ pub struct Environment {
     random: Arc<dyn Fn() -> u64 + Send + Sync>,
     background: Option<Arc<Queue>>,
     auto_compaction: AutoCompaction,
+    file_format: Arc<FileFormat>,
 }
 
 impl Environment {
@@ -42,6 +45,7 @@ impl Environment {
             random: Arc::new(random),
             background: None,
             auto_compaction: AutoCompaction::default(),
+            file_format: Arc::default(),
         }
     }
 
@@ -73,6 +77,17 @@ impl Environment {
     /// Returns how small files are compacted after a write.
     pub(crate) fn auto_compaction(&self) -> &AutoCompaction {
         &self.auto_compaction
+    }
+
+    /// Sets how data files are encoded. Without it, the properties of the table decide.
+    #[must_use]
+    pub fn with_file_format(self, file_format: FileFormat) -> Self {
+        Self { file_format: Arc::new(file_format), ..self }
+    }
+
+    /// Returns how data files are encoded.
+    pub(crate) fn file_format(&self) -> &FileFormat {
+        &self.file_format
     }
 
     /// Returns a copy whose commits do what follows them before they return.

@@ -110,6 +110,13 @@ impl Error {
         Self::new(ErrorKind::SchemaMismatch, message)
     }
 
+    /// Puts `what`, and a colon, in front of the message.
+    #[must_use]
+    pub(crate) fn within(mut self, what: impl fmt::Display) -> Self {
+        self.0.message = format!("{what}: {}", self.0.message);
+        self
+    }
+
     /// Adds the table's location, unless a deeper layer has.
     #[must_use]
     pub fn in_table(mut self, table: impl Into<String>) -> Self {

@@ -52,7 +52,7 @@ pub(crate) fn history(
     times: &CommitTimes,
     limit: Option<usize>,
 ) -> Result<Vec<HistoryEntry>> {
-    let commits = times.commits().iter().rev().take(limit.unwrap_or(usize::MAX));
+    let commits = times.commits_of_log().iter().rev().take(limit.unwrap_or(usize::MAX));
     let entries = commits.map(|commit| {
         let info = match snapshot.known_commit_info(commit.version) {
             Some(info) => Some(info),

@@ -5,6 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, Result};
 
+/// Calls `work`; turns a panic into its message.
+///
+/// What `work` captures must not be used after a panic.
+pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| text(panic.as_ref()).to_owned())
+}
+
 /// Calls `work`; turns a panic into the error that `error` makes of its message.
 ///
 /// What `work` captures must not be used after a panic.

@@ -127,6 +127,14 @@ impl Snapshot {
         self.of_same_table(|| Self::load(&self.0.source, self.0.source.find(Some(version))?, None))
     }
 
+    /// Finds the files of this version again, as the log is now.
+    ///
+    /// # Errors
+    /// As [`LogSegment::find`].
+    pub(crate) fn found_again(&self) -> Result<LogSegment> {
+        self.0.source.find(Some(self.version()))
+    }
+
     /// Opens another version with `open`, and checks that the table is still the same.
     fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
         let opened = open();
@@ -360,7 +368,7 @@ impl Snapshot {
 
     /// Returns the provenance of `version` if its commit was read; it is empty if the writer recorded none.
     pub(crate) fn known_commit_info(&self, version: u64) -> Option<CommitInfo> {
-        let commit = self.0.state.single_commits().find(|commit| commit.version == version)?;
+        let commit = self.0.state.commits().find(|commit| commit.version == version)?;
         Some(commit.commit_info.clone().unwrap_or_default())
     }
 

@@ -17,6 +17,7 @@ from deltalog._internal import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from deltalog.checked import checked
 from deltalog.errors import TableAlreadyExistsError, VersionNotFoundError
 
 _WRONG_CALLS = (
@@ -42,12 +43,14 @@ def as_pyspark_error(error: BaseException) -> BaseException:
 
 
 def raises_pyspark_errors(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Decorates a public function so that its errors are also errors of PySpark."""
+    """Decorates a public function so that it checks its arguments, and its errors are also errors of PySpark."""
+
+    checking = checked(function)
 
     @functools.wraps(function)
     def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
         try:
-            return function(*arguments, **named)
+            return checking(*arguments, **named)
         except DeltaError as error:
             as_pyspark_error(error)
             raise

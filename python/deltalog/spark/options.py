@@ -3,7 +3,9 @@
 An unsupported option is refused if ignoring it would change what is read or written.
 """
 
+import difflib
 import json
+import warnings
 from collections.abc import Mapping
 
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -56,6 +58,26 @@ _STORE_NAMES = (
     "retry_timeout",
     "timeout",
     "user_agent",
+)
+# Options as the documentation spells them, of reads and writes.
+_KNOWN = (
+    *_SPELLED.values(),
+    *_STORE_NAMES,
+    "allowedRoots",
+    "baseVersion",
+    "compression",
+    "maxRecordsPerFile",
+    "mergeSchema",
+    "optimizeWrite",
+    "overwriteSchema",
+    "partitionOverwriteMode",
+    "path",
+    "replaceWhere",
+    "timestampAsOf",
+    "txnAppId",
+    "txnVersion",
+    "userMetadata",
+    "versionAsOf",
 )
 _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
@@ -175,8 +197,21 @@ class Options:
             raise InvalidArgumentError(f"the option {_SPELLED[name]} must be true or false, not {value!r}")
         return value.strip().lower() == "true"
 
+    def _warn_of_misspelled(self) -> None:
+        """Warns of options that are nearly those of ours. Spark and other sources ignore options in the same way."""
+        for name in sorted(self.values.keys() - {known.lower() for known in _KNOWN}):
+            if "." in name or name.startswith(("__", *_STORE_PREFIXES)):
+                continue
+            near = difflib.get_close_matches(name, [known.lower() for known in _KNOWN], n=1, cutoff=0.85)
+            if near:
+                meant = next(known for known in _KNOWN if known.lower() == near[0])
+                warnings.warn(
+                    f"the option {name!r} has no effect: did you mean {meant!r}?", UserWarning, stacklevel=2
+                )
+
     def check_read(self, under_connect: bool = False) -> None:
-        """Raises an error if options contradict each other or do not apply. No option is ignored silently."""
+        """Raises an error if options contradict each other or do not apply, and warns of misspelled ones."""
+        self._warn_of_misspelled()
         for name in (_COMMAND, _POSITIONS, _CONDITION):
             if name in self.values and not under_connect:
                 raise InvalidArgumentError(f"the option {name} is for Spark Connect: use DeltaTable here")
@@ -205,6 +240,7 @@ class Options:
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
     def check_write(self) -> None:
+        self._warn_of_misspelled()
         if _STATEMENT in self.values:
             raise InvalidArgumentError(f"the option {_STATEMENT} is for Spark Connect: use DeltaTable here")
         self._refuse(_WRITE_NOT_YET + _CHANGE_FEED + _CHANGE_BOUNDS)

@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import Snapshot
+from deltalog.arguments import limit_argument
+from deltalog.errors import wrong_argument
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml import verbs
 from deltalog.spark.dml.clauses import Condition, Values
@@ -211,10 +213,9 @@ class DeltaTable:
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. Errors are those of `delete`.
         """
-        if not set:
-            raise InvalidArgumentError(
-                "update needs a value for at least one column: set={'column': 'expression'}"
-            )
+        if not isinstance(set, Mapping) or not set:
+            expected = "a value for at least one column, such as {'column': 'expression'}"
+            raise wrong_argument("set", set, expected)
         done = verbs.update(self._spark, self._target(), condition, set)
         self._refresh()
         return done
@@ -236,8 +237,8 @@ class DeltaTable:
     @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:
         """Returns the commits, newest first."""
-        if limit is not None and limit < 1:
-            raise InvalidArgumentError(f"the limit of history must be at least 1, not {limit}")
+        if limit is not None and (limit_argument(limit) or 0) < 1:
+            raise wrong_argument("limit", limit, "a whole number from 1")
         commits = self._ask("history", limit=limit)
         return self._spark.createDataFrame([row(HISTORY, commit) for commit in commits], HISTORY)
 

@@ -4,6 +4,8 @@
 //!   rows which others add meanwhile are a conflict.
 //! - Names are compared ignoring case and kept in lower case, as the JVM implementation does.
 
+use serde_json::{Value, json};
+
 use super::draft::Draft;
 use crate::constraints::{CHECK, Check};
 use crate::error::{Error, Result};
@@ -11,26 +13,41 @@ use crate::protocol::TableFeature;
 use crate::scan::TableScan;
 use crate::transaction::Operation;
 
-/// Adds the constraint `name`, the condition `sql`.
+/// Adds constraints: names with their conditions. The rows of the table are read once.
 ///
 /// # Errors
-/// `InvalidArgument` for a name that is empty or taken, and for a condition that cannot be evaluated or is not true for
-/// a row of the table. Also the errors of reading rows.
-pub(super) fn add(draft: &mut Draft<'_>, name: &str, sql: &str) -> Result<Operation> {
-    if name.is_empty() {
-        return Err(Error::invalid_argument("the name of the constraint is empty"));
-    }
-    if let Some((_, sql)) = find(draft, name) {
-        return Err(Error::invalid_argument(format!("the table has a constraint '{name}' already ({sql})"))
+/// `InvalidArgument` without constraints, for a name that is empty or taken, and for a condition that cannot be
+/// evaluated or is not true for a row of the table. Also the errors of reading rows.
+pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Result<Operation> {
+    let mut checks = Vec::with_capacity(constraints.len());
+    for (name, sql) in constraints {
+        if name.is_empty() {
+            return Err(Error::invalid_argument("the name of the constraint is empty"));
+        }
+        if let Some((_, sql)) = find(draft, name) {
+            return Err(Error::invalid_argument(format!(
+                "the table has a constraint '{name}' already ({sql})"
+            ))
             .with_hint("choose another name, or drop the constraint first"));
+        }
+        checks.push(Check::bind_new(name, sql, &draft.schema, "UTC")?);
+        draft.metadata.configuration.insert(format!("{CHECK}{}", name.to_lowercase()), sql.clone());
     }
-    let check = Check::bind_new(name, sql, &draft.schema, "UTC")?;
-    ensure_met(draft, &check)?;
+    ensure_met(draft, &checks)?;
     draft.depends_on_rows = true;
     // Another constraint may be left over from a protocol that does not support the feature.
     draft.features.push(TableFeature::CheckConstraints);
-    draft.metadata.configuration.insert(format!("{CHECK}{}", name.to_lowercase()), sql.to_owned());
-    Ok(Operation::new("ADD CONSTRAINT").parameter("name", name).parameter("expr", sql))
+    let operation = Operation::new("ADD CONSTRAINT");
+    match constraints {
+        [] => Err(Error::invalid_argument("there is no constraint to add")
+            .with_hint("pass names with their conditions")),
+        [(name, sql)] => Ok(operation.parameter("name", name.as_str()).parameter("expr", sql.as_str())),
+        several => {
+            let several: Vec<_> =
+                several.iter().map(|(name, sql)| json!({"name": name, "expr": sql})).collect();
+            Ok(operation.parameter("constraints", Value::from(several).to_string()))
+        }
+    }
 }
 
 /// Drops the constraint `name`.
@@ -66,15 +83,17 @@ fn find(draft: &Draft<'_>, name: &str) -> Option<(String, String)> {
 }
 
 /// Checks all rows of the table.
-fn ensure_met(draft: &Draft<'_>, check: &Check) -> Result<()> {
+fn ensure_met(draft: &Draft<'_>, checks: &[Check]) -> Result<()> {
     let mut columns: Vec<String> = Vec::new();
-    for column in check.columns() {
+    for column in checks.iter().flat_map(Check::columns) {
         let name = column.path.parts().first();
         let name = name.and_then(|name| draft.schema.field(name)).map(|field| field.name.clone());
         columns.extend(name.filter(|name| !columns.contains(name)));
     }
     for batch in TableScan::new(draft.base).columns(columns).read()? {
-        if let Some(violation) = check.violation(&batch?)? {
+        let batch = batch?;
+        for check in checks {
+            let Some(violation) = check.violation(&batch)? else { continue };
             let values: Vec<_> =
                 violation.values.iter().map(|(column, value)| format!("{column} = {value}")).collect();
             return Err(Error::invalid_argument(format!(

@@ -137,13 +137,8 @@ pub enum TableChange {
     },
     /// Clusters the table by at most four columns, or with an empty list no longer.
     ClusterBy(Vec<ColumnPath>),
-    /// Adds a CHECK constraint.
-    AddConstraint {
-        /// The name of the constraint.
-        name: String,
-        /// The condition, in Spark's SQL.
-        sql: String,
-    },
+    /// Adds CHECK constraints: names with their conditions in Spark's SQL.
+    AddConstraints(Vec<(String, String)>),
     /// Drops a CHECK constraint.
     DropConstraint {
         /// The name of the constraint.
@@ -173,7 +168,7 @@ impl TableChange {
             Self::SetDefault { column, sql } => columns::set_default(draft, column, Some(sql)),
             Self::DropDefault { column } => columns::set_default(draft, column, None),
             Self::ClusterBy(paths) => clustering::cluster_by(draft, paths),
-            Self::AddConstraint { name, sql } => constraints::add(draft, name, sql),
+            Self::AddConstraints(constraints) => constraints::add(draft, constraints),
             Self::DropConstraint { name, if_exists } => constraints::drop(draft, name, *if_exists),
         }
     }

@@ -26,11 +26,12 @@ pub(super) fn split(path: &ColumnPath) -> Result<(&[String], &str)> {
 pub(super) fn field_at(schema: &StructType, path: &ColumnPath) -> Result<StructField> {
     let (parent, name) = split(path)?;
     let mut found = None;
-    edit_fields(schema, parent, |fields| {
+    let find = |fields: Vec<StructField>| {
         found = fields.iter().find(|field| is_named(field, name)).cloned();
         Ok(fields)
-    })?;
-    found.ok_or_else(|| missing(&format!("'{path}'"), schema))
+    };
+    fields_in(schema, parent, find, &|| missing("column", path, schema))?;
+    found.ok_or_else(|| missing("column", path, schema))
 }
 
 /// Returns `schema` with the field at `path` replaced by what `edit` makes of it.
@@ -44,12 +45,13 @@ pub(super) fn edit_field(
     edit: impl FnOnce(StructField) -> Result<StructField>,
 ) -> Result<StructType> {
     let (parent, name) = split(path)?;
-    edit_fields(schema, parent, |mut fields| {
-        let found = position(&fields, name).ok_or_else(|| missing(&format!("'{path}'"), schema))?;
+    let edit = |mut fields: Vec<StructField>| {
+        let found = position(&fields, name).ok_or_else(|| missing("column", path, schema))?;
         let field = fields.remove(found);
         fields.insert(found, edit(field)?);
         Ok(fields)
-    })
+    };
+    fields_in(schema, parent, edit, &|| missing("column", path, schema))
 }
 
 /// Returns `schema` with the fields of the struct at `parent` replaced by what `edit` makes of them.
@@ -61,8 +63,7 @@ pub(super) fn edit_fields(
     parent: &[String],
     edit: impl FnOnce(Vec<StructField>) -> Result<Vec<StructField>>,
 ) -> Result<StructType> {
-    let at = |what: &str| format!("{what} '{}'", ColumnPath::new(parent));
-    fields_in(schema, parent, edit, &|| missing(&at("the struct"), schema))
+    fields_in(schema, parent, edit, &|| missing("struct", &ColumnPath::new(parent), schema))
 }
 
 /// Returns the position of the field `name`.
@@ -79,10 +80,19 @@ fn is_named(field: &StructField, name: &str) -> bool {
     field.name == name || field.name.to_lowercase() == name.to_lowercase()
 }
 
-fn missing(what: &str, schema: &StructType) -> Error {
-    let names: Vec<_> = schema.fields().iter().map(|field| field.name.as_str()).collect();
-    Error::invalid_argument(format!("the table has no column {what}"))
-        .with_hint(format!("the columns are {}", names.join(", ")))
+/// Returns the error for a column or a struct that does not exist.
+fn missing(what: &str, path: &ColumnPath, schema: &StructType) -> Error {
+    let error = Error::invalid_argument(format!("the table has no {what} '{path}'"));
+    match schema.field(&path.parts().join(".")).filter(|_| path.parts().len() > 1) {
+        Some(field) => {
+            let quoted = ColumnPath::new([&field.name]);
+            error.with_hint(format!("a name with a dot is written in backticks: {quoted}"))
+        }
+        None => {
+            let names: Vec<_> = schema.fields().iter().map(|field| field.name.as_str()).collect();
+            error.with_hint(format!("the columns are {}", names.join(", ")))
+        }
+    }
 }
 
 type Missing<'a> = &'a dyn Fn() -> Error;

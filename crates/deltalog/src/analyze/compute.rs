@@ -3,22 +3,25 @@
 //! - The footer is enough for columns of which it has all statistics, if no row is deleted.
 //! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns,
 //!   without the deleted rows. Their bounds are then tight.
+//! - They are marked as those of this crate unless some are from the footer of a writer that is not known, or were there
+//!   before without the mark ([`crate::stats::is_own`]).
 //! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;
 
-use arrow::datatypes::{DataType, Fields};
+use arrow::datatypes::{DataType, Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::schema::types::Type;
 
 use super::poor::{TAG, lacks};
+use crate::by_name::ByName;
 use crate::dml::ListedFile;
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, column_at};
 use crate::protocol::{Add, Tags};
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
-use crate::stats::{ColumnValues, StatsTree, footer_columns};
+use crate::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};
 use crate::write::read_footer;
 
 /// What computes the statistics of files of a version, also from several threads.
@@ -71,16 +74,26 @@ impl Computed {
     }
 }
 
-/// Returns whether the column at `path` of a file, and all that it is part of, have the ids that the table's columns
-/// have there; also if these have none.
-fn has_ids(file: &Type, table: &Fields, path: &[String]) -> bool {
-    let Some((name, rest)) = path.split_first() else { return true };
-    let in_table = table.iter().find(|field| field.name() == name);
-    let in_file = match file.is_group() {
-        true => file.get_fields().iter().find(|field| field.name() == name),
-        false => None,
-    };
-    let (Some(in_table), Some(in_file)) = (in_table, in_file) else { return false };
+/// Returns the columns of a file that have, with all that they are part of, the ids that the table's columns have there;
+/// also if these have none.
+fn with_ids<'a>(
+    columns: &'a [Column],
+    file: &'a Type,
+    table: &'a Fields,
+) -> impl Iterator<Item = &'a Column> {
+    let by_name = ByName::new(table.len(), |at| Some(table.get(at)?.name().as_str()));
+    let in_file = file.get_fields();
+    let by_name_in_file = ByName::new(in_file.len(), |at| Some(in_file.get(at)?.name()));
+    columns.iter().filter(move |column| {
+        let Some((name, rest)) = column.physical.parts().split_first() else { return false };
+        let in_table = by_name.find(name).and_then(|at| table.get(at));
+        let in_file = by_name_in_file.find(name).and_then(|at| in_file.get(at));
+        in_table.zip(in_file).is_some_and(|(in_table, in_file)| has_ids(in_file, in_table, rest))
+    })
+}
+
+/// Returns whether a column of a file, and what is at `rest` in it, have the ids that `in_table` has there.
+fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
     let info = in_file.get_basic_info();
     let is_same = match in_table.metadata().get(PARQUET_FIELD_ID_META_KEY) {
         Some(id) => info.has_id() && info.id().to_string() == *id,
@@ -90,7 +103,13 @@ fn has_ids(file: &Type, table: &Fields, path: &[String]) -> bool {
         DataType::Struct(parts) => parts,
         _ => &Fields::empty(),
     };
-    is_same && has_ids(in_file, parts, rest)
+    let Some((name, rest)) = rest.split_first() else { return is_same };
+    let in_table = parts.iter().find(|field| field.name() == name);
+    let inside = match in_file.is_group() {
+        true => in_file.get_fields().iter().find(|field| field.name() == name),
+        false => None,
+    };
+    is_same && in_table.zip(inside).is_some_and(|(in_table, inside)| has_ids(inside, in_table, rest))
 }
 
 impl<'a> Computer<'a> {
@@ -100,12 +119,13 @@ impl<'a> Computer<'a> {
     /// `CorruptLog` for an invalid schema.
     pub(super) fn of(base: &'a Snapshot, columns: Vec<(ColumnPath, DataType)>) -> Result<Self> {
         let schema = base.mapped_schema();
-        let column = |(physical, data_type): (ColumnPath, DataType)| {
-            let logical = schema.logical_path(physical.parts()).map(ColumnPath::new);
+        let logical = schema.logical_paths(columns.iter().map(|(path, _)| path.parts()));
+        let column = |(logical, (physical, data_type)): (Option<Vec<String>>, (ColumnPath, DataType))| {
+            let logical = logical.map(ColumnPath::new);
             let missing = || Error::corrupt_log(format!("the column {physical} is not in the schema"));
             Ok(Column { logical: logical.ok_or_else(missing)?, physical, data_type })
         };
-        let columns = columns.into_iter().map(column).collect::<Result<_>>()?;
+        let columns = logical.into_iter().zip(columns).map(column).collect::<Result<_>>()?;
         Ok(Self { base, scan: RowScan::of(base)?.with_threads(1), columns })
     }
 
@@ -139,12 +159,15 @@ impl<'a> Computer<'a> {
         for (path, _) in all() {
             stats.forget(path.parts());
         }
+        let mut is_own = stats.is_own() || stats.has_no_columns();
         if !has_vector {
             // A scan finds a column by its id, if it has one: under its name may be another one.
             let fields = self.base.mapped_schema().physical_arrow().fields();
             let root = footer.file_metadata().schema_descr().root_schema();
-            let known = all().filter(|(path, _)| has_ids(root, fields, path.parts()));
-            footer_columns(&footer, known, false).for_each(|column| stats.set(&column));
+            let known = with_ids(&self.columns, root, fields);
+            let known = known.map(|column| (column.physical.clone(), column.data_type.clone()));
+            footer_columns(&footer, known).for_each(|column| stats.set(&column));
+            is_own &= KnownNans::of(&footer).is_of_known_writer();
         }
         let is_lacking = |column: &&Column| lacks(&stats, rows, &column.physical, &column.data_type, false);
         let lacking: Vec<&Column> = self.columns.iter().filter(is_lacking).collect();
@@ -152,6 +175,7 @@ impl<'a> Computer<'a> {
         if source == Source::Rows {
             self.read_rows(file, &lacking, &mut stats)?;
         }
+        stats.set_own(is_own);
         Ok(Computed { add: add.clone(), stats: Some(stats.text()), source })
     }
 

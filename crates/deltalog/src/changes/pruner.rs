@@ -69,10 +69,10 @@ impl FeedPruner {
         }
         let given = values(version, timestamp_ms, &self.partitions.parse(map)?, kind)?;
         let texts: Option<&StringArray> = column(FileColumn::Stats).and_then(|texts| texts.as_string_opt());
-        let stats = match (&self.stats, texts) {
-            (Some(stats), Some(texts)) => stats.decode(texts)?,
-            _ => self.no_stats.decode((0..actions.num_rows()).map(|_| None))?,
+        let (stats, is_own) = match (&self.stats, texts) {
+            (Some(stats), Some(texts)) => stats.decode_with_origin(texts)?,
+            _ => self.no_stats.decode_with_origin((0..actions.num_rows()).map(|_| None))?,
         };
-        prune(&self.predicate, &StatsBounds::new(stats, Some(given))?).map(Some)
+        prune(&self.predicate, &StatsBounds::new(stats, Some(given))?.with_origin(is_own)).map(Some)
     }
 }

@@ -38,22 +38,54 @@ mod v2;
 use std::num::NonZeroU32;
 
 use crate::environment::Environment;
-use crate::error::{Error, Result};
-use crate::log::{CommitKind, LastCheckpoint};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::{CheckpointKind, CommitKind, LastCheckpoint};
 use crate::protocol::{TableFeature, ensure_checkpointable};
+use crate::replay::check_checkpoint;
 use crate::snapshot::Snapshot;
 
 use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that names it.
+/// Writes the checkpoint of `snapshot`, and the hint that names it. A version keeps the checkpoint by the V2 spec that
+/// it has, whose name another one would not replace.
 ///
 /// # Errors
-/// `CorruptLog`, `Unsupported` for a table with an unknown feature, `InvalidArgument` for a version that its catalog
-/// has not published, and errors of the store. They leave the table unchanged.
+/// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for
+/// a table with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of
+/// the store. They leave the table unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
-    write_checkpoint_within(snapshot, &CheckpointLimits::default(), environment)
+    if !has_v2_checkpoint(snapshot).map_err(|error| snapshot.located(error))? {
+        write_checkpoint_within(snapshot, &CheckpointLimits::default(), environment)?;
+    }
+    Ok(())
+}
+
+/// Returns whether the log has a readable checkpoint of the version by the V2 spec under a name of its own.
+///
+/// # Errors
+/// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone below those that are
+/// left, and look like the beginning of a damaged log.
+fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
+    // Only a catalog knows its commits; the check for them comes with the writing.
+    if matches!(snapshot.segment().commits.last().map(|commit| commit.kind), Some(CommitKind::Staged(_))) {
+        return Ok(false);
+    }
+    let found = snapshot.found_again()?;
+    let Some(checkpoint) = found.checkpoint.filter(|found| found.version == snapshot.version()) else {
+        return Ok(false);
+    };
+    if !matches!(checkpoint.kind, CheckpointKind::UuidParquet | CheckpointKind::UuidJson) || !is_v2(snapshot)
+    {
+        return Ok(false);
+    }
+    match check_checkpoint(snapshot.storage(), snapshot.resolver(), &checkpoint) {
+        Ok(()) => Ok(true),
+        // The new one is preferred: readers try one after the other.
+        Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The sizes by which the form of a checkpoint by the V2 spec is chosen.

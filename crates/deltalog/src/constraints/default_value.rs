@@ -58,6 +58,6 @@ impl DefaultValue {
         .map_err(|error| Error::invalid_argument("a batch without columns failed").with_source(error))?;
         let value = expression.and_then(|expression| expression.evaluate(&one_row)).map_err(unusable)?;
         take(&value, &UInt64Array::from_value(0, rows), None)
-            .map_err(|error| unusable(Error::invalid_argument("it cannot be repeated").with_source(error)))
+            .map_err(|error| unusable(Error::invalid_argument("it cannot be repeated")).with_source(error))
     }
 }

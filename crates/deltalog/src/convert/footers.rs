@@ -153,7 +153,7 @@ impl Footers<'_> {
             // It is not in a log yet.
             Error::invalid_argument(error.to_string())
         })?;
-        let options = CollectOptions { columns: indexed, without_nan: false };
+        let options = CollectOptions { columns: indexed, is_own: false };
         let shared =
             Arc::new(Shared { parquet: parquet.clone(), path: path.to_owned(), columns, arrow, options });
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +236,7 @@ fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
         ))
         .with_hint("write the files with microseconds; with pyarrow: coerce_timestamps='us'"));
     }
-    nullable(&StructType::from_arrow(&Schema::new(fields))?)
+    nullable(&StructType::types_from_arrow(&Schema::new(fields))?)
 }
 
 /// Returns the name of a column with timestamps in nanoseconds, at any depth.

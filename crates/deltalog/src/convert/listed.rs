@@ -70,7 +70,7 @@ pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<L
 /// Returns the partition columns that a struct has the values of.
 fn typed_columns(values: &DataType) -> Result<Option<StructType>> {
     let DataType::Struct(fields) = values else { return Ok(None) };
-    let columns = StructType::from_arrow(&Schema::new(fields.clone()))?;
+    let columns = StructType::types_from_arrow(&Schema::new(fields.clone()))?;
     let nested = columns.fields().iter().find(|field| field.data_type.as_primitive().is_none());
     match nested {
         Some(field) => Err(Error::schema_mismatch(format!(

@@ -6,25 +6,15 @@
 use crate::constraints::{Constraints, DefaultValue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Expression;
-use crate::protocol::schema::TYPE_CHANGES;
 use crate::protocol::schema::column_rules::{
-    DEFAULT, EXISTS_DEFAULT, GENERATED, IDENTITY, IDENTITY_MARK, IDENTITY_STEP, INVARIANT,
+    DEFAULT, GENERATED, IDENTITY, IDENTITY_STEP, INVARIANT, is_of_files,
 };
 use crate::protocol::{DataType, Metadata, PrimitiveType, Protocol, StructField, StructType};
 use serde_json::Value;
 
 /// Returns `schema` without what tells of the files of another table.
 pub(super) fn without_files(schema: &StructType) -> StructType {
-    let is_of_files = |key: &String| {
-        key.starts_with("delta.columnMapping.")
-            || key.starts_with("parquet.field.")
-            || matches!(key.as_str(), TYPE_CHANGES | IDENTITY_MARK | EXISTS_DEFAULT)
-    };
-    schema.with_metadata(&|metadata| {
-        let entries = metadata.entries();
-        let keys = entries.keys().filter(|key| is_of_files(key));
-        keys.fold(metadata.clone(), |metadata, key| metadata.with(key, None))
-    })
+    schema.with_metadata(&|metadata| metadata.retained(|key| !is_of_files(key)))
 }
 
 /// Refuses columns with rules that contradict each other or that no row can meet, and expressions that cannot be

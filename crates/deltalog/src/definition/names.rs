@@ -27,7 +27,11 @@ pub(crate) fn check_names(fields: &StructType) -> Result<()> {
         Some((name, bad)) => Err(Error::schema_mismatch(format!(
             "the column name '{name}' contains {bad:?}, which Parquet readers refuse without column mapping"
         ))
-        .with_hint("rename the column, or set the table property 'delta.columnMapping.mode' to 'name'")),
+        .with_hint(
+            "rename the column, or turn on column mapping, which all names are allowed with: \
+             configuration={\"delta.columnMapping.mode\": \"name\"}, or in SQL \
+             TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        )),
     }
 }
 

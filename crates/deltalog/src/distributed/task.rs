@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::constraints::Lane;
-use crate::environment::Environment;
+use crate::environment::{Environment, FileFormat};
 use crate::error::{Error, Result};
 use crate::pending_write::PendingWrite;
 use crate::protocol::{Metadata, Protocol};
@@ -16,7 +16,7 @@ use super::fragment::{Fragment, check_format};
 
 /// A description of a write for the processes that write its files: schema, partition columns, rules, statistics and
 /// sizes, as protocol and metadata of the table say. It holds no credentials.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteTask {
     format: u32,
@@ -28,6 +28,8 @@ pub struct WriteTask {
     clustering: Vec<Vec<String>>,
     replace_where: Option<ReplaceWhere>,
     target_file_size: u64,
+    #[serde(default)]
+    file_format: FileFormat,
     /// The lane in which the task's writer counts the values of identity columns.
     lane: Option<Lane>,
 }
@@ -46,6 +48,7 @@ impl WriteTask {
             clustering: pending.spec().clustering().to_vec(),
             replace_where: pending.replace_where().cloned(),
             target_file_size: pending.spec().target_file_size(),
+            file_format: pending.environment().file_format().clone(),
             lane: None,
         }
     }
@@ -128,7 +131,7 @@ impl WriteTask {
         storage: &Storage,
         environment: &Environment,
     ) -> Result<DataWriter> {
-        let mut options = WriteOptions::new(environment.clone());
+        let mut options = WriteOptions::new(environment.clone().with_file_format(self.file_format.clone()));
         options.target_file_size = Some(self.target_file_size);
         options.directory = Some(self.write.clone());
         DataWriter::new(storage.clone(), spec, options)

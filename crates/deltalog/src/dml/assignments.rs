@@ -1,11 +1,15 @@
 //! The values that an UPDATE, or a clause of a MERGE, gives to columns of the table.
 //!
-//! - Values are cast to the types of their columns. A value that does not fit is an error.
+//! - A column, of the table or of a source, is stored as an append stores it: unchanged, or not at all. So is a literal,
+//!   except that a number becomes the nearest floating-point number, and a string is cast.
+//! - A value that is computed is cast to the type of its column, which may round it. One that does not fit is an error.
+//! - A struct has all fields of its column.
 //! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
 //!   "Generated Columns".)
 //! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
 //!   them. (PROTOCOL, "Identity Columns".)
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -13,7 +17,8 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
-use crate::write::TableWriteSpec;
+use crate::row_bytes::{BatchBytes, Steps, weight_of};
+use crate::write::{TableWriteSpec, ensure_assignable};
 
 /// A column and its value.
 struct Assignment {
@@ -44,7 +49,8 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidArgument` for a column or a value that does not exist or is not understood, or a column that is assigned
-    /// twice. `SchemaMismatch` for an identity column that must not be assigned. `Unsupported` for a part of a column.
+    /// twice. `SchemaMismatch` for an identity column that must not be assigned, for a value of a type that the column
+    /// cannot store, and for a struct that lacks a field. `Unsupported` for a part of a column.
     pub(super) fn bind(
         rows: Rows,
         values: &[(String, String)],
@@ -67,8 +73,12 @@ impl Assignments {
                 Rows::Changed => spec.rules().identities.check_kept(field.name())?,
                 Rows::New => drop(spec.rules().identities.generates(field.name(), true)?),
             }
-            let value = scope.value(sql, field.data_type()).map_err(|error| {
-                Error::new(error.kind(), format!("the value of column '{}' ({sql}): {error}", field.name()))
+            let value = scope.value(sql, field.data_type()).and_then(|value| {
+                value.column().map_or(Ok(()), |given| ensure_assignable(given, field))?;
+                Ok(value)
+            });
+            let value = value.map_err(|error| {
+                error.within(format_args!("the value of column '{}' ({sql})", field.name()))
             })?;
             assignments.push(Assignment { column, value });
         }
@@ -89,12 +99,57 @@ impl Assignments {
         self.assignments.iter().flat_map(|assigned| assigned.value.columns())
     }
 
+    /// Calls `visit` with rows and with the same ones with the new values, as many at once as are a batch. `before` are
+    /// the rows of the table, perhaps with further columns, which are kept; `rows` are the same rows in the scope.
+    ///
+    /// # Errors
+    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn update_all(
+        &self,
+        limits: BatchBytes,
+        before: &RecordBatch,
+        rows: &RecordBatch,
+        mut visit: impl FnMut(&RecordBatch, &RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let compute = |range: Range<usize>| {
+            let before = before.slice(range.start, range.len());
+            let after = self.update(&before, &rows.slice(range.start, range.len()))?;
+            Ok((before, after))
+        };
+        let bytes = |(_, after): &(RecordBatch, RecordBatch)| weight_of(after, 0, after.num_rows());
+        let mut steps = Steps::new(limits, before.num_rows());
+        while let Some(step) = steps.next(compute, bytes) {
+            let (before, after) = step?;
+            visit(&before, &after)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with new rows with the assigned columns only, as many at once as are a batch.
+    ///
+    /// # Errors
+    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    pub(super) fn insert_all(
+        &self,
+        limits: BatchBytes,
+        rows: &RecordBatch,
+        mut visit: impl FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let compute = |range: Range<usize>| self.insert(&rows.slice(range.start, range.len()));
+        let bytes = |new: &RecordBatch| weight_of(new, 0, new.num_rows());
+        let mut steps = Steps::new(limits, rows.num_rows());
+        while let Some(new) = steps.next(compute, bytes) {
+            visit(&new?)?;
+        }
+        Ok(())
+    }
+
     /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are
     /// kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which a value does not exist.
-    pub(super) fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
         for (index, (field, column)) in before.schema_ref().fields().iter().zip(before.columns()).enumerate()
         {
@@ -111,7 +166,7 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which a value does not exist.
-    pub(super) fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
         for index in 0..self.table.fields().len() {
             if let Some(value) = self.value(index, rows)? {
@@ -155,6 +210,12 @@ fn column_of(name: &str, table: &Schema, alias: &str) -> Result<usize> {
         _ => None,
     };
     found.ok_or_else(|| {
+        if let Some(column) = find(name) {
+            let quoted = table.fields().get(column).map_or(name, |field| field.name().as_str());
+            let quoted = ColumnPath::new([quoted]);
+            return Error::invalid_argument(format!("the table has no column {path} to assign"))
+                .with_hint(format!("a name with a dot is written in backticks: {quoted}"));
+        }
         let names: Vec<&str> = table.fields().iter().map(|field| field.name().as_str()).collect();
         Error::invalid_argument(format!("the table has no column {path} to assign"))
             .with_hint(format!("the columns are: {}", names.join(", ")))

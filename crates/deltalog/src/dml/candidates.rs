@@ -1,18 +1,25 @@
 //! The files in which a statement may find rows.
 //!
-//! - A file is left out if partition values or statistics show that no row of it matches.
-//! - A file all of whose rows match, as the same values show, need not be read.
+//! - A file is left out if partition values or statistics show that no row of it matches, whoever has computed the
+//!   statistics. So a statement finds the rows that a read finds: if another writer's bounds are wrong, both miss some.
+//!   A MERGE that misses a row inserts it again, as the same statement of any other engine would; to read every file
+//!   whose statistics are not ours would make it a scan of the table.
+//! - A file all of whose rows match need not be read, if partition values show it or statistics of our own. Bounds of
+//!   others show nothing here: the rows would go unseen. ([`crate::stats::is_own`].)
+//! - How many rows such a file has, is known from statistics of our own, else from its footer.
 
 use arrow::array::{BooleanArray, RecordBatch};
 
 use super::finder::{condition_of, truth};
 use super::listed::{ListedFile, visit_files};
 use crate::error::{ErrorKind, Result};
+use crate::parallel;
 use crate::predicate::{BoundColumn, BoundPredicate, Expr, Predicate};
 use crate::protocol::Metadata;
 use crate::replay::{FileFilter, add_at};
 use crate::scan::{DataFile, file_filters};
 use crate::snapshot::Snapshot;
+use crate::write::FOOTER_THREADS;
 
 /// A file in which a statement may find rows.
 pub(super) struct Candidate {
@@ -43,16 +50,37 @@ pub(super) fn candidates(
     visit_files(base, Some(predicate), |batch, files| {
         let has_others = others.as_ref().map(|others| kept(others, batch)).transpose()?;
         for (row, file) in files.into_iter().enumerate() {
+            if by_partition && !truth_in_partition(bound, &file)? {
+                continue;
+            }
+            let listed = ListedFile { add: add_at(batch, row)?, file };
             let matches_whole = match &has_others {
-                Some(has_others) => !has_others.value(row),
-                None if by_partition && !truth_in_partition(bound, &file)? => continue,
+                Some(has_others) => !has_others.value(row) && listed.has_own_statistics(),
                 None => by_partition,
             };
-            found.push(Candidate { listed: ListedFile { add: add_at(batch, row)?, file }, matches_whole });
+            found.push(Candidate { listed, matches_whole });
         }
         Ok(())
     })?;
     Ok(found)
+}
+
+/// Returns for each of `files` the number of its rows that are not deleted; `None` where it cannot be found out, because
+/// the file cannot be read.
+///
+/// # Errors
+/// None at present.
+pub(super) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
+    parallel::each(files, FOOTER_THREADS, |file| {
+        match file.has_own_statistics() {
+        true => Ok(file.live_rows()),
+        false => Ok(file.live_rows_by_footer(base).unwrap_or_else(|error| {
+            let table = base.storage().url();
+            tracing::debug!(table, %error, file = file.add.path, "the rows of a file that is removed are not counted");
+            None
+        })),
+    }
+    })
 }
 
 /// Returns whether a condition reads only partition columns, whose values are the same in all rows of a file.
@@ -111,8 +139,12 @@ pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<Fil
         Err(error) => return Err(error),
     };
     let mut apart = FilesApart::default();
-    for candidate in found {
-        match candidate.listed.live_rows().filter(|_| candidate.matches_whole) {
+    let (whole, others): (Vec<Candidate>, Vec<Candidate>) =
+        found.into_iter().partition(|candidate| candidate.matches_whole);
+    apart.others.extend(others.into_iter().map(|candidate| candidate.listed));
+    let rows = live_rows(base, &whole.iter().map(|candidate| &candidate.listed).collect::<Vec<_>>())?;
+    for (candidate, rows) in whole.into_iter().zip(rows) {
+        match rows {
             // Without the number of its rows the statement could not say how many it has removed.
             None => apart.others.push(candidate.listed),
             Some(rows) => {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   files that may have such a row
-//!     │  partition values or statistics show that all rows match ──► removed unread
+//!     │  partition values or our statistics show that all rows match ──► removed unread
 //!     ▼  else the columns that the predicate reads are read
 //!   no such row ─────────► the file stays
 //!   only such rows ──────► it is removed
@@ -15,7 +15,7 @@
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
 
-use super::candidates::{Candidate, candidates};
+use super::candidates::{Candidate, candidates, live_rows};
 use super::finder::{Finder, read_file};
 use super::metrics::RowCounts;
 use super::row_change::RowChangeOutcome;
@@ -47,8 +47,9 @@ pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Res
         let found = others.into_iter().zip(found).filter(|(_, found)| !found.rows.is_empty());
         let (emptied, partial): (Vec<_>, Vec<_>) = found.partition(|(_, found)| found.is_whole());
         let mut counts = RowCounts { deleted: Some(0), ..RowCounts::default() };
-        for candidate in &whole {
-            counts.deleted = counts.deleted.zip(candidate.listed.live_rows()).map(|(all, rows)| all + rows);
+        let listed: Vec<_> = whole.iter().map(|candidate| &candidate.listed).collect();
+        for rows in live_rows(base, &listed)? {
+            counts.deleted = counts.deleted.zip(rows).map(|(all, rows)| all + rows);
         }
         let rows = emptied.iter().chain(&partial).map(|(_, found)| found.rows.len()).sum::<u64>();
         counts.deleted = counts.deleted.map(|deleted| deleted + rows);

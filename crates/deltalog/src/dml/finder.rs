@@ -125,7 +125,8 @@ impl<'a> Finder<'a> {
         };
         parallel::each(candidates, readers, |candidate| {
             let Candidate { listed, matches_whole } = candidate;
-            let found = match (matches_whole, listed.num_records()) {
+            // Without data columns in the condition, the footer alone is read.
+            let found = match (*matches_whole && listed.has_own_statistics(), listed.num_records()) {
                 (true, Some(all)) => self.whole(listed, all),
                 _ => self.find_by(&scan, listed),
             };

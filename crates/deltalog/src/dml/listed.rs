@@ -13,7 +13,7 @@ use crate::protocol::{Add, LogPath};
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, add_at, batches_of_adds};
 use crate::scan::{DataFile, FileRows, PartitionColumns, data_files, file_filters};
 use crate::snapshot::Snapshot;
-use crate::stats::{num_records, with_num_records};
+use crate::stats::{is_own, num_records, with_num_records};
 use crate::write::read_footer;
 
 /// A file of a snapshot: its action, and what a scan needs to know.
@@ -35,10 +35,28 @@ impl ListedFile {
         vectors.deleted(self.add.deletion_vector.as_ref(), None)
     }
 
+    /// Returns whether this crate has computed the statistics.
+    pub(super) fn has_own_statistics(&self) -> bool {
+        self.add.stats.as_deref().is_some_and(is_own)
+    }
+
     /// Returns the number of rows that are not deleted, if the statistics have it.
     pub(crate) fn live_rows(&self) -> Option<u64> {
+        self.live_among(self.num_records()?)
+    }
+
+    /// Returns the number of rows that are not deleted, by the footer; `None` if the vector has more rows than the file.
+    ///
+    /// # Errors
+    /// `CorruptData` for a file that is not Parquet; errors of the store.
+    pub(super) fn live_rows_by_footer(&self, base: &Snapshot) -> Result<Option<u64>> {
+        Ok(self.live_among(self.rows_in_footer(base)?))
+    }
+
+    /// Returns how many of `rows` rows are not deleted.
+    fn live_among(&self, rows: u64) -> Option<u64> {
         let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
-        self.num_records()?.checked_sub(u64::try_from(deleted).ok()?)
+        rows.checked_sub(u64::try_from(deleted).ok()?)
     }
 
     /// Returns the same file, of which only these rows are to be read.
@@ -87,11 +105,14 @@ impl ListedFile {
     /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
     /// the store.
     pub(super) fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
+        with_num_records(self.add.clone(), self.rows_in_footer(base)?)
+    }
+
+    fn rows_in_footer(&self, base: &Snapshot) -> Result<u64> {
         let located = |error: Error| error.at_path(&self.add.path);
         let footer = read_footer(&base.storage().open_log_path(&self.file.path)?).map_err(located)?;
-        let rows = u64::try_from(footer.file_metadata().num_rows())
-            .map_err(|_| located(Error::corrupt_data("the footer has a negative number of rows")))?;
-        with_num_records(self.add.clone(), rows)
+        u64::try_from(footer.file_metadata().num_rows())
+            .map_err(|_| located(Error::corrupt_data("the footer has a negative number of rows")))
     }
 }
 

@@ -33,7 +33,7 @@ use crate::transaction::{AlreadyApplied, Conflict, ConflictReason, Operation};
 use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
 
 /// What a task of a statement needs to know, and what its commit does. It holds no credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StatementTask(WriteTask);
 
 /// What a task has done: the files that it has written, and the rows that go.

@@ -47,6 +47,7 @@ pub fn update(
         let by_vectors = deletes_by_vectors(base)?;
         let mut writer = RowWriter::new(base, &environment, base.metadata().has_change_feed())?;
         let mut counts = RowCounts::default();
+        let limits = base.storage().batch_bytes();
         let candidates = candidates(base, &condition, finder.condition())?;
         for some in candidates.chunks(base.storage().most_readers()) {
             let started_ms = environment.now_ms();
@@ -61,7 +62,8 @@ pub fn update(
                 let rows = found.rows.clone();
                 let copied =
                     take_rows(change, &mut writer, listed, found, &rows, by_vectors, |writer, rows, _| {
-                        writer.update(rows, &assignments.update(rows, rows)?)
+                        assignments
+                            .update_all(limits, rows, rows, |before, after| writer.update(before, after))
                     });
                 counts.copied += copied.map_err(|error| error.at_path(&listed.add.path))?;
             }

@@ -21,7 +21,7 @@ use super::name::LogFileName;
 use super::staged::StagedCommit;
 use super::{LOG_DIRECTORY, LastCheckpoint, is_table};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{FileMeta, Storage};
+use crate::storage::{FileMeta, Storage, Surroundings};
 
 /// The files that make up a version: a checkpoint, if there is one, and the commits after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -517,23 +517,37 @@ pub(crate) fn replaced(storage: &Storage, version: u64) -> Error {
 }
 
 fn not_a_table(storage: &Storage) -> Error {
-    Error::new(ErrorKind::NotATable, "there is no Delta table here: it has no log")
+    let (what, hint) = match storage.surroundings() {
+        Surroundings::Unknown => ("it has no log", "check the path, or create the table first".to_owned()),
+        Surroundings::Empty => {
+            ("the directory is empty", "check the path, or create the table first".to_owned())
+        }
+        Surroundings::File => ("this is a file", "pass the directory of a table".to_owned()),
+        Surroundings::Parquet => (
+            "this is a directory of Parquet files without a log",
+            "make a table of it by convert_to_delta, or check the path".to_owned(),
+        ),
+        Surroundings::Log(table) => ("this is the log of a table", format!("open the table itself: {table}")),
+        Surroundings::Inside(table) => (
+            "this is inside the directory of a table",
+            format!("open the table itself, and filter its rows: {table}"),
+        ),
+    };
+    Error::new(ErrorKind::NotATable, format!("there is no Delta table here: {what}"))
         .in_table(storage.url())
         .at_path(LOG_DIRECTORY)
-        .with_hint("check the path, or create the table first")
+        .with_hint(hint)
 }
 
 /// Completes `commits` to those of all versions from `first` to `last`. Commits that the listing did not show
 /// are requested by name.
 fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitFile>) -> Result<()> {
-    let mut expected = first;
-    while expected <= last {
-        let index = usize::try_from(expected - first).unwrap_or(usize::MAX);
-        if commits.get(index).is_none_or(|commit| commit.version != expected) {
-            let commit = published(storage, expected)?.ok_or_else(|| missing_commit(storage, expected))?;
-            commits.insert(index.min(commits.len()), commit);
-        }
-        expected += 1;
+    let mut listed = std::mem::take(commits).into_iter().peekable();
+    for version in first..=last {
+        commits.push(match listed.next_if(|commit| commit.version == version) {
+            Some(commit) => commit,
+            None => published(storage, version)?.ok_or_else(|| missing_commit(storage, version))?,
+        });
     }
     Ok(())
 }
@@ -549,5 +563,8 @@ pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {
         .in_table(storage.url())
         .at_version(version)
         .at_path(LogFileName::Commit(version).path())
-        .with_hint("restore the file, or read an earlier version")
+        .with_hint(
+            "restore the file, or read an earlier version; if files of later versions are there by mistake, \
+             remove them",
+        )
 }

@@ -287,6 +287,20 @@ impl CommitTimes {
         &self.commits
     }
 
+    /// Returns the commits that belong to the log: without those that are below the oldest readable version and below a
+    /// gap, as a clean-up or a writer that came late has left them.
+    pub(crate) fn commits_of_log(&self) -> &[CommitFile] {
+        let Some(oldest) = self.oldest_readable else { return &self.commits };
+        let mut first = self.commits.partition_point(|commit| commit.version < oldest);
+        let mut next = self.commits.get(first).map_or(oldest, |commit| commit.version);
+        while let Some(before) = first.checked_sub(1)
+            && self.commits.get(before).is_some_and(|commit| commit.version + 1 == next)
+        {
+            (first, next) = (before, next - 1);
+        }
+        self.commits.get(first..).unwrap_or_default()
+    }
+
     /// Returns the first version committed at or after `timestamp_ms`, if there is one.
     ///
     /// # Errors

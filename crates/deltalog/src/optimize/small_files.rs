@@ -148,6 +148,7 @@ fn filter(base: &Snapshot, touched: &[Add], small_size: u64) -> Result<FileFilte
     Ok(FileFilter {
         columns: FileColumns::of(&[FileColumn::Size, FileColumn::PartitionValues]),
         parsed_stats: None,
+        prefers_text: false,
         keep: Arc::new(keep),
     })
 }

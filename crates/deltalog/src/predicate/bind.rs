@@ -14,6 +14,7 @@ use super::like::Pattern;
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
+use crate::spelling::nearest_first;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use std::sync::Arc;
 
@@ -347,7 +348,11 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
             (None, Some(_), Some(_)) => {
                 return Err(Error::invalid_argument(format!("column {path} is ambiguous")));
             }
-            (None, None, _) => return Err(Error::invalid_argument(format!("there is no column {path}"))),
+            (None, None, _) => {
+                let known = fields.iter().map(|field| field.name().as_str());
+                return Err(Error::invalid_argument(format!("there is no column {path}"))
+                    .with_hint(format!("the columns are: {}", nearest_first(part, known))));
+            }
         };
         names.push(field.name().clone());
         found = Some(field);

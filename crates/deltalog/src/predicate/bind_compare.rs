@@ -3,7 +3,7 @@
 use super::ast::{CompareOp, Expr, Literal};
 use super::bind::{Binder, Side};
 use super::bound::{Bound, Source};
-use super::compute::common;
+use super::compute::{common, sql_name};
 use super::like::Pattern;
 use super::place::{Place, place};
 use super::values::{Datum, Domain, domain_of};
@@ -65,7 +65,9 @@ impl Binder<'_> {
         let Some(domain) = comparison_domain(&left_type, &right_type) else {
             let refused = || {
                 Error::invalid_argument(format!(
-                    "values of type {left_type} and {right_type} cannot be compared"
+                    "values of type {} and {} cannot be compared",
+                    sql_name(&left_type),
+                    sql_name(&right_type)
                 ))
             };
             let both = common(&left_type, &right_type).filter(|_| !self.lenient).ok_or_else(refused)?;
@@ -144,8 +146,9 @@ impl Binder<'_> {
                 None => None,
             };
             let error = Error::invalid_argument(format!(
-                "{} of type {data_type} cannot be compared with {literal}",
-                name.unwrap_or_default()
+                "{} of type {} cannot be compared with {literal}",
+                name.unwrap_or_default(),
+                sql_name(data_type)
             ));
             match (literal, data_type) {
                 (Literal::String(_), DataType::Timestamp(..)) => error.with_hint("write TIMESTAMP '…'"),
@@ -155,7 +158,10 @@ impl Binder<'_> {
     }
 
     fn incomparable(&self, column: usize) -> Error {
-        Error::invalid_argument(format!("values of type {} cannot be compared", self.data_type(column)))
+        Error::invalid_argument(format!(
+            "values of type {} cannot be compared",
+            sql_name(self.data_type(column))
+        ))
     }
 }
 

@@ -4,14 +4,19 @@ use super::ast::Expr;
 use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
-use super::compute::{Node, Operation};
-use super::filter::Rows;
+use super::compute::{Node, Operation, cast, is_number, sql_name};
+use super::filter::{Rows, halves};
 use super::parse::parse_value;
 use super::zone::Clock;
 use crate::error::{Error, Result};
-use arrow::array::{ArrayRef, RecordBatch};
+use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::concat;
+use arrow::compute::kernels::cmp::distinct;
 use arrow::datatypes::{DataType, Schema};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// A value of any scalar type, bound to a schema.
 #[derive(Debug, Clone)]
@@ -24,11 +29,15 @@ pub struct Expression {
 
 /// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
 pub(crate) fn is_constant(sql: &str) -> bool {
+    parse_value(sql, "UTC").is_ok_and(|value| is_literal(&value))
+}
+
+/// Returns whether a value is a literal, perhaps with a sign.
+pub(super) fn is_literal(value: &Expr) -> bool {
     let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::DoubleQuoted(_) | Expr::Typed(..));
-    match parse_value(sql, "UTC") {
-        Ok(Expr::Apply(Operation::Negate, operands)) => operands.iter().all(is_plain),
-        Ok(value) => is_plain(&value),
-        Err(_) => false,
+    match value {
+        Expr::Apply(Operation::Negate, operands) => operands.iter().all(is_plain),
+        value => is_plain(value),
     }
 }
 
@@ -87,6 +96,38 @@ impl Expression {
         Self { arena, value: value.node, data_type: value.data_type, columns }
     }
 
+    /// Compares a literal with itself after a cast. `sql` is its text.
+    ///
+    /// Digits of a number are not lost, except in a floating-point number: there, the nearest one is meant.
+    ///
+    /// # Errors
+    /// SchemaMismatch if the cast has changed the value.
+    pub(super) fn ensure_unchanged(&self, cast_value: &Self, sql: &str) -> Result<()> {
+        use DataType as T;
+        let (from, to) = (&self.data_type, &cast_value.data_type);
+        let loses = match to {
+            T::Date32 => matches!(from, T::Timestamp(..)),
+            T::Decimal128(..) => is_number(from),
+            to => to.is_integer() && is_number(from),
+        };
+        if !loses || from == to {
+            return Ok(());
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
+            .map_err(|error| Error::invalid_argument("a literal has no row").with_source(error))?;
+        let before = self.evaluate(&row)?;
+        let after = cast(&cast_value.evaluate(&row)?, from, Clock::UTC)?;
+        let is_changed = distinct(&before, &after)
+            .map_err(|error| Error::invalid_argument("a literal is not compared").with_source(error))?;
+        if is_changed.true_count() == 0 {
+            return Ok(());
+        }
+        let to = sql_name(to);
+        Err(Error::schema_mismatch(format!("{sql} would be changed to fit type {to}"))
+            .with_hint(format!("write CAST({sql} AS {to}) if that is meant")))
+    }
+
     /// Returns the type of the value.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
@@ -102,9 +143,36 @@ impl Expression {
     /// # Errors
     /// InvalidArgument if the value of a row does not exist, such as a division by zero. SchemaMismatch if `batch`
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
+    /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        let rows = Rows::of_batch(&self.arena, batch);
-        rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+        let computed = within_arrays(|| {
+            let rows = Rows::of_batch(&self.arena, batch);
+            rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+        });
+        // What is too large may be an intermediate result.
+        let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
+        match halves(batch).filter(|_| is_small && computed.as_ref().is_err_and(is_too_large)) {
+            None => computed,
+            Some([first, second]) => concat(&[&self.evaluate(&first)?, &self.evaluate(&second)?])
+                .map_err(|error| Error::invalid_argument("values cannot be put together").with_source(error)),
+        }
+    }
+
+    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does: for all rows at once, or, where the
+    /// values take much memory, for as many as have some megabytes.
+    pub fn evaluate_in_parts(
+        self: Arc<Self>,
+        batch: &RecordBatch,
+    ) -> impl Iterator<Item = Result<ArrayRef>> + use<> {
+        let limits = BatchBytes::default();
+        limits.pieces(batch).flat_map(move |piece| {
+            let expression = Arc::clone(&self);
+            let mut steps = Steps::new(limits, piece.num_rows());
+            std::iter::from_fn(move || {
+                let compute = |rows: Range<usize>| expression.evaluate(&piece.slice(rows.start, rows.len()));
+                steps.next(compute, |values| weight(values, 0, values.len()))
+            })
+        })
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
-use super::compute::is_true;
+use super::compute::{Failure, is_true};
 use super::function::Purpose;
 use super::values::{Datum, Domain, Values, as_type};
 use crate::error::{Error, Result};
+use crate::row_bytes::{is_too_large, within_arrays};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
@@ -21,8 +22,23 @@ use std::sync::Arc;
 /// InvalidArgument if a part of the predicate was not understood. SchemaMismatch if `batch` lacks a column,
 /// or if the column's type cannot be cast to the type that the predicate was bound with.
 pub fn filter_mask(predicate: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
-    let rows = Rows::of_batch(&predicate.arena, batch);
-    rows.mask(&predicate.root, &BooleanBuffer::new_set(rows.rows))
+    let computed = within_arrays(|| {
+        let rows = Rows::of_batch(&predicate.arena, batch);
+        rows.mask(&predicate.root, &BooleanBuffer::new_set(rows.rows))
+    });
+    match halves(batch).filter(|_| computed.as_ref().is_err_and(is_too_large)) {
+        None => computed,
+        Some([first, second]) => {
+            let both = [filter_mask(predicate, &first)?, filter_mask(predicate, &second)?];
+            Ok(both.iter().flat_map(|half| half.iter()).collect())
+        }
+    }
+}
+
+/// Returns the two halves of a batch with more than one row.
+pub(super) fn halves(batch: &RecordBatch) -> Option<[RecordBatch; 2]> {
+    let (rows, half) = (batch.num_rows(), batch.num_rows() / 2);
+    (half > 0).then(|| [batch.slice(0, half), batch.slice(half, rows - half)])
 }
 
 type Read<'a> = dyn Fn(&BoundColumn) -> Result<ArrayRef> + 'a;
@@ -139,7 +155,7 @@ impl Rows<'_> {
             Source::Column { column, functions } => {
                 let of = self.column(*column)?;
                 let values = apply_all(functions, Arc::clone(&of), Purpose::Value)?;
-                self.checked(values, &[of], active, "a function of the predicate")?
+                self.checked(values, &[of], active, "a function of the predicate", Failure::Function)?
             }
             Source::Computed { value, .. } => self.value(value, active)?,
         };

@@ -9,7 +9,7 @@
 //! - Bounds are only bounds: `min` is at most every value and `max` at least every value, so truncated
 //!   strings need no special case.
 //! - Statistics may ignore NaN, which Spark orders above all numbers: a floating-point `max` does not bound
-//!   rows with NaN.
+//!   rows with NaN, unless a file certainly has none.
 //! - A computed value has no bounds. It is known for files in which each of its columns has one value only, as
 //!   partition columns have: its value for those is computed.
 //! - `null_count` is meaningful only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
@@ -46,6 +46,12 @@ pub trait FileBounds {
 
     /// Returns an upper bound of the column's type for each file's values other than NaN.
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef>;
+
+    /// Returns in which files the column certainly has no NaN, so that `max` bounds all values. Without an answer, and for
+    /// NULL in it, there may be some. Only asked for floating-point columns.
+    fn without_nan(&self, _column: &ColumnPath) -> Option<BooleanArray> {
+        None
+    }
 
     /// Returns the number of NULLs, which is exact only if it is 0 or the number of records.
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
@@ -91,7 +97,8 @@ struct Known {
     min: Option<Values>,
     max: Option<Values>,
     only_nulls: BooleanBuffer,
-    may_be_nan: bool,
+    /// The files that may have a NaN; `None` if no file can.
+    may_be_nan: Option<BooleanBuffer>,
     /// The column, if the values are those of one.
     column: Option<BoundColumn>,
 }
@@ -205,9 +212,9 @@ impl Pruner<'_> {
     }
 
     fn compare_columns(&self, left: &Known, op: CompareOp, right: &Known) -> Answer {
-        let exact = !left.may_be_nan && !right.may_be_nan;
+        let is_exact = |file: usize| !left.may_be_nan(file) && !right.may_be_nan(file);
         let order = |a: &Option<Values>, b: &Option<Values>, file: usize| match (a, b) {
-            (Some(a), Some(b)) if exact => a.compare_rows(file, b),
+            (Some(a), Some(b)) if is_exact(file) => a.compare_rows(file, b),
             _ => None,
         };
         let may = |op: CompareOp| {
@@ -250,13 +257,13 @@ impl Pruner<'_> {
             let within = array.as_ref().map(|array| array.slice(first, last.saturating_sub(first)));
             (values.get(first).is_some_and(|v| known.may_hold(file, CompareOp::Eq, v))
                 && self.may_have(file, known, within.as_ref()))
-                || (known.may_be_nan && values.last().is_some_and(Datum::is_nan))
+                || (known.may_be_nan(file) && values.last().is_some_and(Datum::is_nan))
         };
         // With NULL in the list, a value that is not found compares as NULL.
         let may_be_false = |file: usize| {
             !has_null
                 && !known.only_nulls.value(file)
-                && (known.may_be_nan || {
+                && (known.may_be_nan(file) || {
                     let first =
                         values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
                     values.get(first).is_none_or(|v| known.may_hold(file, CompareOp::NotEq, v))
@@ -291,7 +298,7 @@ impl Pruner<'_> {
             return Ok(Rc::clone(known));
         }
         let only_nulls = self.only_nulls(column);
-        let (mut min, mut max, mut may_be_nan, mut of_column) = (None, None, false, None);
+        let (mut min, mut max, mut may_be_nan, mut of_column) = (None, None, None, None);
         match self.predicate.arena.terms.get(column) {
             Some(Term { source: Source::Column { column, functions }, data_type }) => {
                 if let Some(bound) = self.predicate.arena.columns.get(*column) {
@@ -308,7 +315,8 @@ impl Pruner<'_> {
                     };
                     min = read(self.bounds.min(&bound.path), Purpose::Min)?;
                     max = read(self.bounds.max(&bound.path), Purpose::Max)?;
-                    may_be_nan = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
+                    let is_float = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
+                    may_be_nan = is_float.then(|| self.may_be_nan(&bound.path));
                     let is_its_own = functions.is_empty() && domain_of(&bound.data_type) == Some(domain);
                     of_column = is_its_own.then(|| bound.clone());
                 }
@@ -324,6 +332,16 @@ impl Pruner<'_> {
         let known = Rc::new(Known { min, max, only_nulls, may_be_nan, column: of_column });
         self.known.insert((column, domain), Rc::clone(&known));
         Ok(known)
+    }
+
+    /// Returns the files in which a floating-point column may have a NaN.
+    fn may_be_nan(&self, column: &ColumnPath) -> BooleanBuffer {
+        match self.bounds.without_nan(column).filter(|known| known.len() == self.files) {
+            Some(known) => {
+                BooleanBuffer::collect_bool(self.files, |file| !(known.is_valid(file) && known.value(file)))
+            }
+            None => BooleanBuffer::new_set(self.files),
+        }
     }
 
     fn null_count(&self, column: &BoundColumn) -> Option<Int64Array> {
@@ -392,6 +410,10 @@ impl Known {
         array_of(values, &self.column.as_ref()?.data_type)
     }
 
+    fn may_be_nan(&self, file: usize) -> bool {
+        self.may_be_nan.as_ref().is_some_and(|files| files.value(file))
+    }
+
     /// Compares the minimum with `value`, if known. Some writers use NaN as a minimum that they do not know.
     fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
         self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))
@@ -406,8 +428,9 @@ impl Known {
         let min = self.order_of_min(file, value);
         let max = self.order_of_max(file, value);
         // A NaN that the bounds do not include. It equals a NaN and is greater than all other values.
-        let nan =
-            |of_nan: bool, of_other: bool| self.may_be_nan && if value.is_nan() { of_nan } else { of_other };
+        let nan = |of_nan: bool, of_other: bool| {
+            self.may_be_nan(file) && if value.is_nan() { of_nan } else { of_other }
+        };
         match op {
             CompareOp::Lt => min.is_none_or(Ordering::is_lt),
             CompareOp::LtEq => min.is_none_or(Ordering::is_le) || nan(true, false),

@@ -13,10 +13,11 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind::{column_named, quoted_column};
 use super::bound::{BoundColumn, BoundPredicate};
-use super::expression::Expression;
+use super::expression::{Expression, is_literal};
 use super::filter::leaf;
 use super::parse::{ParseMode, parse, parse_value};
 use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
 
 /// The columns that an expression may read.
 #[derive(Debug, Clone)]
@@ -37,8 +38,8 @@ struct Table {
 /// A value in a scope.
 #[derive(Debug, Clone)]
 pub(crate) enum ScopedValue {
-    /// A column as it is.
-    Column(ColumnPath),
+    /// A column as it is, or a field of one.
+    Column(ColumnPath, FieldRef),
     /// A value that is computed.
     Computed(Expression),
 }
@@ -125,22 +126,38 @@ impl Scope {
         Expression::of_value(value, &self.schema)
     }
 
-    /// Parses and binds a value that is to have the type `to`. A column that is nested is returned as it is.
+    /// Parses and binds a value that is to be stored with the type `to`. A column is returned as it is, whatever its
+    /// type; a value that is computed is cast.
     ///
     /// # Errors
-    /// As [`Scope::parse`] and [`Expression::bind_as`].
+    /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent.
     pub(crate) fn value(&self, sql: &str, to: &DataType) -> Result<ScopedValue> {
         let mut value = parse_value(sql, &self.time_zone)?;
         rename_value(&mut value, &|leaf| self.settle(leaf))?;
         if let Expr::Column(path) = &value
-            && let [name] = path.parts()
+            && let Some((path, field)) = self.column(path)
         {
-            let is_plain = |field: &Field| field.data_type() == to || field.data_type().is_nested();
-            if self.schema.field_with_name(name).is_ok_and(is_plain) {
-                return Ok(ScopedValue::Column(path.clone()));
-            }
+            return Ok(ScopedValue::Column(path, field));
         }
-        Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql).map(ScopedValue::Computed)
+        let computed = Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql)?;
+        if is_literal(&value) {
+            Expression::of_value(&value, &self.schema)?.ensure_unchanged(&computed, sql)?;
+        }
+        Ok(ScopedValue::Computed(computed))
+    }
+
+    /// Returns a column of the rows with its path as it is spelled there, unless it is a part of a variant.
+    fn column(&self, path: &ColumnPath) -> Option<(ColumnPath, FieldRef)> {
+        let (first, inner) = path.parts().split_first()?;
+        let mut field = Arc::clone(self.schema.fields().find(first)?.1);
+        let mut names = vec![field.name().clone()];
+        for name in inner {
+            let DataType::Struct(parts) = field.data_type() else { return None };
+            let part = named(parts, name).filter(|_| !is_variant(&field))?;
+            field = Arc::clone(part);
+            names.push(field.name().clone());
+        }
+        Some((ColumnPath::new(names), field))
     }
 
     /// Replaces a column by that of the rows, and a text in double quotes by a constant.
@@ -196,10 +213,7 @@ impl Scope {
 impl Table {
     /// Returns the column `name`: the exact match, or else the only match that ignores case.
     fn field(&self, name: &str) -> Option<&FieldRef> {
-        let exact = self.fields.iter().find(|field| field.name() == name);
-        let mut similar =
-            self.fields.iter().filter(|field| field.name().to_lowercase() == name.to_lowercase());
-        exact.or_else(|| similar.next().filter(|_| similar.next().is_none()))
+        named(&self.fields, name)
     }
 
     /// Returns the column that the text names, with or without the table's alias.
@@ -227,15 +241,23 @@ impl ScopedValue {
     /// As [`Expression::evaluate`].
     pub(crate) fn of(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         match self {
-            Self::Column(path) => leaf(rows, path),
+            Self::Column(path, _) => leaf(rows, path),
             Self::Computed(expression) => expression.evaluate(rows),
+        }
+    }
+
+    /// Returns the column, if the value is one.
+    pub(crate) fn column(&self) -> Option<&Field> {
+        match self {
+            Self::Column(_, field) => Some(field),
+            Self::Computed(_) => None,
         }
     }
 
     /// Returns the columns from which the value is computed, if it is not a column itself.
     pub(crate) fn computed_from(&self) -> &[BoundColumn] {
         match self {
-            Self::Column(_) => &[],
+            Self::Column(..) => &[],
             Self::Computed(expression) => expression.columns(),
         }
     }
@@ -243,11 +265,18 @@ impl ScopedValue {
     /// Returns the top-level columns that the value reads.
     pub(crate) fn columns(&self) -> Vec<&str> {
         let paths: Vec<&ColumnPath> = match self {
-            Self::Column(path) => vec![path],
+            Self::Column(path, _) => vec![path],
             Self::Computed(expression) => expression.columns().iter().map(|column| &column.path).collect(),
         };
         paths.into_iter().filter_map(|path| path.parts().first().map(String::as_str)).collect()
     }
+}
+
+/// Returns the field `name`: the exact match, or else the only match that ignores case.
+fn named<'a>(fields: &'a [FieldRef], name: &str) -> Option<&'a FieldRef> {
+    let exact = fields.iter().find(|field| field.name() == name);
+    let mut similar = fields.iter().filter(|field| field.name().to_lowercase() == name.to_lowercase());
+    exact.or_else(|| similar.next().filter(|_| similar.next().is_none()))
 }
 
 type Change<'a> = dyn Fn(&mut Expr) -> Result<()> + 'a;

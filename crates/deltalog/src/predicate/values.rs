@@ -10,6 +10,7 @@
 
 use super::ast::CompareOp;
 use crate::error::{Error, Result};
+use crate::row_bytes::with_small_offsets;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray,
     Scalar,
@@ -306,7 +307,7 @@ pub(super) fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(array.clone());
     }
     let from = array.data_type();
-    cast(array, to).map_err(|e| {
+    with_small_offsets(array).and_then(|array| cast(&array, to)).map_err(|e| {
         Error::schema_mismatch(format!("a column of type {from} cannot be cast to {to}")).with_source(e)
     })
 }

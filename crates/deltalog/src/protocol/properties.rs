@@ -55,6 +55,13 @@ impl Kind {
 /// How long commits are kept if dropping a feature truncates the history.
 pub(crate) const TRUNCATED_HISTORY: &str = "delta.dropFeatureTruncateHistory.retentionDuration";
 
+/// The codec of new data files.
+pub(crate) const COMPRESSION: &str = "delta.parquet.compression.codec";
+
+/// The codecs of data files that can be written.
+pub(crate) const CODECS: &[&str] =
+    &["none", "uncompressed", "snappy", "gzip", "brotli", "lz4", "lz4_raw", "zstd"];
+
 const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
 
 /// The known properties by name. (PROTOCOL, "Table Features" and the sections on single features; Delta Lake
@@ -92,7 +99,7 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.inCommitTimestampEnablementVersion", Kind::Integer(0)),
     ("delta.isolationLevel", Kind::OneOf(&["Serializable", "WriteSerializable", "SnapshotIsolation"])),
     ("delta.logRetentionDuration", Kind::Interval),
-    ("delta.parquet.compression.codec", Kind::Text),
+    (COMPRESSION, Kind::OneOf(CODECS)),
     ("delta.randomPrefixLength", Kind::Integer(1)),
     ("delta.randomizeFilePrefixes", Kind::Boolean),
     (PROTECTED_BEFORE, Kind::Integer(0)),

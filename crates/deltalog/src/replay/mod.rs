@@ -27,6 +27,7 @@ mod file_set;
 mod filter;
 mod key;
 mod quick;
+mod replayed;
 mod seen;
 mod state;
 mod tail;

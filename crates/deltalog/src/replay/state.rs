@@ -12,6 +12,7 @@ use arrow::array::RecordBatch;
 use super::checkpoint::{AddRequest, Checkpoint, CheckpointReader, SidecarFile, TableAction};
 use super::columns::FileColumns;
 use super::commit::Commit;
+use super::replayed::{Compaction, Replayed};
 use super::tail::{FileReplay, Tail};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CheckpointFiles, CommitFile, CommitKind, LogSegment, SegmentSource, StagedCommit};
@@ -24,8 +25,8 @@ pub(crate) struct State {
     storage: Storage,
     resolver: PathResolver,
     segment: Arc<LogSegment>,
-    /// The commits after the checkpoint, newest first, each with the first version it covers.
-    commits: Arc<[(u64, Arc<Commit>)]>,
+    /// The commits after the checkpoint, or compactions in their place, newest first.
+    replayed: Arc<[Replayed]>,
     checkpoint: Option<Arc<Checkpoint>>,
     tail: Arc<OnceLock<Arc<Tail>>>,
 }
@@ -44,11 +45,11 @@ impl State {
         without: &[CheckpointFiles],
     ) -> Result<Self> {
         let known = |file: &CommitFile| {
-            let commits = &older?.commits;
-            let index = commits.binary_search_by(|(_, commit)| file.version.cmp(&commit.version)).ok()?;
-            commits.get(index).filter(|(start, _)| *start == file.start()).cloned()
+            let replayed = &older?.replayed;
+            let index = replayed.binary_search_by(|known| file.version.cmp(&known.version())).ok()?;
+            replayed.get(index).filter(|known| known.start() == file.start()).cloned()
         };
-        let commits = read_commits(storage, resolver, &segment, known)?;
+        let replayed = read_commits(storage, resolver, &segment, known)?;
         let checkpoint = segment.checkpoint.as_ref().map(|files| {
             let same = older
                 .and_then(|older| older.checkpoint.as_ref())
@@ -62,7 +63,7 @@ impl State {
             storage: storage.clone(),
             resolver: resolver.clone(),
             segment: Arc::new(segment),
-            commits: commits.into(),
+            replayed: replayed.into(),
             checkpoint,
             tail: Arc::default(),
         })
@@ -74,7 +75,7 @@ impl State {
             storage: self.storage.clone(),
             resolver: self.resolver.clone(),
             segment: Arc::clone(&self.segment),
-            commits: Arc::clone(&self.commits),
+            replayed: Arc::clone(&self.replayed),
             checkpoint: self.checkpoint.as_ref().map(|checkpoint| Arc::new(checkpoint.unopened())),
             tail: Arc::clone(&self.tail),
         }
@@ -87,7 +88,7 @@ impl State {
             let actions = [&commit.adds, &commit.removes].map(RecordBatch::get_array_memory_size);
             (changes + actions.iter().sum::<usize>() + commit.order.len()) as u64
         };
-        self.commits().map(of).sum()
+        self.newest_actions().map(of).sum()
     }
 
     /// Loads the state of `version` from a checkpoint that is not in `without`.
@@ -107,14 +108,15 @@ impl State {
         &self.segment
     }
 
-    /// Returns the commits after the checkpoint, newest first; a compaction covers several versions.
+    /// Returns the commits after the checkpoint, newest first, without those that a compaction stands for.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
-        self.commits.iter().map(|(_, commit)| commit)
+        self.replayed.iter().filter_map(Replayed::commit)
     }
 
-    /// Returns those of the commits that cover a single version.
-    pub(crate) fn single_commits(&self) -> impl Iterator<Item = &Arc<Commit>> {
-        self.commits.iter().filter(|(start, commit)| *start == commit.version).map(|(_, commit)| commit)
+    /// Returns the actions after the checkpoint on which the state depends, newest first. See
+    /// [`Replayed::newest_actions`].
+    pub(crate) fn newest_actions(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
+        self.replayed.iter().map(Replayed::newest_actions)
     }
 
     /// Returns the version of the checkpoint that the state starts from.
@@ -129,7 +131,7 @@ impl State {
     /// As [`State::load`].
     pub(crate) fn table_actions(&self, kinds: &[TableAction]) -> Result<Vec<Action>> {
         let mut actions: Vec<Action> =
-            self.commits().flat_map(|commit| kinds.iter().flat_map(|kind| kind.of(commit))).collect();
+            self.newest_actions().flat_map(|commit| kinds.iter().flat_map(|kind| kind.of(commit))).collect();
         let is_found = |kind: &TableAction| {
             actions.iter().any(|action| {
                 matches!(
@@ -192,7 +194,7 @@ impl State {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
         }
-        let commits: Vec<_> = self.commits().collect();
+        let commits: Vec<_> = self.newest_actions().collect();
         let tail =
             Tail::reconcile(commits, &self.resolver).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))
@@ -204,21 +206,18 @@ impl State {
 /// lives long.
 const HELD_STATISTICS: u64 = 64 << 20;
 
-/// The commits of one log file, newest first: a single one, or those that an unreadable compaction covers.
-type Read = Vec<(u64, Arc<Commit>)>;
-
-/// Reads and parses commits on all cores; returns them newest first.
+/// Reads and parses commits and compactions on all cores; returns them newest first.
 fn read_commits(
     storage: &Storage,
     resolver: &PathResolver,
     segment: &LogSegment,
-    known: impl Fn(&CommitFile) -> Option<(u64, Arc<Commit>)>,
-) -> Result<Read> {
+    known: impl Fn(&CommitFile) -> Option<Replayed>,
+) -> Result<Vec<Replayed>> {
     let files = segment.files();
     let with_stats = files.iter().map(|file| file.size).sum::<u64>() <= HELD_STATISTICS;
     let known: Vec<_> = files.iter().rev().map(|file| (*file, known(file))).collect();
     let missing = known.iter().filter(|(_, commit)| commit.is_none()).count();
-    let read = |(file, commit): &(CommitFile, Option<(u64, Arc<Commit>)>)| match commit {
+    let read = |(file, commit): &(CommitFile, Option<Replayed>)| match commit {
         Some(commit) => Ok(vec![commit.clone()]),
         None => read_file(storage, resolver, segment, *file, with_stats),
     };
@@ -228,19 +227,23 @@ fn read_commits(
     Ok(commits.into_iter().flatten().collect())
 }
 
+/// Reads one file of the log. Returns more than one commit, newest first, for a compaction that cannot be used.
 fn read_file(
     storage: &Storage,
     resolver: &PathResolver,
     segment: &LogSegment,
     file: CommitFile,
     with_stats: bool,
-) -> Result<Read> {
-    let read = if with_stats { Commit::read } else { Commit::read_without_stats };
+) -> Result<Vec<Replayed>> {
+    let read = |file: CommitFile| {
+        let read = if with_stats { Commit::read } else { Commit::read_without_stats };
+        Ok(Replayed::Commit(Arc::new(read(storage, file)?)))
+    };
     if !matches!(file.kind, CommitKind::Compacted { .. }) {
-        return Ok(vec![(file.version, Arc::new(read(storage, file)?))]);
+        return Ok(vec![read(file)?]);
     }
     match read_compaction(storage, resolver, file) {
-        Ok(commit) => Ok(vec![(file.start(), commit)]),
+        Ok(actions) => Ok(vec![Replayed::Compaction(Compaction::new(file.start(), actions))]),
         Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
             tracing::warn!(
                 table = storage.url(),
@@ -253,7 +256,7 @@ fn read_file(
                 .iter()
                 .rev()
                 .filter(|commit| (file.start()..=file.version).contains(&commit.version));
-            commits.map(|commit| Ok((commit.version, Arc::new(read(storage, *commit)?)))).collect()
+            commits.map(|commit| read(*commit)).collect()
         }
         Err(error) => Err(error),
     }

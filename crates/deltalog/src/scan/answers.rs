@@ -10,6 +10,8 @@
 //! - Bounds are returned only if they are actual values: they must be tight, of a type that is never
 //!   truncated (as strings and timestamps are), and without NaN. Decimals have at most 15 digits, which no
 //!   writer rounds.
+//! - This holds for counts and bounds of every writer, as in every engine that answers from a log: an answer changes
+//!   nothing. Statements look closer ([`crate::stats::is_own`]).
 
 mod extremes;
 mod partition_counts;

@@ -25,7 +25,7 @@ use crate::calendar::may_be_old;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 use crate::protocol::MappedSchema;
 use crate::replay::RowGroupFilter;
-use crate::stats::{lossless, widened_max, widened_min};
+use crate::stats::{lossless, widened_max_of_structs, widened_min_of_structs};
 
 /// A column of the predicate and its place in a checkpoint.
 struct Column {
@@ -120,8 +120,8 @@ impl GroupColumn {
         };
         Self {
             path: column.path.clone(),
-            min: min.and_then(|leaf| widened_min(&leaf.bound(&column.data_type, true)?)),
-            max: max.and_then(|leaf| widened_max(&leaf.bound(&column.data_type, false)?)),
+            min: min.and_then(|leaf| widened_min_of_structs(&leaf.bound(&column.data_type, true)?)),
+            max: max.and_then(|leaf| widened_max_of_structs(&leaf.bound(&column.data_type, false)?)),
             has_no_nulls,
         }
     }

@@ -21,7 +21,7 @@ use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, Predicate, prune}
 use crate::protocol::MappedSchema;
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
 use crate::snapshot::Snapshot;
-use crate::stats::{StatsBounds, leaf_columns};
+use crate::stats::{StatsBounds, leaf_columns, without_nan};
 
 /// Returns filters that keep the files that may hold a row of `snapshot` for which `predicate` is true. Parts that are
 /// not understood may be true. The batches must have all columns of the log.
@@ -84,6 +84,7 @@ impl Pruner {
             filters.push(FileFilter {
                 columns,
                 parsed_stats: None,
+                prefers_text: false,
                 keep: Arc::new(move |batch| by_partitions.by_partition_values(batch)),
             });
         }
@@ -93,9 +94,12 @@ impl Pruner {
                 columns = columns.with(FileColumn::PartitionValues);
             }
             let parsed_stats = Some(pruner.stats.physical_paths());
+            // Only the text tells its origin, on which the maximum of a floating-point column depends.
+            let prefers_text = pruner.predicate.columns().iter().any(|column| column.data_type.is_floating());
             filters.push(FileFilter {
                 columns,
                 parsed_stats,
+                prefers_text,
                 keep: Arc::new(move |batch| pruner.by_statistics(batch)),
             });
         }
@@ -124,16 +128,19 @@ impl Pruner {
             true => None,
             false => Some(self.partitions.parse(partition_map(batch)?)?),
         };
-        let stats = match batch.column_by_name(STATS_PARSED).and_then(|parsed| parsed.as_struct_opt()) {
-            Some(parsed) => self.stats.normalize(parsed)?,
+        let bounds = match batch.column_by_name(STATS_PARSED).and_then(|parsed| parsed.as_struct_opt()) {
+            Some(parsed) => StatsBounds::new(self.stats.normalize(parsed)?, partitions)?.of_structs(),
             None => {
                 let texts = required(batch, FileColumn::Stats)?.as_string_opt::<i32>();
-                self.stats.decode(
-                    texts.ok_or_else(|| Error::corrupt_log("the column 'stats' does not hold strings"))?,
-                )?
+                let (stats, is_own) =
+                    self.stats
+                        .decode_with_origin(texts.ok_or_else(|| {
+                            Error::corrupt_log("the column 'stats' does not hold strings")
+                        })?)?;
+                StatsBounds::new(stats, partitions)?.with_origin(is_own)
             }
         };
-        prune(&self.predicate, &StatsBounds::new(stats, partitions)?)
+        prune(&self.predicate, &bounds)
     }
 }
 
@@ -164,6 +171,10 @@ impl FileBounds for PartitionBounds {
 
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
         self.values(column).cloned()
+    }
+
+    fn without_nan(&self, column: &ColumnPath) -> Option<BooleanArray> {
+        without_nan(self.values(column)?)
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {

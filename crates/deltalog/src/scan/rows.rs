@@ -40,11 +40,13 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::predicate::BoundPredicate;
 use crate::protocol::{LogPath, MaterializedRowTracking, PathResolver};
+use crate::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 use columns::{Columns, find_field};
 pub(super) use places::{is_ordered, without_nan};
+pub(crate) use plan::leaf_count;
 pub(super) use row_ids::with_row_ids;
 pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;
@@ -137,13 +139,15 @@ impl PartitionRow {
 ///   returned in the order of the file.
 /// - Memory is bounded: each thread holds a few batches and the pages they come from, regardless of the
 ///   number of files. With a predicate, it also holds the matching values of one row group for those of the
-///   predicate's columns that are returned.
+///   predicate's columns that are returned, unless they are large: then they are read again.
+/// - A batch of wide rows has about 32 MiB.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,
     resolver: PathResolver,
     columns: Columns,
     batch_rows: usize,
+    batch_bytes: BatchBytes,
     threads: usize,
     in_any_order: bool,
     has_views: bool,
@@ -169,12 +173,14 @@ impl RowScan {
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
         let threads = storage.most_readers();
+        let batch_bytes = storage.batch_bytes();
         let small_read = if storage.waits() { stream::SMALL_REMOTE_READ } else { stream::SMALL_READ };
         Ok(Self {
             storage,
             resolver,
             columns,
             batch_rows: 8192,
+            batch_bytes,
             threads,
             in_any_order: false,
             has_views: false,
@@ -258,7 +264,7 @@ impl RowScan {
         self
     }
 
-    /// Sets the maximum number of rows per batch. The default is 8192; 0 counts as 1.
+    /// Sets the maximum number of rows per batch, which has fewer if they are wide. The default is 8192; 0 counts as 1.
     #[must_use]
     pub fn with_batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
@@ -328,3 +334,5 @@ mod selection_tests;
 mod tests;
 #[cfg(test)]
 mod type_tests;
+#[cfg(test)]
+mod wide_tests;

@@ -9,13 +9,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 
+use crate::by_name::ByName;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
-use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructType};
-use crate::stats::{decode_stats, normalize_stats, stats_fields};
+use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructField};
+use crate::stats::{decode_stats, decode_stats_with_origin, normalize_stats, stats_fields};
 
 /// The leaf columns whose statistics are requested.
 #[derive(Debug, Clone)]
@@ -37,12 +38,18 @@ impl StatisticsColumns {
     pub(crate) fn new(schema: &MappedSchema, columns: &[ColumnPath]) -> Result<Self> {
         let fields = stats_fields(schema.arrow(), columns)?;
         let missing = |column: &ColumnPath| Error::invalid_argument(format!("{column} is not a leaf column"));
-        let physical = |column: &ColumnPath| {
-            schema.physical_path(column.parts()).map(ColumnPath::new).ok_or_else(|| missing(column))
-        };
-        let physical = columns.iter().map(physical).collect::<Result<_>>()?;
-        let formerly_float =
-            columns.iter().filter(|column| was_float(schema.logical(), column.parts())).cloned().collect();
+        let physical = schema.physical_paths(columns.iter().map(ColumnPath::parts));
+        let physical = physical
+            .into_iter()
+            .zip(columns)
+            .map(|(path, column)| path.map(ColumnPath::new).ok_or_else(|| missing(column)))
+            .collect::<Result<_>>()?;
+        let logical = schema.logical().fields();
+        let by_name = ByName::new(logical.len(), |at| Some(logical.get(at)?.name.as_str()));
+        let first = |column: &ColumnPath| logical.get(by_name.find(column.parts().first()?)?);
+        let was_float =
+            |column: &&ColumnPath| first(column).is_some_and(|field| was_float(field, column.parts()));
+        let formerly_float = columns.iter().filter(was_float).cloned().collect();
         Ok(Self { schema: schema.clone(), physical, fields, formerly_float })
     }
 
@@ -57,6 +64,19 @@ impl StatisticsColumns {
     /// Never because of the contents of a text.
     pub(crate) fn decode<'a>(&self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Result<StructArray> {
         self.logical(decode_stats(texts, self.schema.physical_arrow(), &self.physical)?)
+    }
+
+    /// Parses statistics from `texts` like [`StatisticsColumns::decode`], and returns for each file whether this crate
+    /// has computed them.
+    ///
+    /// # Errors
+    /// Never because of the contents of a text.
+    pub(crate) fn decode_with_origin<'a>(
+        &self,
+        texts: impl IntoIterator<Item = Option<&'a str>>,
+    ) -> Result<(StructArray, BooleanArray)> {
+        let (stats, is_own) = decode_stats_with_origin(texts, self.schema.physical_arrow(), &self.physical)?;
+        Ok((self.logical(stats)?, is_own))
     }
 
     /// Parses statistics from `texts` like [`StatisticsColumns::decode`], with the names of the log.
@@ -108,12 +128,14 @@ impl StatisticsColumns {
     }
 }
 
-/// Returns whether the column at `path` was once of type `float`.
-fn was_float(schema: &StructType, path: &[String]) -> bool {
-    let Some((name, inner)) = path.split_first() else { return false };
-    let Some(field) = schema.fields().iter().find(|field| field.name == *name) else { return false };
+/// Returns whether the column at `path`, which is or is inside of `field`, was once of type `float`.
+fn was_float(field: &StructField, path: &[String]) -> bool {
+    let inner = path.get(1..).unwrap_or_default();
     match (&field.data_type, inner) {
-        (DeltaType::Struct(fields), inner) => was_float(fields, inner),
+        (DeltaType::Struct(fields), [name, ..]) => {
+            let inside = fields.fields().iter().find(|field| field.name == *name);
+            inside.is_some_and(|field| was_float(field, inner))
+        }
         (_, []) => {
             field.type_changes().unwrap_or_default().iter().any(|change| change.from == PrimitiveType::Float)
         }

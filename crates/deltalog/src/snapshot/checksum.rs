@@ -44,12 +44,12 @@ pub(super) fn believable(storage: &Storage, state: &State, version: u64, checksu
         matches!((log, checksum), (Some(log), Some(checksum)) if log != checksum)
     }
     let info = state
-        .single_commits()
+        .commits()
         .find(|commit| commit.version == version)
         .and_then(|commit| commit.commit_info.as_ref());
-    let mut until = state.commits().filter(|commit| commit.version <= version);
-    let protocol = until.clone().find_map(|commit| commit.protocol.as_ref());
-    let metadata = until.find_map(|commit| commit.metadata.as_ref());
+    let mut until = state.newest_actions().filter(|actions| actions.version <= version);
+    let protocol = until.clone().find_map(|actions| actions.protocol.as_ref());
+    let metadata = until.find_map(|actions| actions.metadata.as_ref());
     let is_foreign = differ(info.and_then(|info| info.txn_id.as_ref()), checksum.txn_id.as_ref())
         || differ(protocol, checksum.protocol.as_ref())
         || differ(metadata, checksum.metadata.as_ref());
@@ -93,8 +93,7 @@ impl Snapshot {
         let Some((version, file)) = older else { return Ok(None) };
         let version = *version;
         let state = &self.0.state;
-        let mut since: Vec<_> =
-            state.single_commits().filter(|commit| commit.version > version).cloned().collect();
+        let mut since: Vec<_> = state.commits().filter(|commit| commit.version > version).cloned().collect();
         since.reverse();
         // The commits of a compaction are not known one by one.
         if since.len() as u64 != self.version() - version {

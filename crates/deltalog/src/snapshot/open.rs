@@ -270,7 +270,7 @@ pub(super) fn commit_times(
     let in_commit =
         InCommitTimestamps::of(protocol, metadata).map_err(|error| source.located(error, state))?;
     let times = state
-        .single_commits()
+        .commits()
         .filter_map(|commit| Some((commit.version, commit.commit_info.as_ref()?.in_commit_timestamp?)));
     CommitTimes::read_in(source.segments(), end, in_commit, times.collect::<BTreeMap<_, _>>())
 }
@@ -282,8 +282,8 @@ pub(super) fn find_table_actions(
     older: Option<&Snapshot>,
     from_checksum: &mut dyn FnMut() -> Result<Option<(Protocol, Metadata)>>,
 ) -> Result<(Protocol, Metadata)> {
-    let mut protocol = state.commits().find_map(|commit| commit.protocol.clone());
-    let mut metadata = state.commits().find_map(|commit| commit.metadata.clone());
+    let mut protocol = state.newest_actions().find_map(|actions| actions.protocol.clone());
+    let mut metadata = state.newest_actions().find_map(|actions| actions.metadata.clone());
     // An older snapshot's word counts only if every commit since is among the commits.
     let first = state.segment().checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
     if let Some(older) = older

@@ -7,13 +7,19 @@
 //!   the same prefix.
 //! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
+//! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1. For
+//!   types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
+//! - The structs of a checkpoint do not tell with which offset a timestamp was written. Its bounds have the margin of
+//!   one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
+//! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
 //! - A negative count of NULLs or records is treated as unknown.
 
+use super::leaf::CUT_FROM_OFFSET;
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, FileBounds};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray, StructArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Int64Type, TimeUnit};
+use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, TimeUnit};
 use std::sync::Arc;
 
 /// The bounds of a batch of files, from [`super::decode_stats`] and the files' partition values.
@@ -21,6 +27,18 @@ use std::sync::Arc;
 pub struct StatsBounds {
     stats: StructArray,
     partition_values: Option<StructArray>,
+    origin: Origin,
+}
+
+/// What is known of how the statistics came about.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// Nothing.
+    Unknown,
+    /// Whether this crate has computed those of each file.
+    Own(BooleanArray),
+    /// They are structs of a checkpoint.
+    Structs,
 }
 
 impl StatsBounds {
@@ -35,8 +53,20 @@ impl StatsBounds {
                 let message = format!("{} rows of statistics for {} files", stats.len(), values.len());
                 Err(Error::invalid_argument(message))
             }
-            _ => Ok(Self { stats, partition_values }),
+            _ => Ok(Self { stats, partition_values, origin: Origin::Unknown }),
         }
+    }
+
+    /// Adds which files have statistics of this crate, from [`super::decode_stats_with_origin`].
+    pub(crate) fn with_origin(mut self, is_own: BooleanArray) -> Self {
+        self.origin = Origin::Own(is_own);
+        self
+    }
+
+    /// Notes that the statistics are structs of a checkpoint.
+    pub(crate) fn of_structs(mut self) -> Self {
+        self.origin = Origin::Structs;
+        self
     }
 
     /// Returns the values of a partition column, or `None` if `column` is a data column.
@@ -61,6 +91,49 @@ impl StatsBounds {
 fn counts(counts: &ArrayRef) -> Option<Int64Array> {
     let counts = counts.as_primitive_opt::<Int64Type>()?;
     Some(counts.unary_opt(|count| (count >= 0).then_some(count)))
+}
+
+/// Returns lower bounds of the values of all files whose least minimum in structs of a checkpoint is `min`.
+pub(crate) fn widened_min_of_structs(min: &ArrayRef) -> Option<ArrayRef> {
+    widened_min(&with_margin(&within_i64(min)?, -CUT_FROM_OFFSET)?)
+}
+
+/// Returns upper bounds of the values of all files whose greatest maximum in structs of a checkpoint is `max`.
+pub(crate) fn widened_max_of_structs(max: &ArrayRef) -> Option<ArrayRef> {
+    widened_max(&with_margin(&within_i64(max)?, CUT_FROM_OFFSET)?)
+}
+
+/// 1972-01-08 in UTC, in microseconds. On the day before, Liberia was the last to give up an offset with seconds,
+/// -00:44:30. (tz database, `Africa/Monrovia`.)
+const LAST_SECONDS_IN_OFFSETS: i64 = 737 * 86_400_000_000;
+
+/// Returns `bounds` with `margin` added to those that are instants before [`LAST_SECONDS_IN_OFFSETS`].
+fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
+    match bounds.data_type() {
+        DataType::Timestamp(_, Some(_)) => changed(bounds, |micros| match micros < LAST_SECONDS_IN_OFFSETS {
+            true => micros.saturating_add(margin),
+            false => micros,
+        }),
+        _ => Some(Arc::clone(bounds)),
+    }
+}
+
+/// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers: one of the files may have an end in
+/// place of an even greater number.
+fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
+    let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
+    let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);
+    let within = decimals.unary_opt::<_, Decimal128Type>(within);
+    Some(Arc::new(within.with_data_type(bounds.data_type().clone())))
+}
+
+/// Returns which floating-point values are numbers, and not NaN or NULL; `None` for another type.
+pub(crate) fn without_nan(values: &ArrayRef) -> Option<BooleanArray> {
+    if let Some(values) = values.as_primitive_opt::<Float32Type>() {
+        return Some(values.iter().map(|value| Some(value.is_some_and(|value| !value.is_nan()))).collect());
+    }
+    let values = values.as_primitive_opt::<Float64Type>()?;
+    Some(values.iter().map(|value| Some(value.is_some_and(|value| !value.is_nan()))).collect())
 }
 
 /// Returns lower bounds of the values from which a writer derived the minima `min`.
@@ -89,6 +162,12 @@ pub(crate) fn is_unrounded(bounds: &ArrayRef, file: usize) -> bool {
         .is_none_or(|decimals| decimals.is_null(file) || slack(decimals.value(file)) == 0)
 }
 
+/// The magnitude of the ends of the range of 64-bit integers.
+const END_OF_I64: i128 = 1 << 63;
+
+/// The most digits with which every number is a 64-bit integer.
+const MOST_DIGITS_OF_I64: u8 = 18;
+
 /// Returns how far a decimal may be from the original that a writer converted to a double. Both are unscaled.
 ///
 /// Decimals of up to 15 digits are exact. For longer ones three roundings add up: the unscaled number to a
@@ -110,16 +189,32 @@ fn widened_decimals(
 ) -> Option<ArrayRef> {
     let greatest = 10i128.checked_pow(precision.into())? - 1;
     let decimals = decimals.as_primitive_opt::<Decimal128Type>()?;
-    let widened =
-        decimals.unary::<_, Decimal128Type>(|value| widen(value, slack(value)).clamp(-greatest, greatest));
+    let may_saturate = precision > MOST_DIGITS_OF_I64;
+    let widened = |value: i128| match may_saturate && is_end_of_i64(value, decimals.scale()) {
+        true => None,
+        false => Some(widen(value, slack(value)).clamp(-greatest, greatest)),
+    };
+    let widened = decimals.unary_opt::<_, Decimal128Type>(widened);
     Some(Arc::new(widened.with_data_type(decimals.data_type().clone())))
 }
 
 /// Returns the last microsecond of the milliseconds that `max` may have been truncated to.
 fn whole_milliseconds(max: &ArrayRef) -> Option<ArrayRef> {
-    let micros = cast(max, &DataType::Int64).ok()?;
-    let widened = micros.as_primitive_opt::<Int64Type>()?.unary::<_, Int64Type>(|v| v.saturating_add(999));
-    cast(&widened, max.data_type()).ok()
+    changed(max, |micros| micros.saturating_add(999))
+}
+
+/// Applies `change` to timestamps, in microseconds.
+fn changed(times: &ArrayRef, change: impl Fn(i64) -> i64) -> Option<ArrayRef> {
+    let instants = cast(times, &DataType::Int64).ok()?;
+    let changed = instants.as_primitive_opt::<Int64Type>()?.unary::<_, Int64Type>(change);
+    cast(&changed, times.data_type()).ok()
+}
+
+/// Returns whether a decimal may be an end of the range of 64-bit integers in place of a greater number: the decimal
+/// itself, or its unscaled value. A double that is next to such a number may stand for it.
+fn is_end_of_i64(unscaled: i128, scale: i8) -> bool {
+    let whole = 10i128.checked_pow(scale.unsigned_abs().into()).map_or(0, |factor| unscaled / factor);
+    [unscaled, whole].iter().any(|value| (value.abs() - END_OF_I64).abs() <= slack(END_OF_I64))
 }
 
 /// Returns `max` with the greatest character in place of a final U+FFFD.
@@ -149,14 +244,32 @@ impl FileBounds for StatsBounds {
         if let Some(values) = self.partition(column) {
             return Some(Arc::clone(values));
         }
-        widened_min(self.statistic("minValues", column)?)
+        let min = self.statistic("minValues", column)?;
+        match self.origin {
+            Origin::Structs => widened_min(&with_margin(min, -CUT_FROM_OFFSET)?),
+            _ => widened_min(min),
+        }
     }
 
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
         if let Some(values) = self.partition(column) {
             return Some(Arc::clone(values));
         }
-        widened_max(self.statistic("maxValues", column)?)
+        let max = self.statistic("maxValues", column)?;
+        match self.origin {
+            Origin::Structs => widened_max(&with_margin(max, CUT_FROM_OFFSET)?),
+            _ => widened_max(max),
+        }
+    }
+
+    fn without_nan(&self, column: &ColumnPath) -> Option<BooleanArray> {
+        if let Some(values) = self.partition(column) {
+            return without_nan(values);
+        }
+        let Origin::Own(is_own) = &self.origin else { return None };
+        let max = self.statistic("maxValues", column)?;
+        let is_known = |file: usize| max.is_valid(file) && is_own.is_valid(file) && is_own.value(file);
+        Some((0..max.len()).map(|file| Some(is_known(file))).collect())
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {

@@ -5,9 +5,9 @@
 //! - As with the JVM writer, booleans and binary columns have no minimum and maximum. A list or map has no
 //!   `nullCount`, because the footer counts its elements.
 //! - The maximum of a floating-point column in Parquet ignores NaN, but Spark orders NaN above all other
-//!   numbers. The maximum is therefore written only if the caller knows that the file has no NaN.
+//!   numbers. The maximum is therefore written only if the footer tells that the column has no NaN.
 
-use super::footer::FooterColumn;
+use super::footer::FooterColumns;
 use super::json::{Side, value_json};
 use super::tree::StatsTree;
 use crate::error::{Error, Result};
@@ -33,8 +33,9 @@ pub enum IndexedColumns {
 pub struct CollectOptions {
     /// The columns for which statistics are collected.
     pub columns: IndexedColumns,
-    /// Whether the caller knows that the file contains no NaN.
-    pub without_nan: bool,
+    /// Whether this crate, or an engine for it, has just written the file. Only then are the statistics marked as its
+    /// own ([`super::origin`]).
+    pub is_own: bool,
 }
 
 /// Returns the statistics of the file with the footer `metadata`, as the JSON text of `add.stats`.
@@ -55,9 +56,10 @@ pub fn collect_stats(
         .try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0));
     let rows = rows.ok_or_else(|| Error::corrupt_data("the footer has an invalid number of rows"))?;
     let mut stats = StatsTree::of_rows(rows);
-    for column in footer_columns(metadata, indexed(schema, &options.columns), options.without_nan) {
+    for column in footer_columns(metadata, indexed(schema, &options.columns)) {
         stats.set(&column);
     }
+    stats.set_own(options.is_own);
     Ok(stats.text())
 }
 
@@ -74,18 +76,12 @@ pub(crate) struct ColumnStats {
 pub(crate) fn footer_columns(
     metadata: &ParquetMetaData,
     columns: impl IntoIterator<Item = (ColumnPath, DataType)>,
-    without_nan: bool,
 ) -> impl Iterator<Item = ColumnStats> {
+    let in_footer = FooterColumns::of(metadata);
     columns.into_iter().filter_map(move |(path, data_type)| {
-        let column = FooterColumn::find(metadata, path.parts())?;
-        let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
+        let column = in_footer.find(path.parts())?;
         let bound = |side| value_json(&column.extreme(&data_type, side)?, &data_type, side);
-        Some(ColumnStats {
-            nulls: column.null_count(),
-            min: bound(Side::Min),
-            max: bound(Side::Max).filter(|_| !is_float || without_nan),
-            path,
-        })
+        Some(ColumnStats { nulls: column.null_count(), min: bound(Side::Min), max: bound(Side::Max), path })
     })
 }
 
@@ -148,7 +144,7 @@ mod tests {
             writer.write(&data).unwrap();
             writer.close().unwrap();
             let footer = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(file)).unwrap();
-            let options = CollectOptions { columns: IndexedColumns::All, without_nan: false };
+            let options = CollectOptions { columns: IndexedColumns::All, is_own: false };
             collect_stats(&footer, &data.schema(), &options).unwrap()
         };
         assert!(
@@ -185,7 +181,7 @@ mod tests {
                 group.clone().into_builder().set_column_metadata(columns).build().unwrap()
             });
             let footer = builder.set_row_groups(groups.collect()).build();
-            let options = CollectOptions { columns: IndexedColumns::All, without_nan: false };
+            let options = CollectOptions { columns: IndexedColumns::All, is_own: false };
             collect_stats(&footer, &data.schema(), &options).unwrap()
         };
         let bounds = "\"minValues\":{\"n\":7},\"maxValues\":{\"n\":7}";

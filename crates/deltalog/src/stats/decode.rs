@@ -9,13 +9,18 @@
 //! - A text that is not a JSON object yields NULL everywhere, as does a file without statistics.
 //! - `tightBounds` is true unless the text says otherwise.
 
+use super::json::Side;
 use super::leaf::{Leaf, has_bounds};
+use super::origin::{MARK, RULES};
 use super::scanner::{Member, Scanner};
+use crate::by_name::ByName;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, Schema};
+use arrow::error::ArrowError;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Returns the fields of the decoded statistics for the leaf columns `columns` of a table with schema
@@ -29,8 +34,10 @@ use std::sync::Arc;
 pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
     let mut counts = Tree::default();
     let mut bounds = Tree::default();
+    let by_name = ByName::new(schema.fields().len(), |at| Some(schema.fields().get(at)?.name().as_str()));
     for column in columns {
-        let data_type = leaf_type(schema, column)?;
+        let first = column.parts().first().and_then(|name| by_name.find(name));
+        let data_type = leaf_type(first.and_then(|at| schema.fields().get(at)), column)?;
         counts.insert(column.parts(), DataType::Int64);
         if has_bounds(data_type) {
             bounds.insert(column.parts(), data_type.clone());
@@ -56,8 +63,21 @@ pub fn decode_stats<'a>(
     schema: &Schema,
     columns: &[ColumnPath],
 ) -> Result<StructArray> {
+    decode_stats_with_origin(stats, schema, columns).map(|(stats, _)| stats)
+}
+
+/// Does the same as [`decode_stats`], and returns for each file whether this crate has computed its statistics.
+///
+/// # Errors
+/// As [`decode_stats`].
+pub(crate) fn decode_stats_with_origin<'a>(
+    stats: impl IntoIterator<Item = Option<&'a str>>,
+    schema: &Schema,
+    columns: &[ColumnPath],
+) -> Result<(StructArray, BooleanArray)> {
     let fields = stats_fields(schema, columns)?;
-    let mut top = Node::new(&DataType::Struct(fields.clone()))?;
+    let mark = Arc::new(Field::new(MARK, DataType::Int64, true));
+    let mut top = Node::top(&fields.iter().cloned().chain([mark]).collect())?;
     let mut files = 0;
     for text in stats {
         if let Some(text) = text {
@@ -66,8 +86,13 @@ pub fn decode_stats<'a>(
         top.end_file();
         files += 1;
     }
-    let stats = top.finish(files)?;
-    Ok(with_default_tight_bounds(stats.as_struct(), files))
+    let (_, mut arrays, nulls) = top.finish(files)?.as_struct().clone().into_parts();
+    let marks = arrays.pop();
+    let is_own =
+        marks.iter().flat_map(|marks| marks.as_primitive::<Int64Type>()).map(|mark| mark == Some(RULES));
+    let is_own = BooleanArray::from(is_own.collect::<Vec<_>>());
+    let stats = StructArray::try_new_with_length(fields, arrays, nulls, files).map_err(unfit)?;
+    Ok((with_default_tight_bounds(&stats, files), is_own))
 }
 
 /// Reads the values of `text` into `top`. A text that is not a JSON object adds no values.
@@ -90,24 +115,33 @@ pub(super) fn with_default_tight_bounds(stats: &StructArray, files: usize) -> St
     StructArray::new(fields, arrays, nulls)
 }
 
-fn leaf_type<'s>(schema: &'s Schema, column: &ColumnPath) -> Result<&'s DataType> {
+/// Returns the type of a column that is, or is inside of, the field `first`.
+fn leaf_type<'s>(first: Option<&'s FieldRef>, column: &ColumnPath) -> Result<&'s DataType> {
     let missing = || Error::invalid_argument(format!("{column} is not a leaf column"));
-    let mut fields = Some(schema.fields());
-    let mut found = None;
-    for part in column.parts() {
-        let (_, field) = fields.and_then(|fields| fields.find(part)).ok_or_else(missing)?;
-        fields = match field.data_type() {
-            DataType::Struct(children) => Some(children),
+    let mut found = first;
+    for part in column.parts().iter().skip(1) {
+        found = match found.map(|field| field.data_type()) {
+            Some(DataType::Struct(children)) => children.find(part).map(|(_, field)| field),
             _ => None,
         };
-        found = Some(field.data_type());
     }
-    found.filter(|data_type| !matches!(data_type, DataType::Struct(_))).ok_or_else(missing)
+    found
+        .map(|field| field.data_type())
+        .filter(|data_type| !matches!(data_type, DataType::Struct(_)))
+        .ok_or_else(missing)
+}
+
+fn unfit(error: ArrowError) -> Error {
+    Error::schema_mismatch("statistics do not fit their type").with_source(error)
 }
 
 /// Nested fields in the order of their first occurrence.
 #[derive(Default)]
-struct Tree(Vec<(String, Branch)>);
+struct Tree {
+    branches: Vec<(String, Branch)>,
+    /// The index of each branch by its name: tables may have many thousand columns.
+    by_name: HashMap<String, usize>,
+}
 
 enum Branch {
     Leaf(DataType),
@@ -117,16 +151,17 @@ enum Branch {
 impl Tree {
     fn insert(&mut self, path: &[String], data_type: DataType) {
         let Some((name, rest)) = path.split_first() else { return };
-        let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        let at = self.by_name.get(name).copied().unwrap_or_else(|| {
             let branch = if rest.is_empty() {
                 Branch::Leaf(data_type.clone())
             } else {
                 Branch::Inner(Self::default())
             };
-            self.0.push((name.clone(), branch));
-            self.0.len() - 1
+            self.by_name.insert(name.clone(), self.branches.len());
+            self.branches.push((name.clone(), branch));
+            self.branches.len() - 1
         });
-        if let Some((_, Branch::Inner(inner))) = self.0.get_mut(at) {
+        if let Some((_, Branch::Inner(inner))) = self.branches.get_mut(at) {
             inner.insert(rest, data_type);
         }
     }
@@ -136,25 +171,51 @@ impl Tree {
             Branch::Leaf(data_type) => Field::new(name, data_type, true),
             Branch::Inner(inner) => Field::new(name, DataType::Struct(inner.fields()), true),
         };
-        self.0.into_iter().map(field).collect()
+        self.branches.into_iter().map(field).collect()
     }
 }
 
 /// A builder for the values of a field.
 enum Node {
-    Object { fields: Fields, children: Vec<Node> },
+    Object {
+        fields: Fields,
+        children: Vec<Node>,
+        /// The index of each field by its name, for objects with many.
+        by_name: HashMap<String, usize>,
+    },
     Leaf(Leaf),
 }
 
+/// The most fields of an object that are compared with a name one after another.
+const MOST_COMPARED: usize = 16;
+
 impl Node {
-    fn new(data_type: &DataType) -> Result<Self> {
+    /// Creates a builder for whole statistics.
+    fn top(fields: &Fields) -> Result<Self> {
+        Self::object(fields, |field| match field.name().as_str() {
+            "maxValues" => Side::Max,
+            _ => Side::Min,
+        })
+    }
+
+    fn new(data_type: &DataType, side: Side) -> Result<Self> {
         match data_type {
-            DataType::Struct(fields) => {
-                let children = fields.iter().map(|f| Self::new(f.data_type())).collect::<Result<_>>()?;
-                Ok(Self::Object { fields: fields.clone(), children })
-            }
-            leaf => Leaf::new(leaf).map(Self::Leaf),
+            DataType::Struct(fields) => Self::object(fields, |_| side),
+            leaf => Leaf::new(leaf, side).map(Self::Leaf),
         }
+    }
+
+    fn object(fields: &Fields, side: impl Fn(&Field) -> Side) -> Result<Self> {
+        let child = |field: &Arc<Field>| Self::new(field.data_type(), side(field));
+        let by_name = match fields.len() > MOST_COMPARED {
+            true => fields.iter().enumerate().map(|(at, field)| (field.name().clone(), at)).collect(),
+            false => HashMap::new(),
+        };
+        Ok(Self::Object {
+            fields: fields.clone(),
+            children: fields.iter().map(child).collect::<Result<_>>()?,
+            by_name,
+        })
     }
 
     fn end_file(&mut self) {
@@ -175,13 +236,11 @@ impl Node {
     fn finish(&mut self, files: usize) -> Result<ArrayRef> {
         match self {
             Self::Leaf(leaf) => leaf.finish(),
-            Self::Object { fields, children } => {
+            Self::Object { fields, children, .. } => {
                 let arrays =
                     children.iter_mut().map(|child| child.finish(files)).collect::<Result<Vec<_>>>()?;
                 let array = StructArray::try_new_with_length(fields.clone(), arrays, None, files);
-                array
-                    .map(|a| Arc::new(a) as ArrayRef)
-                    .map_err(|e| Error::schema_mismatch("statistics do not fit their type").with_source(e))
+                array.map(|a| Arc::new(a) as ArrayRef).map_err(unfit)
             }
         }
     }
@@ -190,12 +249,12 @@ impl Node {
 /// Reads the value at the position of `scanner` into `node`; returns `None` if the text is malformed. If a
 /// key occurs more than once, its last value wins.
 fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
-    let (fields, children) = match node {
+    let (fields, children, by_name) = match node {
         Node::Leaf(leaf) => {
             leaf.set(scanner.value()?);
             return Some(());
         }
-        Node::Object { fields, children } => (fields, children),
+        Node::Object { fields, children, by_name } => (fields, children, by_name),
     };
     for child in children.iter_mut() {
         child.forget();
@@ -211,7 +270,8 @@ fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
     while let Member::Value(key) = member {
         let found = match fields.get(expected) {
             Some(field) if is_same(field.name(), &key) => Some(expected),
-            _ => fields.iter().position(|field| is_same(field.name(), &key)),
+            _ if by_name.is_empty() => fields.iter().position(|field| is_same(field.name(), &key)),
+            _ => by_name.get(key.as_ref()).copied(),
         };
         match found.and_then(|at| children.get_mut(at).map(|child| (at, child))) {
             Some((at, child)) => {

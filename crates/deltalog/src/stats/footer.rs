@@ -3,7 +3,9 @@
 //! - A statistic is used only if every row group has it or contains no value that it would cover.
 //! - Deprecated `min`/`max` and undefined column orders are trusted only for numbers, whose order was always
 //!   well defined, and never for INT96.
+//! - A floating-point column has a maximum only if it certainly has no NaN ([`super::footer_nan`]).
 
+use super::footer_nan::KnownNans;
 use super::json::{Extreme, Side};
 use crate::calendar::may_be_old;
 use arrow::datatypes::DataType;
@@ -11,26 +13,45 @@ use parquet::basic::{ColumnOrder, ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
+use std::collections::HashMap;
+
+/// The columns of a file by their paths.
+pub(super) struct FooterColumns<'a> {
+    metadata: &'a ParquetMetaData,
+    by_path: HashMap<&'a [String], usize>,
+    /// Whether the file may use the old calendar.
+    is_old: bool,
+    nans: KnownNans,
+}
+
+impl<'a> FooterColumns<'a> {
+    pub(super) fn of(metadata: &'a ParquetMetaData) -> Self {
+        let columns = metadata.file_metadata().schema_descr().columns().iter().enumerate();
+        // Of several with one path, the first.
+        let by_path = columns.rev().map(|(index, column)| (column.path().parts(), index)).collect();
+        Self { metadata, by_path, is_old: may_be_old(metadata), nans: KnownNans::of(metadata) }
+    }
+
+    /// Returns the column at `path`, if the file has it and it is not inside a list or map.
+    pub(super) fn find(&self, path: &[String]) -> Option<FooterColumn<'_>> {
+        let index = *self.by_path.get(path)?;
+        let descriptor = self.metadata.file_metadata().schema_descr().columns().get(index)?.as_ref();
+        let Self { metadata, is_old, nans, .. } = self;
+        let column = FooterColumn { metadata, index, descriptor, is_old: *is_old, nans };
+        (descriptor.max_rep_level() == 0).then_some(column)
+    }
+}
 
 /// A column of a file.
 pub(super) struct FooterColumn<'a> {
     metadata: &'a ParquetMetaData,
     index: usize,
     descriptor: &'a ColumnDescriptor,
-    /// Whether the file may use the old calendar.
     is_old: bool,
+    nans: &'a KnownNans,
 }
 
 impl<'a> FooterColumn<'a> {
-    /// Returns the column at `path`, if the file has it and it is not inside a list or map.
-    pub(super) fn find(metadata: &'a ParquetMetaData, path: &[String]) -> Option<Self> {
-        let columns = metadata.file_metadata().schema_descr().columns();
-        let index = columns.iter().position(|c| c.path().parts() == path)?;
-        let descriptor = columns.get(index)?.as_ref();
-        let is_old = may_be_old(metadata);
-        (descriptor.max_rep_level() == 0).then_some(Self { metadata, index, descriptor, is_old })
-    }
-
     /// Returns the number of rows and the statistics of each row group that has rows.
     fn row_groups(&self) -> impl Iterator<Item = (i64, Option<&'a Statistics>)> {
         let index = self.index;
@@ -98,7 +119,11 @@ impl<'a> FooterColumn<'a> {
                     Statistics::Double(values) => *pick!(values)?,
                     _ => return None,
                 };
-                (!value.is_nan()).then_some(Extreme::Float(value))
+                let is_bound = match side {
+                    Side::Min => !value.is_nan(),
+                    Side::Max => !value.is_nan() && self.nans.has_none(self.index, true),
+                };
+                is_bound.then_some(Extreme::Float(value))
             }
             DataType::Decimal128(_, scale) if self.descriptor.type_scale() == i32::from(*scale) => {
                 match whole {
@@ -156,7 +181,8 @@ impl<'a> FooterColumn<'a> {
 
 /// Returns the least and the greatest value of a top-level column of 64-bit integers without NULL.
 pub(crate) fn whole_bounds(metadata: &ParquetMetaData, column: &str) -> Option<(i64, i64)> {
-    let column = FooterColumn::find(metadata, &[column.to_owned()])?;
+    let columns = FooterColumns::of(metadata);
+    let column = columns.find(&[column.to_owned()])?;
     if column.null_count()? != 0 {
         return None;
     }

@@ -1,6 +1,9 @@
 //! One statistic of one leaf column, from JSON to Arrow.
 //!
 //! - A text that is not a value of the column's type is NULL, as is a number that the type would round.
+//! - A timestamp whose offset has no seconds is a bound with a margin of 59 seconds, unless the offset is that of UTC:
+//!   the JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as that of Berlin
+//!   before 1893.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,12 +15,15 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 
+use super::json::Side;
 use crate::error::{Error, Result};
 use crate::protocol::text::{Offset, parse_date, parse_decimal, parse_timestamp};
 
 /// A builder for the values of one leaf column, one per file.
 pub(super) struct Leaf {
     data_type: DataType,
+    /// Whether the values are minima or maxima, if they are either.
+    side: Side,
     builder: Builder,
     pending: Option<Value>,
     /// The text of a [`Value::Text`]; the buffer is used for all files.
@@ -65,10 +71,10 @@ fn builder(data_type: &DataType) -> Option<Builder> {
 }
 
 impl Leaf {
-    pub(super) fn new(data_type: &DataType) -> Result<Self> {
+    pub(super) fn new(data_type: &DataType, side: Side) -> Result<Self> {
         let builder = builder(data_type)
             .ok_or_else(|| Error::unsupported(format!("statistics of a column of type {data_type}")))?;
-        Ok(Self { data_type: data_type.clone(), builder, pending: None, text: String::new() })
+        Ok(Self { data_type: data_type.clone(), side, builder, pending: None, text: String::new() })
     }
 
     /// Sets the value of the current file; the last call counts.
@@ -79,7 +85,7 @@ impl Leaf {
                 "false" => Some(Value::Boolean(false)),
                 _ => None,
             },
-            Builder::Integer(_) => integer(json, &self.data_type).map(Value::Integer),
+            Builder::Integer(_) => integer(json, &self.data_type, self.side).map(Value::Integer),
             Builder::Float(_) => float(json, &self.data_type).map(Value::Float),
             Builder::Decimal(_, precision, scale) => decimal(json, *precision, *scale).map(Value::Decimal),
             Builder::Text(_) => text(json).map(|text| {
@@ -152,7 +158,7 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Parses integers, dates as days, and timestamps as microseconds.
-fn integer(json: &str, data_type: &DataType) -> Option<i64> {
+fn integer(json: &str, data_type: &DataType, side: Side) -> Option<i64> {
     let within = |min: i64, max: i64| json.parse().ok().filter(|v| (min..=max).contains(v));
     match data_type {
         DataType::Int8 => within(i8::MIN.into(), i8::MAX.into()),
@@ -160,14 +166,33 @@ fn integer(json: &str, data_type: &DataType) -> Option<i64> {
         DataType::Int32 => within(i32::MIN.into(), i32::MAX.into()),
         DataType::Int64 => json.parse().ok(),
         DataType::Date32 => parse_date(&text(json)?).map(i64::from),
-        DataType::Timestamp(_, zone) => match (parse_timestamp(&text(json)?)?, zone) {
-            ((micros, Offset::Seconds(seconds)), Some(_)) => micros.checked_sub(seconds * 1_000_000),
-            // Some writers append `Z` to a time without a zone.
-            ((micros, Offset::None | Offset::Seconds(0)), None) => Some(micros),
-            _ => None,
-        },
+        DataType::Timestamp(_, zone) => {
+            let text = text(json)?;
+            match (parse_timestamp(&text)?, zone) {
+                ((micros, Offset::Seconds(seconds)), Some(_)) => {
+                    let instant = micros.checked_sub(seconds * 1_000_000)?;
+                    match (seconds == 0 || has_seconds_in_offset(&text), side) {
+                        (true, _) => Some(instant),
+                        (false, Side::Min) => instant.checked_sub(CUT_FROM_OFFSET),
+                        (false, Side::Max) => instant.checked_add(CUT_FROM_OFFSET),
+                    }
+                }
+                // Some writers append `Z` to a time without a zone.
+                ((micros, Offset::None | Offset::Seconds(0)), None) => Some(micros),
+                _ => None,
+            }
+        }
         _ => None,
     }
+}
+
+/// The most that a writer can have cut from an offset, in microseconds.
+pub(super) const CUT_FROM_OFFSET: i64 = 59_000_000;
+
+/// Returns whether a timestamp with an offset other than `Z` ends with `±HH:mm:ss`.
+fn has_seconds_in_offset(text: &str) -> bool {
+    let sign = text.len().checked_sub("+00:00:00".len()).and_then(|at| text.as_bytes().get(at));
+    matches!(sign, Some(b'+' | b'-'))
 }
 
 fn float(json: &str, data_type: &DataType) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Statistics collected from Parquet files and decoded again, and malformed texts.
 
-use super::{CollectOptions, IndexedColumns, StatsBounds, collect_stats, decode_stats, leaf_columns};
+use super::{CollectOptions, IndexedColumns, NANS, StatsBounds, collect_stats, decode_stats, leaf_columns};
 use crate::predicate::{ColumnPath, FileBounds, ParseMode, filter_mask, parse, prune};
 use arrow::array::*;
 use arrow::datatypes::{
@@ -8,14 +8,19 @@ use arrow::datatypes::{
 };
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes `batch` to a Parquet file and returns its footer.
-fn written(batch: &RecordBatch, rows_per_group: usize) -> ParquetMetaData {
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(rows_per_group)).build();
+/// Writes `batch` to a Parquet file as this crate does and returns its footer, which says whether there is no NaN.
+fn written(batch: &RecordBatch, rows_per_group: usize, without_nan: bool) -> ParquetMetaData {
+    let nans = KeyValue::new(NANS.to_owned(), "[]".to_owned());
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(rows_per_group))
+        .set_created_by("deltalog version 0".to_owned())
+        .set_key_value_metadata(without_nan.then(|| vec![nans]))
+        .build();
     let mut file = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
@@ -23,8 +28,8 @@ fn written(batch: &RecordBatch, rows_per_group: usize) -> ParquetMetaData {
     ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file)).unwrap().metadata().as_ref().clone()
 }
 
-fn all(without_nan: bool) -> CollectOptions {
-    CollectOptions { columns: IndexedColumns::All, without_nan }
+fn all() -> CollectOptions {
+    CollectOptions { columns: IndexedColumns::All, is_own: true }
 }
 
 fn paths(schema: &Schema) -> Vec<ColumnPath> {
@@ -136,7 +141,7 @@ proptest! {
     fn collected_statistics_are_bounds(rows in rows(), rows_per_group in 1usize..6) {
         let batch = batch(&rows);
         let without_nan = rows.iter().all(|r| !r.3.is_some_and(f32::is_nan));
-        let text = collect_stats(&written(&batch, rows_per_group), &batch.schema(), &all(without_nan)).unwrap();
+        let text = collect_stats(&written(&batch, rows_per_group, without_nan), &batch.schema(), &all()).unwrap();
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
         let columns = paths(&batch.schema());
         let stats = decode_stats([Some(text.as_str())], &batch.schema(), &columns).unwrap();
@@ -204,7 +209,11 @@ fn a_value_that_does_not_parse_loses_only_its_own_statistic() {
         (decimal(), "123456789.00", None),
         (DataType::Date32, "\"2020-02-29\"", Some("2020-02-29")),
         (DataType::Date32, "\"2021-02-29\"", None),
-        (utc(), "\"1970-01-01T01:00:00.123456789+01:00\"", Some("1970-01-01T00:00:00.123456Z")),
+        (utc(), "\"1970-01-01T01:00:00.123456789+01:00:00\"", Some("1970-01-01T00:00:00.123456Z")),
+        (utc(), "\"1970-01-01T01:00:00.123456789+01:00\"", Some("1969-12-31T23:59:01.123456Z")),
+        (utc(), "\"1900-01-01T00:53:00.000+00:53\"", Some("1899-12-31T23:59:01Z")),
+        (utc(), "\"1900-01-01T00:53:28.000+00:53:28\"", Some("1900-01-01T00:00:00Z")),
+        (utc(), "\"1900-01-01T00:00:00.000Z\"", Some("1900-01-01T00:00:00Z")),
         (utc(), "\"1970-01-01T00:00:00\"", None),
         (ntz(), "\"1970-01-01T00:00:00.5\"", Some("1970-01-01T00:00:00.500")),
         (DataType::Utf8, "\"a\\u00e9\\n\"", Some("aé\n")),
@@ -216,6 +225,57 @@ fn a_value_that_does_not_parse_loses_only_its_own_statistic() {
         let shown = arrow::util::display::array_value_to_string(&array, 0).unwrap();
         assert_eq!(array.is_valid(0).then_some(shown.as_str()), expected, "{json} as {data_type}");
     }
+}
+
+/// Returns the bounds of one column from the minimum and maximum in a text.
+fn bounds_of(data_type: DataType, min: &str, max: &str) -> [Option<String>; 2] {
+    let schema = Schema::new(vec![Field::new("a", data_type, true)]);
+    let text = format!(r#"{{"numRecords":2,"minValues":{{"a":{min}}},"maxValues":{{"a":{max}}}}}"#);
+    let stats = decode_stats([Some(text.as_str())], &schema, &paths(&schema)).unwrap();
+    let bounds = StatsBounds::new(stats, None).unwrap();
+    let path = ColumnPath::new(["a"]);
+    [bounds.min(&path), bounds.max(&path)].map(|bound| {
+        let bound = bound.unwrap();
+        bound.is_valid(0).then(|| arrow::util::display::array_value_to_string(&bound, 0).unwrap())
+    })
+}
+
+#[test]
+fn a_cut_offset_widens_bounds_to_both_sides() {
+    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    for (offset, expected) in [
+        ("+00:53", ["1899-12-31T23:06:01Z", "1899-12-31T23:07:59.000999Z"]),
+        ("-00:44", ["1900-01-01T00:43:01Z", "1900-01-01T00:44:59.000999Z"]),
+        ("-00:44:30", ["1900-01-01T00:44:30Z", "1900-01-01T00:44:30.000999Z"]),
+        ("Z", ["1900-01-01T00:00:00Z", "1900-01-01T00:00:00.000999Z"]),
+    ] {
+        let text = format!("\"1900-01-01T00:00:00.000{offset}\"");
+        assert_eq!(
+            bounds_of(utc.clone(), &text, &text),
+            expected.map(|text| Some(text.to_owned())),
+            "{offset}"
+        );
+    }
+}
+
+#[test]
+fn an_end_of_64_bits_in_a_long_decimal_is_no_bound() {
+    let unknown = [None, None];
+    let (min, max) = ("-9223372036854775808", "9223372036854775807");
+    for precision in [19, 38] {
+        assert_eq!(bounds_of(DataType::Decimal128(precision, 0), min, max), unknown, "{precision}");
+    }
+    let of_38 = |scale, min: &str, max: &str| bounds_of(DataType::Decimal128(38, scale), min, max);
+    assert_eq!(of_38(0, "-9.223372036854775808e18", "9223372036854775808"), unknown);
+    assert_eq!(of_38(2, "-9.223372036854776e18", "9.223372036854775807e18"), unknown);
+    // The digits of such a number, as a double.
+    assert_eq!(of_38(2, "-92233720368547758.08", "9.223372036854776e16"), unknown);
+    // Another number of as many digits, and a type that has only 64-bit integers.
+    let [min, max] = of_38(0, "-9223372036854000000", "9223372036854000000");
+    assert!(min.unwrap().starts_with("-922337203685400") && max.unwrap().starts_with("922337203685400"));
+    let all_of_18 = ["-999999999999999999", "999999999999999999"];
+    let bounds = bounds_of(DataType::Decimal128(18, 0), all_of_18[0], all_of_18[1]);
+    assert_eq!(bounds, all_of_18.map(|text| Some(text.to_owned())));
 }
 
 #[test]
@@ -262,8 +322,8 @@ fn pruning_uses_partition_values_and_truncated_timestamps() {
 fn only_indexed_columns_have_statistics() {
     let batch = batch(&[(Some(1), Some(2), Some(3), Some(4.0), Some("x".into()), Some(true), Some(1_500))]);
     let of = |columns| {
-        let options = CollectOptions { columns, without_nan: true };
-        collect_stats(&written(&batch, 10), &batch.schema(), &options).unwrap()
+        let options = CollectOptions { columns, is_own: false };
+        collect_stats(&written(&batch, 10, true), &batch.schema(), &options).unwrap()
     };
     assert_eq!(
         of(IndexedColumns::First(2)),

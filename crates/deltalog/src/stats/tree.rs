@@ -3,13 +3,14 @@
 //!
 //! - Values stay as they are written, because numbers must not lose digits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::collect::ColumnStats;
+use super::origin::{MARK, RULES};
 use crate::protocol::text::json_string;
 
 /// The statistics of one file.
@@ -20,6 +21,7 @@ pub(crate) struct StatsTree {
     min: Object,
     max: Object,
     nulls: Object,
+    is_own: bool,
 }
 
 impl StatsTree {
@@ -40,6 +42,7 @@ impl StatsTree {
             min: object("minValues"),
             max: object("maxValues"),
             nulls: object("nullCount"),
+            is_own: scalar(MARK).is_some_and(|json| json.parse() == Ok(RULES)),
         })
     }
 
@@ -67,6 +70,21 @@ impl StatsTree {
     pub(crate) fn has_bounds(&self, path: &[String]) -> bool {
         let is_known = |object: &Object| object.get(path).is_some_and(|json| json != "null");
         is_known(&self.min) && is_known(&self.max)
+    }
+
+    /// Returns whether this crate has computed the statistics ([`super::origin`]).
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    /// Marks the statistics as computed by this crate, or not.
+    pub(crate) fn set_own(&mut self, is_own: bool) {
+        self.is_own = is_own;
+    }
+
+    /// Returns whether nothing is known of any column.
+    pub(crate) fn has_no_columns(&self) -> bool {
+        [&self.min, &self.max, &self.nulls].iter().all(|object| object.is_empty())
     }
 
     /// Sets the number of rows, and whether minima and maxima are values of the file.
@@ -98,13 +116,19 @@ impl StatsTree {
         {
             members.push(format!("\"{name}\":{}", object.text()));
         }
+        members.extend(self.is_own.then(|| format!("\"{MARK}\":{RULES}")));
         format!("{{{}}}", members.join(","))
     }
 }
 
 /// A JSON object under construction, with its members in insertion order.
 #[derive(Debug, Clone, Default)]
-struct Object(Vec<(String, Member)>);
+struct Object {
+    /// `None` for a member that was removed.
+    members: Vec<Option<(String, Member)>>,
+    /// The index of each member by its name: tables may have many thousand columns.
+    by_name: HashMap<String, usize>,
+}
 
 #[derive(Debug, Clone)]
 enum Member {
@@ -117,20 +141,41 @@ impl Object {
         if !json.starts_with('{') {
             return None;
         }
-        let members: Vec<(String, &RawValue)> = serde_json::from_str::<Members<'_>>(json).ok()?.0;
-        let member = |(name, json): (String, &RawValue)| {
+        let mut object = Self::default();
+        for (name, json) in serde_json::from_str::<Members<'_>>(json).ok()?.0 {
             let member = match Self::parse(json.get()) {
-                Some(object) => Member::Object(object),
+                Some(inner) => Member::Object(inner),
                 None => Member::Value(json.get().to_owned()),
             };
-            (name, member)
-        };
-        Some(Self(members.into_iter().map(member).collect()))
+            // The first of several with one name is found, and all are kept.
+            object.by_name.entry(name.clone()).or_insert(object.members.len());
+            object.members.push(Some((name, member)));
+        }
+        Some(object)
+    }
+
+    /// Returns whether no value is in it or in an object of it.
+    fn is_empty(&self) -> bool {
+        self.members.iter().flatten().all(|(_, member)| match member {
+            Member::Value(_) => false,
+            Member::Object(inner) => inner.is_empty(),
+        })
+    }
+
+    fn member(&mut self, name: &str) -> Option<&mut Member> {
+        let (_, member) = self.members.get_mut(*self.by_name.get(name)?)?.as_mut()?;
+        Some(member)
+    }
+
+    fn push(&mut self, name: &str, member: Member) {
+        self.by_name.insert(name.to_owned(), self.members.len());
+        self.members.push(Some((name.to_owned(), member)));
     }
 
     fn get(&self, path: &[String]) -> Option<&str> {
         let (name, rest) = path.split_first()?;
-        match (self.0.iter().find(|(known, _)| known == name).map(|(_, member)| member)?, rest) {
+        let (_, member) = self.members.get(*self.by_name.get(name)?)?.as_ref()?;
+        match (member, rest) {
             (Member::Value(json), []) => Some(json),
             (Member::Object(inner), [_, ..]) => inner.get(rest),
             _ => None,
@@ -140,30 +185,33 @@ impl Object {
     /// Sets the value at `path`, or removes it.
     fn set(&mut self, path: &[String], json: Option<String>) {
         let Some((name, rest)) = path.split_first() else { return };
-        let at = self.0.iter().position(|(known, _)| known == name);
-        match (rest, at, json) {
-            ([], Some(at), None) => drop(self.0.remove(at)),
-            (_, None, None) => {}
-            ([], None, Some(json)) => self.0.push((name.clone(), Member::Value(json))),
-            ([], Some(at), Some(json)) => {
-                if let Some((_, member)) = self.0.get_mut(at) {
-                    *member = Member::Value(json);
+        match (rest, json) {
+            ([], None) => {
+                if let Some(slot) = self.by_name.remove(name).and_then(|at| self.members.get_mut(at)) {
+                    *slot = None;
                 }
             }
-            (_, at, json) => {
-                let at = at.unwrap_or_else(|| {
-                    self.0.push((name.clone(), Member::Object(Self::default())));
-                    self.0.len() - 1
-                });
-                if let Some((_, member)) = self.0.get_mut(at) {
-                    if let (Member::Value(_), Some(_)) = (&member, &json) {
-                        *member = Member::Object(Self::default());
-                    }
-                    if let Member::Object(inner) = member {
+            ([], Some(json)) => match self.member(name) {
+                Some(member) => *member = Member::Value(json),
+                None => self.push(name, Member::Value(json)),
+            },
+            (_, json) => match self.member(name) {
+                Some(Member::Object(inner)) => inner.set(rest, json),
+                Some(member) => {
+                    if json.is_some() {
+                        let mut inner = Self::default();
                         inner.set(rest, json);
+                        *member = Member::Object(inner);
                     }
                 }
-            }
+                None => {
+                    if json.is_some() {
+                        let mut inner = Self::default();
+                        inner.set(rest, json);
+                        self.push(name, Member::Object(inner));
+                    }
+                }
+            },
         }
     }
 
@@ -175,7 +223,7 @@ impl Object {
             };
             format!("{}:{value}", json_string(name))
         };
-        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
+        format!("{{{}}}", self.members.iter().flatten().map(member).collect::<Vec<_>>().join(","))
     }
 }
 

@@ -23,6 +23,18 @@ impl Storage {
     }
 
     pub(super) fn not_written(&self, path: &str, error: std::io::Error) -> Error {
+        if super::names::lacks_both(&error) {
+            return Error::unsupported(
+                "the file system cannot create a file unless it exists: it has neither hard links nor renames that \
+                 replace nothing, so that a commit could be lost",
+            )
+            .at_path(path)
+            .in_table(self.url())
+            .with_hint(
+                "put the table on a file system such as ext4, XFS, Btrfs, APFS, NTFS or NFS, or in an object store",
+            )
+            .with_source(error);
+        }
         let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
             ErrorKind::PermissionDenied
         } else {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::{PutPayload, UpdateVersion};
 
+use super::names::Unpublished;
 use super::write::{DirectoriesToSync, Staged};
 
 /// Returns the file at an absolute path of a store.
@@ -72,11 +73,12 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
 impl Created {
     /// Gives the file its name, unless another file has it. Returns whether it did. It is then durable.
     ///
-    /// After an error the file may be there: the file system may refuse to sync the directory that already contains it.
-    pub(super) fn publish(self) -> io::Result<bool> {
+    /// After an error that is not a refusal the file may be there: the file system may refuse to sync the directory
+    /// that already contains it.
+    pub(super) fn publish(self) -> Result<bool, Unpublished> {
         let is_created = self.staged.publish_if_absent()?;
         if is_created {
-            self.directories.sync(None)?;
+            self.directories.sync(None).map_err(Unpublished::Unknown)?;
         }
         Ok(is_created)
     }

@@ -31,6 +31,7 @@ mod list;
 mod local;
 mod location;
 mod markers;
+mod names;
 mod open;
 mod parts;
 mod per_process;
@@ -42,6 +43,7 @@ mod read;
 mod remote;
 mod replace;
 mod runtime;
+mod surroundings;
 mod sync;
 mod upload;
 mod walk;
@@ -60,6 +62,7 @@ use url::Url;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::LogPath;
+use crate::row_bytes::BatchBytes;
 
 use cache::Cache;
 pub use cache::{CacheStatistics, Listed};
@@ -68,10 +71,12 @@ use coordinated::Coordination;
 pub use coordinator::{CommitCoordinator, CoordinatorEntry};
 pub use credentials::{CredentialProvider, Credentials};
 pub use location::parse_location;
+use names::Unpublished;
 use ranges::RemoteFile;
 pub use read::FileReader;
 use remote::Remote;
 pub use replace::FileState;
+pub(crate) use surroundings::Surroundings;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
@@ -95,6 +100,8 @@ pub struct Storage {
     coordination: Option<Arc<Coordination>>,
     /// The cache on the local disk, if the user wants one.
     cache: Option<Arc<Cache>>,
+    /// How many rows of data files are a batch.
+    batch_bytes: BatchBytes,
 }
 
 /// Where the files of a table are.
@@ -190,6 +197,19 @@ impl Storage {
             },
             _ => parallel::cores(),
         }
+    }
+
+    /// Returns how many rows of data files are a batch.
+    pub(crate) fn batch_bytes(&self) -> BatchBytes {
+        self.batch_bytes
+    }
+
+    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough
+    /// for a test of wide ones.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_batch_bytes(self, bytes: usize) -> Self {
+        Self { batch_bytes: BatchBytes::of(bytes), ..self }
     }
 
     /// Returns whether a file can only be created in a directory that exists.
@@ -473,9 +493,9 @@ impl Storage {
                 let outcome = match created.map_err(|error| self.not_written(path, error))?.publish() {
                     Ok(true) => PutOutcome::Created,
                     Ok(false) => PutOutcome::AlreadyExists,
-                    // A refusal does not mean that there is no file: the operating system may refuse to sync the
-                    // directory that already contains it.
-                    Err(error) => PutOutcome::Unknown(self.io_error(path, error)),
+                    Err(Unpublished::Refused(error)) => return Err(self.not_written(path, error)),
+                    // The operating system may refuse to sync the directory that already contains the file.
+                    Err(Unpublished::Unknown(error)) => PutOutcome::Unknown(self.io_error(path, error)),
                 };
                 return Ok((outcome, None));
             }

@@ -15,6 +15,7 @@ use super::location::{self, parse_location};
 use super::remote::Remote;
 use super::{Backend, Storage};
 use crate::error::{Error, Result};
+use crate::row_bytes::BatchBytes;
 
 impl Storage {
     /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
@@ -112,7 +113,15 @@ impl Storage {
                 .in_table(location::redacted(&url))
                 .with_source(error)
         })?;
-        Ok(Self { url: Arc::new(url), base, backend, held: Arc::default(), coordination: None, cache: None })
+        Ok(Self {
+            url: Arc::new(url),
+            base,
+            backend,
+            held: Arc::default(),
+            coordination: None,
+            cache: None,
+            batch_bytes: BatchBytes::default(),
+        })
     }
 
     /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Storage;
 use super::hadoop::remove_checksum;
+use super::names::{Unpublished, publish_if_absent};
 use super::remote::Remote;
 use super::sync::{Entry, sync_together};
 use super::upload::Upload;
@@ -73,12 +74,8 @@ impl Staged {
     }
 
     /// Gives the file its name too, unless another file has it. Returns whether it did.
-    pub(super) fn publish_if_absent(&self) -> io::Result<bool> {
-        match fs::hard_link(&self.from, &self.to) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error),
-        }
+    pub(super) fn publish_if_absent(&self) -> Result<bool, Unpublished> {
+        publish_if_absent(&self.from, &self.to)
     }
 }
 
@@ -147,7 +144,7 @@ pub(super) fn create_whole(file: &Path, path: &str, bytes: &[u8], is_durable: bo
     }
     // Some systems do not delete open files.
     drop(content);
-    let is_created = staged.publish_if_absent()?;
+    let is_created = staged.publish_if_absent().map_err(Unpublished::into_error)?;
     if is_created && is_durable {
         DirectoriesToSync::of(file, path).sync(None)?;
     }

@@ -57,11 +57,19 @@ impl Changes {
             && !self.adds.iter().chain(&self.removes).any(has_data_change)
     }
 
-    /// Returns whether the transaction only adds rows.
+    /// Returns whether the transaction only adds rows, and depends on no metadata that it changes.
     pub(super) fn only_adds_rows(&self) -> bool {
-        self.protocol.is_none()
-            && self.metadata.is_none()
-            && self.removes.is_empty()
+        self.protocol.is_none() && self.metadata.is_none() && self.adds_rows_alone()
+    }
+
+    /// Returns whether the transaction is an append: all its files are new rows. It may change the metadata as well, as
+    /// one does that counts an identity column on.
+    pub(super) fn appends_rows(&self) -> bool {
+        self.adds_rows_alone() && (self.only_adds_rows() || !self.adds.is_empty())
+    }
+
+    fn adds_rows_alone(&self) -> bool {
+        self.removes.is_empty()
             && self.row_deletes.is_empty()
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }

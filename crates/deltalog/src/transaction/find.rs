@@ -9,6 +9,10 @@ use crate::storage::Storage;
 /// The number of commits that are read at the same time. Their threads wait for the store, not for a core.
 const COMMITS_AT_ONCE: usize = 8;
 
+/// The most consecutive commits that a listing may leave out. It lags behind by seconds. A gap that is larger is one of
+/// the log, as below a file whose version is far too high.
+const MOST_LEFT_OUT: u64 = 10_000;
+
 /// Returns the version of the commit with the id `transaction_id`; `None` if the log has no such commit.
 ///
 /// After an error of kind [`CommitStateUnknown`](ErrorKind::CommitStateUnknown), pass the error's
@@ -48,7 +52,21 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
     while exists(end)? {
         end += 1;
     }
-    let versions: Vec<u64> = (first..end).rev().collect();
+    let mut versions: Vec<u64> = Vec::new();
+    let mut next = first;
+    for version in listed.iter().copied().chain([end]) {
+        if version.saturating_sub(next) <= MOST_LEFT_OUT {
+            versions.extend(next..version);
+        } else {
+            while exists(next)? {
+                versions.push(next);
+                next += 1;
+            }
+        }
+        versions.extend(Some(version).filter(|version| *version < end));
+        next = version + 1;
+    }
+    versions.reverse();
     let has_id = |version: &u64| -> Result<bool> {
         match read_commit_info(storage, CommitFile::named(*version)) {
             Ok(info) => Ok(info.and_then(|info| info.txn_id).as_deref() == Some(transaction_id)),

@@ -7,7 +7,8 @@
 //! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
 //!   follow. See [`Snapshot::refresh`].
 //! - These versions are read, several at once, but for those that this process has committed: the tag of the listing
-//!   tells that they are still the same. If one of them was cleaned up, its changes are unknown.
+//!   tells that they are still the same. If one of them was cleaned up, its changes are unknown. If one is missing
+//!   otherwise, the log is damaged; a file with a version that is far too high leaves such a gap.
 
 use bytes::Bytes;
 
@@ -29,7 +30,7 @@ const AT_ONCE: usize = 8;
 const SMALL_COMMIT: usize = 16 << 10;
 
 /// The most commits that are read by a transaction which need not know them. A newer checkpoint takes fewer requests.
-const MOST_READ: usize = 50;
+const MOST_READ: u64 = 50;
 
 /// The most file actions of winners that are kept for the checksum of the own commit.
 const MOST_KEPT_ACTIONS: usize = 100_000;
@@ -100,23 +101,40 @@ pub(super) fn visit(
         }
         Err(error) => return Err(error),
     };
-    let versions: Vec<u64> = (base.version() + 1..=newer.newest).collect();
-    if may_skip && versions.len() > MOST_READ {
-        return visit(Step::CleanedUp(base.version() + 1)).map(drop);
+    let mut next = base.version() + 1;
+    if may_skip && newer.newest - base.version() > MOST_READ {
+        return visit(Step::CleanedUp(next)).map(drop);
     }
-    for some in versions.chunks(AT_ONCE) {
+    while next <= newer.newest {
+        // The newest version may be that of a stray file: there is no list of all versions up to it.
+        let some: Vec<u64> = (next..=newer.newest).take(AT_ONCE).collect();
+        next += AT_ONCE as u64;
         let read = |version: &u64| match own_commit(base, &newer, *version) {
             Some(bytes) => parse(base.storage(), *version, &bytes, with_statistics).map(Some),
             None => read_commit(base.storage(), *version, with_statistics, environment),
         };
-        for (version, commit) in some.iter().zip(parallel::each(some, AT_ONCE, read)?) {
-            let Some(commit) = commit else { return visit(Step::CleanedUp(*version)).map(drop) };
+        for (version, commit) in some.iter().zip(parallel::each(&some, AT_ONCE, read)?) {
+            let Some(commit) = commit else { return visit(missing(base, *version)?).map(drop) };
             if !visit(Step::Winner(Box::new(commit)))? {
                 return Ok(());
             }
         }
     }
     Ok(())
+}
+
+/// Returns what it means that the commit of `version` does not exist, although there are newer versions.
+///
+/// # Errors
+/// `CorruptLog` if the newer versions cannot be read without it; also errors of the store.
+fn missing(base: &Snapshot, version: u64) -> Result<Step> {
+    match base.refresh() {
+        Ok(_) => Ok(Step::CleanedUp(version)),
+        Err(error) if matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
+            Ok(Step::Replaced)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads the commit of `version`; `None` if it does not exist.

@@ -1,7 +1,9 @@
 //! Deleting what a plan has found, unless the table needs it again.
 //!
 //! - Before each round the newest version is looked at. A file that a commit has added since the plan stays, however
-//!   old it is: RESTORE, a conversion or a clone may add files that existed before.
+//!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is asked, and no
+//!   compaction or checkpoint in its place: a later commit may have removed the file again, but those who have begun to
+//!   read it still need it.
 //! - The table is checked again as well: another writer may have raised the retention or the protocol meanwhile, or put
 //!   another table in its place.
 //! - A file that does not exist is no error, so that a VACUUM that was interrupted can be repeated, and several may
@@ -11,7 +13,7 @@ use super::candidates::{Chunk, Files};
 use super::request;
 use super::retained::Retained;
 use super::visible::name_of;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -58,8 +60,7 @@ impl Deletion<'_> {
                 "the clock is ahead of the store's, whose time counts for VACUUM"
             );
             self.cutoff_ms = cutoff_of_store_ms;
-            self.revived = Retained::of(&self.newest, self.cutoff_ms)?;
-            self.known_version = self.newest.version();
+            self.revived.keep_needed(&self.newest, self.cutoff_ms)?;
         }
         let planned = self.planned;
         let progress = Progress::new("VACUUM", planned.storage().url(), files.len(), "files");
@@ -83,14 +84,13 @@ impl Deletion<'_> {
             return Ok(());
         }
         request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
-        let begins_after =
-            newest.segment().checkpoint.as_ref().is_some_and(|base| base.version > self.known_version);
-        if begins_after {
-            self.revived = Retained::of(newest, self.cutoff_ms)?;
-        } else {
-            let known = self.known_version;
-            let new = newest.state().commits().filter(|commit| commit.version > known);
-            self.revived.keep_added_by(new.map(|commit| &**commit), newest.resolver())?;
+        let added = self.revived.keep_added_since(self.known_version, newest);
+        match added {
+            // Such a commit is older than the log's retention. The tombstones of a checkpoint are what is left of it.
+            Err(error) if error.kind() == ErrorKind::FileNotFound => {
+                self.revived.keep_needed(newest, self.cutoff_ms)?;
+            }
+            added => added?,
         }
         self.known_version = newest.version();
         Ok(())

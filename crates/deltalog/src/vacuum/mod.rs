@@ -124,7 +124,7 @@ pub fn plan_vacuum(
 fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) -> Result<VacuumPlan> {
     let retention = request.check(newest)?;
     let VacuumRequest { source, enforces_retention, kept_versions, custom_metadata, .. } = request;
-    let cutoff_ms = environment.now_ms().saturating_sub(retention.ms());
+    let cutoff_ms = cutoff(environment.now_ms(), retention.ms());
     let retained = retained(newest, retention, cutoff_ms, &kept_versions)?;
     let (table, kept) = (newest.storage().url(), retained.len());
     tracing::info!(table, ?source, cutoff_ms, kept, "VACUUM looks for files");
@@ -149,6 +149,13 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
         found,
         commits: Commits { custom_metadata, environment: environment.clone() },
     })
+}
+
+/// Returns the time before which a file must have been written or removed. Stores and logs have no parts of a
+/// millisecond: without a retention, what has the time of now was there before. Commits since are looked at in any
+/// case.
+fn cutoff(now_ms: i64, retention_ms: i64) -> i64 {
+    if retention_ms == 0 { now_ms.saturating_add(1) } else { now_ms.saturating_sub(retention_ms) }
 }
 
 /// Returns what must be kept.
@@ -302,7 +309,7 @@ impl VacuumPlan {
         let found = self.snapshot.storage().head(&LogFileName::Commit(start).path())?;
         // The commit may have been cleaned up, or a store may not know the time.
         let now_ms = found.map_or(i64::MAX, |file| file.modified_ms);
-        Ok(now_ms.saturating_sub(self.retention.ms()))
+        Ok(cutoff(now_ms, self.retention.ms()))
     }
 
     /// Removes directories that have been empty for as long as the retention, innermost first.

@@ -8,6 +8,9 @@
 //!   file is needed if its name is that of a file outside.
 //! - A path or a vector that is not understood is an error. Nothing can be deleted then.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 
@@ -20,6 +23,9 @@ use crate::replay::{
     Commit, DeletionVectorColumn, FileColumn, FileColumns, are_plain, has_vectors, visit_commits,
 };
 use crate::snapshot::Snapshot;
+
+/// The number of commits that are named before they are read.
+const READ_TOGETHER: usize = 64;
 
 /// What must be kept, and what has expired of the rest.
 #[derive(Debug, Default)]
@@ -38,11 +44,20 @@ impl Retained {
     /// `CorruptLog`, and errors of the store.
     pub(crate) fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Self> {
         let mut retained = Self::default();
-        retained.keep_live(snapshot)?;
-        for batch in snapshot.replay_removes()? {
-            retained.add_removes(&batch?, cutoff_ms, snapshot.resolver())?;
-        }
+        retained.keep_needed(snapshot, cutoff_ms)?;
         Ok(retained)
+    }
+
+    /// Keeps the files that `snapshot` and the versions before it up to `cutoff_ms` need.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn keep_needed(&mut self, snapshot: &Snapshot, cutoff_ms: i64) -> Result<()> {
+        self.keep_live(snapshot)?;
+        for batch in snapshot.replay_removes()? {
+            self.add_removes(&batch?, cutoff_ms, snapshot.resolver())?;
+        }
+        Ok(())
     }
 
     /// Keeps the files of a version.
@@ -77,14 +92,32 @@ impl Retained {
         })
     }
 
-    /// Keeps the files that commits have added, also those that were removed again.
-    pub(super) fn keep_added_by<'a>(
-        &mut self,
-        commits: impl Iterator<Item = &'a Commit>,
-        resolver: &PathResolver,
-    ) -> Result<()> {
-        for commit in commits {
-            self.keep_adds(&commit.adds, resolver)?;
+    /// Keeps the files that the commits of `newest` after version `known` have added, also those that were removed
+    /// again. Only the commits themselves tell, and not what is read in their place.
+    ///
+    /// # Errors
+    /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.
+    pub(super) fn keep_added_since(&mut self, known: u64, newest: &Snapshot) -> Result<()> {
+        let in_memory: BTreeMap<u64, &Arc<Commit>> =
+            newest.state().commits().map(|commit| (commit.version, commit)).collect();
+        let listed: BTreeMap<u64, CommitFile> =
+            newest.segment().commits.iter().map(|commit| (commit.version, *commit)).collect();
+        let mut missing = Vec::new();
+        for version in known + 1..=newest.version() {
+            match in_memory.get(&version) {
+                Some(commit) => self.keep_adds(&commit.adds, newest.resolver())?,
+                None => {
+                    missing.push(listed.get(&version).copied().unwrap_or_else(|| CommitFile::named(version)));
+                }
+            }
+            // There may be no commits up to a checkpoint whose version is far too high.
+            if missing.len() >= READ_TOGETHER || version == newest.version() {
+                visit_commits(newest.storage(), &missing, |_, commit| {
+                    self.keep_adds(&commit?.adds, newest.resolver())?;
+                    Ok(true)
+                })?;
+                missing.clear();
+            }
         }
         Ok(())
     }

@@ -9,12 +9,12 @@
 //! - The cuts follow from the rows alone, not from the batches in which they come. So do the encoder's pages and row
 //!   groups, and the sizes at which files are closed: the same rows give the same files.
 //! - A chunk ends at the first multiple of 1,024 rows at which it weighs 1 MiB. Rows so large that this would take much
-//!   memory end it at a multiple of 32.
-//! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
+//!   memory end it at a multiple of 32, and rows of many megabytes at any row.
+//! - The weight of rows is that of [`crate::row_bytes`].
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
+
+use crate::row_bytes::weight_of;
 
 /// A number of rows at whose multiples a chunk may end, and the weight from which it does.
 struct Cut {
@@ -25,7 +25,11 @@ struct Cut {
 /// The weight at which a chunk of rows of the usual size ends.
 pub(super) const WEIGHT: usize = 1 << 20;
 
-const CUTS: [Cut; 2] = [Cut { rows: 1024, weight: WEIGHT }, Cut { rows: 32, weight: 8 << 20 }];
+const CUTS: [Cut; 3] = [
+    Cut { rows: 1024, weight: WEIGHT },
+    Cut { rows: 32, weight: 8 << 20 },
+    Cut { rows: 1, weight: 128 << 20 },
+];
 
 /// The place in a file after the rows that it has so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,40 +74,5 @@ impl Chunk {
     /// Begins the next chunk.
     pub(super) fn end(&mut self) {
         self.weight = 0;
-    }
-}
-
-/// Returns the weight of `rows` rows from `start` on.
-pub(super) fn weight_of(batch: &RecordBatch, start: usize, rows: usize) -> usize {
-    batch.columns().iter().map(|column| weight(column, start, rows)).sum()
-}
-
-/// Returns the size in bytes of the values from `start` on. It is additive: that of a range is the sum of its parts'.
-fn weight(array: &dyn Array, start: usize, length: usize) -> usize {
-    let between = |offsets: &[i32]| {
-        let at = |place: usize| {
-            offsets.get(place).map_or(0, |offset| usize::try_from(*offset).unwrap_or_default())
-        };
-        (at(start), at(start + length) - at(start))
-    };
-    let of_range = |values: &dyn Array, offsets: &[i32]| {
-        let (first, count) = between(offsets);
-        size_of::<i32>() * length + weight(values, first, count)
-    };
-    match array.data_type() {
-        DataType::Utf8 => size_of::<i32>() * length + between(array.as_string::<i32>().value_offsets()).1,
-        DataType::Binary => size_of::<i32>() * length + between(array.as_binary::<i32>().value_offsets()).1,
-        DataType::Struct(_) => {
-            array.as_struct().columns().iter().map(|column| weight(column, start, length)).sum()
-        }
-        DataType::List(_) => {
-            let lists = array.as_list::<i32>();
-            of_range(lists.values(), lists.value_offsets())
-        }
-        DataType::Map(..) => {
-            let maps = array.as_map();
-            of_range(maps.entries(), maps.value_offsets())
-        }
-        other => other.primitive_width().unwrap_or(1) * length,
     }
 }

@@ -8,18 +8,18 @@
 //! - The file is created when its first batch is encoded. Until then it is only rows in memory, so a partition
 //!   with few rows costs little.
 
-use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::blooms::BloomFilters;
 use super::chunk::Chunk;
 use super::dictionaries::Dictionaries;
 use super::encoder::Encoder;
+use super::format::Format;
 use super::held::bytes;
+use super::nan_columns::NanColumns;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
@@ -41,11 +41,11 @@ pub(super) struct DataFile {
     pending_bytes: usize,
     chunk: Chunk,
     threads: usize,
-    bloom_filters: BloomFilters,
+    format: Format,
     dictionaries: Option<Dictionaries>,
     encoder: Option<Encoder>,
     is_created: bool,
-    has_nan: bool,
+    nans: NanColumns,
 }
 
 /// A file that is complete and durable.
@@ -54,7 +54,6 @@ pub(super) struct ClosedFile {
     pub(super) key: PartitionKey,
     pub(super) size: u64,
     pub(super) metadata: ParquetMetaData,
-    pub(super) has_nan: bool,
 }
 
 impl DataFile {
@@ -62,7 +61,7 @@ impl DataFile {
         path: String,
         key: PartitionKey,
         schema: SchemaRef,
-        bloom_filters: BloomFilters,
+        format: Format,
         dictionaries: Option<Dictionaries>,
     ) -> Self {
         Self {
@@ -73,11 +72,11 @@ impl DataFile {
             pending_bytes: 0,
             chunk: Chunk::default(),
             threads: parallel::cores(),
-            bloom_filters,
+            format,
             dictionaries,
             encoder: None,
             is_created: false,
-            has_nan: false,
+            nans: NanColumns::default(),
         }
     }
 
@@ -124,7 +123,7 @@ impl DataFile {
     /// Adds rows, at most as many as [`DataFile::room`] allows, without encoding them.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.chunk.add(&batch);
-        self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
+        self.nans.add(&batch);
         self.pending_bytes += bytes(&batch);
         self.pending.push(batch);
         if self.pending.len() >= MAX_PENDING {
@@ -162,7 +161,7 @@ impl DataFile {
                 let file = storage.create_file(&self.path)?;
                 self.is_created = true;
                 let dictionaries = self.dictionaries.as_ref();
-                Encoder::new(file, &self.schema, &self.bloom_filters, dictionaries, self.threads)
+                Encoder::new(file, &self.schema, &self.format, dictionaries, self.threads)
                     .map_err(|error| failed(&self.path, error))?
             }
         };
@@ -187,12 +186,12 @@ impl DataFile {
     /// created.
     pub(super) fn close(self) -> Result<Option<ClosedFile>> {
         let Some(encoder) = self.encoder else { return Ok(None) };
-        let (metadata, file) = encoder.finish().map_err(|error| failed(&self.path, error))?;
+        let (metadata, file) = encoder.finish(&self.nans).map_err(|error| failed(&self.path, error))?;
         if let Some(dictionaries) = &self.dictionaries {
             dictionaries.learn(&metadata);
         }
         let size = file.finish()?;
-        Ok(Some(ClosedFile { path: self.path, key: self.key, size, metadata, has_nan: self.has_nan }))
+        Ok(Some(ClosedFile { path: self.path, key: self.key, size, metadata }))
     }
 }
 
@@ -202,25 +201,4 @@ fn failed(path: &str, error: ParquetError) -> Error {
         _ => ErrorKind::Unavailable,
     };
     Error::new(kind, "the data file could not be written").at_path(path).with_source(error)
-}
-
-/// Returns whether the array, or a field of it if it is a struct, contains a NaN. Lists and maps are not
-/// searched, because they have no statistics.
-fn has_nan(array: &ArrayRef) -> bool {
-    // The loops do not exit early, so they compile to vector instructions. A NaN in a NULL slot only costs a
-    // statistic.
-    match array.data_type() {
-        DataType::Float32 => array
-            .as_primitive::<Float32Type>()
-            .values()
-            .iter()
-            .fold(false, |found, value| found | value.is_nan()),
-        DataType::Float64 => array
-            .as_primitive::<Float64Type>()
-            .values()
-            .iter()
-            .fold(false, |found, value| found | value.is_nan()),
-        DataType::Struct(_) => array.as_struct().columns().iter().any(has_nan),
-        _ => false,
-    }
 }

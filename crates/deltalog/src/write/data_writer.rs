@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
-use super::chunk::weight_of;
 use super::completion::complete;
 use super::dictionaries::Dictionaries;
 use super::group::group;
@@ -27,6 +26,7 @@ use crate::constraints::{Constraints, Identities};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::Add;
+use crate::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
 
 /// The rows of a batch that are grouped by partition at once, which bounds the memory of their copy.
@@ -108,7 +108,7 @@ impl DataWriter {
         let temporary = options.temporary_directory.clone().unwrap_or_else(std::env::temp_dir);
         let overflow = Overflow::new(temporary);
         let file_columns = spec.file_columns();
-        let output = Output::new(storage, spec, options);
+        let output = Output::new(storage, spec, options)?;
         Ok(Self {
             constraints,
             file_columns,
@@ -127,17 +127,38 @@ impl DataWriter {
     }
 
     /// Writes the rows of `batch`, converted to the table's schema by `fit`. A batch that does not fit
-    /// changes nothing.
+    /// changes nothing, unless it is so large that some of its rows are written before others are converted.
     ///
     /// # Errors
     /// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint. After any
-    /// other error the writer can only be aborted.
+    /// other error, or if some rows of the batch have been written, the writer can only be aborted.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_usable()?;
-        let prepared = self.prepare(batch).map_err(|error| self.located(error))?;
-        let written = self.distribute(prepared);
-        self.has_failed = written.is_err();
-        written.map_err(|error| self.located(error))
+        let mut ranges = self.partitions.output().storage().batch_bytes().ranges(batch);
+        if ranges.is_empty() {
+            // A batch without rows is fitted as well.
+            ranges.push(0..0);
+        }
+        ranges.reverse();
+        while let Some(range) = ranges.pop() {
+            match self.prepare(&batch.slice(range.start, range.len())) {
+                Ok(prepared) => {
+                    let written = self.distribute(prepared);
+                    self.has_failed = written.is_err();
+                    written.map_err(|error| self.located(error))?;
+                }
+                // Default and generated values may be far larger than what the batch has.
+                Err(error) if is_too_large(&error) && range.len() > 1 => {
+                    let middle = range.start.midpoint(range.end);
+                    ranges.extend([middle..range.end, range.start..middle]);
+                }
+                Err(error) => {
+                    self.has_failed = range.start > 0;
+                    return Err(self.located(error));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Completes all files and returns the actions that add them, in the order in which the files were

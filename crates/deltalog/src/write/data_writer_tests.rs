@@ -191,11 +191,11 @@ fn a_file_with_nan_has_no_maximum() {
     let stats: Vec<_> = writer.finish().unwrap().into_iter().map(|add| add.stats.unwrap()).collect();
     assert_eq!(
         stats[0],
-        r#"{"numRecords":3,"minValues":{"s":{"x":1.0}},"maxValues":{},"nullCount":{"s":{"x":0}}}"#
+        r#"{"numRecords":3,"minValues":{"s":{"x":1.0}},"maxValues":{},"nullCount":{"s":{"x":0}},"deltalog":1}"#
     );
     assert_eq!(
         stats[1],
-        r#"{"numRecords":1,"minValues":{"s":{"x":1.0}},"maxValues":{"s":{"x":1.0}},"nullCount":{"s":{"x":0}}}"#
+        r#"{"numRecords":1,"minValues":{"s":{"x":1.0}},"maxValues":{"s":{"x":1.0}},"nullCount":{"s":{"x":0}},"deltalog":1}"#
     );
 }
 

@@ -88,8 +88,9 @@ mod tests {
 
     use super::*;
     use crate::storage::Storage;
-    use crate::write::blooms::BloomFilters;
     use crate::write::encoder::Encoder;
+    use crate::write::format::Format;
+    use crate::write::nan_columns::NanColumns;
 
     /// Writes a file with a column of numbers and one of texts, each with so many different values and a NULL among ten
     /// rows. Returns which of the columns have a dictionary.
@@ -104,10 +105,10 @@ mod tests {
         let rows = RecordBatch::try_from_iter([("number", numbers), ("text", texts)]).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
-        let (file, no_filters) = (storage.create_file("f").unwrap(), BloomFilters::default());
-        let mut encoder = Encoder::new(file, rows.schema_ref(), &no_filters, Some(dictionaries), 1).unwrap();
+        let (file, format) = (storage.create_file("f").unwrap(), Format::default());
+        let mut encoder = Encoder::new(file, rows.schema_ref(), &format, Some(dictionaries), 1).unwrap();
         encoder.write(&rows, usize::MAX).unwrap();
-        let (footer, file) = encoder.finish().unwrap();
+        let (footer, file) = encoder.finish(&NanColumns::default()).unwrap();
         file.finish().unwrap();
         dictionaries.learn(&footer);
         let columns = footer.row_group(0).columns();

@@ -19,14 +19,14 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
 };
-use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::{BloomFilterPosition, EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::blooms::BloomFilters;
 use super::dictionaries::Dictionaries;
+use super::format::Format;
+use super::nan_columns::NanColumns;
 use crate::parallel;
 use crate::storage::FileWriter;
 
@@ -51,6 +51,8 @@ pub(super) struct Encoder {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     limits: Limits,
+    /// Whether the writer asks for a limit of rows, which chunks are then divided by.
+    is_limited: bool,
     threads: usize,
     /// The writers of the row group in progress, one for each leaf. There are none between two row groups.
     columns: Vec<ArrowColumnWriter>,
@@ -66,22 +68,21 @@ impl Encoder {
     pub(super) fn new(
         file: FileWriter,
         schema: &SchemaRef,
-        bloom_filters: &BloomFilters,
+        format: &Format,
         dictionaries: Option<&Dictionaries>,
         threads: usize,
     ) -> Result<Self, ParquetError> {
         let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_coerce_types(true)
             // A reader gets the end of a file first, and with it what may be all filters.
             .set_bloom_filter_position(BloomFilterPosition::End);
-        let properties = bloom_filters.ask(properties);
         let properties = match dictionaries {
             Some(dictionaries) => dictionaries.ask(properties),
             None => properties,
         };
+        let properties = format.ask(properties);
         let options =
             ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
         // It converts the schema, and gives what it made of it.
@@ -91,7 +92,8 @@ impl Encoder {
             file,
             factory,
             schema: schema.clone(),
-            limits: LIMITS,
+            limits: Limits { rows: format.row_group_rows().unwrap_or(LIMITS.rows), ..LIMITS },
+            is_limited: format.row_group_rows().is_some(),
             threads,
             columns: Vec::new(),
             rows: 0,
@@ -114,6 +116,19 @@ impl Encoder {
 
     /// Encodes a chunk of rows, which has the schema of the file and takes `bytes` of memory.
     pub(super) fn write(&mut self, rows: &RecordBatch, bytes: usize) -> Result<(), ParquetError> {
+        if !self.is_limited {
+            return self.encode(rows, bytes);
+        }
+        let mut start = 0;
+        while start < rows.num_rows() {
+            let length = (self.limits.rows - self.rows).min(rows.num_rows() - start);
+            self.encode(&rows.slice(start, length), bytes)?;
+            start += length;
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self, rows: &RecordBatch, bytes: usize) -> Result<(), ParquetError> {
         if self.columns.is_empty() {
             self.columns = self.factory.create_column_writers(self.file.flushed_row_groups().len())?;
         }
@@ -148,9 +163,11 @@ impl Encoder {
         row_group.close().map(drop)
     }
 
-    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet.
-    pub(super) fn finish(mut self) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
+    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet. `nans` are the
+    /// columns with a NaN.
+    pub(super) fn finish(mut self, nans: &NanColumns) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
         self.end_row_group()?;
+        self.file.append_key_value_metadata(nans.entry());
         let metadata = self.file.finish()?;
         let taken = || ParquetError::General("the file has been completed".into());
         Ok((metadata, self.file.inner_mut().0.take().ok_or_else(taken)?))
@@ -207,13 +224,13 @@ mod tests {
     /// Creates an encoder of a file `f` in `directory`.
     fn encoder(directory: &Path, rows: &RecordBatch) -> Encoder {
         let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
-        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), &BloomFilters::default(), None, 2)
+        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), &Format::default(), None, 2)
             .unwrap()
     }
 
     /// Completes the file and returns the numbers of rows of its row groups.
     fn finish(encoder: Encoder) -> Vec<i64> {
-        let (metadata, file) = encoder.finish().unwrap();
+        let (metadata, file) = encoder.finish(&NanColumns::default()).unwrap();
         file.finish().unwrap();
         metadata.row_groups().iter().map(|group| group.num_rows()).collect()
     }

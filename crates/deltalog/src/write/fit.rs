@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, StructArray, UInt64Array, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, LargeListArray, ListArray, MapArray, StructArray, UInt64Array,
+    new_null_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, nullif, take};
@@ -28,8 +29,9 @@ use crate::protocol::schema::is_variant;
 /// Converts `batch` to exactly the columns of `table_schema`.
 ///
 /// Besides the types of the table, these are accepted: dictionary, run-end encoded, view and large arrays;
-/// lists of any layout; integers and decimals of any width if their values fit; floats that become wider;
-/// timestamps of any unit and zone if they are whole microseconds.
+/// lists of any layout; integers and decimals of any width if their values fit; floats that become wider, and integers
+/// that a float represents exactly; timestamps of any unit and zone if they are whole microseconds, and dates as
+/// midnight, in UTC.
 ///
 /// # Errors
 /// `SchemaMismatch` naming the column.
@@ -172,6 +174,13 @@ fn fit_list(array: &ArrayRef, element: &Arc<Field>, to: &Field, path: &str) -> R
         return fit_leaf(array, to.data_type(), path);
     };
     let refuse = |error: ArrowError| misfit(array.data_type(), to.data_type(), path).with_source(error);
+    // A few of many lists may begin beyond the 32 bits of the table's offsets.
+    let is_far =
+        |list: &LargeListArray| list.value_offsets().last().is_some_and(|last| *last > i32::MAX.into());
+    let array = match array.as_list_opt::<i64>() {
+        Some(list) if is_far(list) => &compact(array).map_err(refuse)?,
+        _ => array,
+    };
     let list = cast(array, &DataType::List(Arc::clone(from))).map_err(refuse)?;
     let is_tight = |list: &ListArray| tight(list.value_offsets(), list.values().len());
     let list = if is_tight(list.as_list()) && list.null_count() == 0 {

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
+use crate::protocol::schema::type_name;
+use crate::protocol::text::MICROS_PER_DAY;
+use crate::row_bytes::with_small_offsets;
 
 /// How values of one type are converted to another.
 enum Conversion {
@@ -18,6 +21,8 @@ enum Conversion {
     Cast,
     /// By Arrow's cast, which may round, so the result is cast back and compared.
     CastAndBack,
+    /// From dates to midnight, in UTC if times have a zone, as Spark does in that zone.
+    Midnight,
 }
 
 /// Converts `array` to type `to`. Error messages name the column `path`.
@@ -28,16 +33,19 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
     }
     let unfit = |error: ArrowError| {
         Error::schema_mismatch(format!(
-            "column '{path}' has a value of type {from} that does not fit type {to}"
+            "column '{path}' has a value of type {} that does not fit type {}",
+            type_name(from),
+            type_name(to)
         ))
         .with_source(error)
     };
+    let too_large = |error: ArrowError| unfit(error).with_hint("a column of a row has at most 2 GiB");
     match conversion(from, to) {
         None => Err(misfit(from, to, path)),
         Some(Conversion::Nulls) => Ok(new_null_array(to, array.len())),
-        // The offsets of a large array may not fit in the 32 bits of the table's arrays.
         Some(Conversion::Cast) if from.is_binary() || from.is_string() => {
-            strict_cast(array, to).map_err(|error| unfit(error).with_hint("write it in smaller batches"))
+            let array = with_small_offsets(array).map_err(unfit)?;
+            strict_cast(&array, to).map_err(too_large)
         }
         Some(Conversion::Cast) => strict_cast(array, to).map_err(unfit),
         Some(Conversion::CastAndBack) => {
@@ -45,10 +53,23 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
             let back = strict_cast(&there, from).map_err(unfit)?;
             if distinct(array, &back).map_err(unfit)?.true_count() > 0 {
                 return Err(Error::schema_mismatch(format!(
-                    "column '{path}' has a value of type {from} that would be rounded to fit type {to}"
+                    "column '{path}' has a value of type {} that would be rounded to fit type {}",
+                    type_name(from),
+                    type_name(to)
                 )));
             }
             Ok(there)
+        }
+        Some(Conversion::Midnight) => {
+            let days = fit_leaf(array, &DataType::Date32, path)?;
+            let midnight = |day: i32| {
+                i64::from(day).checked_mul(MICROS_PER_DAY).ok_or_else(|| {
+                    ArrowError::CastError(format!("the day {day} is beyond the range of timestamps"))
+                })
+            };
+            let micros =
+                days.as_primitive::<Date32Type>().try_unary::<_, TimestampMicrosecondType, _>(midnight);
+            Ok(Arc::new(micros.map_err(unfit)?.with_data_type(to.clone())))
         }
     }
 }
@@ -56,7 +77,9 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
 /// Returns the error for data of type `from` that cannot be written to column `path` of type `to`.
 pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
     let error = Error::schema_mismatch(format!(
-        "column '{path}' has type {to} in the table, but type {from} in the data"
+        "column '{path}' has type {} in the table, but type {} in the data",
+        type_name(to),
+        type_name(from)
     ));
     match (from, to) {
         (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) => {
@@ -67,7 +90,7 @@ pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
                 "convert the column to a time without a zone: an instant has a different local time in every zone",
             )
         }
-        _ => error.with_hint(format!("cast the column to {to}")),
+        _ => error.with_hint(format!("cast the column to {}", type_name(to))),
     }
 }
 
@@ -85,10 +108,14 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
         (a, b) if a.is_integer() && b.is_integer() => Some(Conversion::Cast),
         (T::Int8 | T::UInt8 | T::Int16 | T::UInt16, T::Float32 | T::Float64)
         | (T::Int32 | T::UInt32, T::Float64) => Some(Conversion::Cast),
+        (T::Int32 | T::UInt32 | T::Int64 | T::UInt64, T::Float32) | (T::Int64 | T::UInt64, T::Float64) => {
+            Some(Conversion::CastAndBack)
+        }
         (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
         (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
         (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),
         (T::Date64, T::Date32) => Some(Conversion::CastAndBack),
+        (T::Date32 | T::Date64, T::Timestamp(TimeUnit::Microsecond, _)) => Some(Conversion::Midnight),
         (T::Timestamp(from, a), T::Timestamp(to, b)) if a.is_some() == b.is_some() => {
             Some(if rank(*from) > rank(*to) { Conversion::CastAndBack } else { Conversion::Cast })
         }

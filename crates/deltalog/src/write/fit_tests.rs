@@ -184,7 +184,10 @@ fn numbers_that_do_not_fit_are_refused() {
         (Arc::new(UInt64Array::from(vec![1 << 63])), DataType::Int64),
         (Arc::new(UInt8Array::from(vec![128])), DataType::Int8),
         (Arc::new(Int64Array::from(vec![1 << 31])), DataType::Int32),
-        (Arc::new(Int64Array::from(vec![1])), DataType::Float64),
+        (Arc::new(Int64Array::from(vec![(1 << 53) + 1])), DataType::Float64),
+        (Arc::new(Int64Array::from(vec![i64::MAX])), DataType::Float64),
+        (Arc::new(UInt64Array::from(vec![u64::MAX])), DataType::Float64),
+        (Arc::new(Int32Array::from(vec![i32::MAX])), DataType::Float32),
         (Arc::new(Float64Array::from(vec![1.0])), DataType::Float32),
         (Arc::new(Float64Array::from(vec![1.0])), DataType::Int64),
         (Arc::new(Int32Array::from(vec![1000])), DataType::Decimal128(4, 1)),
@@ -225,6 +228,15 @@ fn numbers_that_fit_are_preserved() {
         assert_eq!(&fitted(column, expected.data_type().clone()).unwrap(), &expected);
     };
     equal(Arc::new(UInt64Array::from(vec![u64::MAX >> 1])), Arc::new(Int64Array::from(vec![i64::MAX])));
+    equal(
+        Arc::new(Int64Array::from(vec![Some(1 << 53), None, Some(i64::MIN)])),
+        Arc::new(Float64Array::from(vec![
+            Some(9_007_199_254_740_992.0),
+            None,
+            Some(-9.223_372_036_854_775_808e18),
+        ])),
+    );
+    equal(Arc::new(UInt64Array::from(vec![1 << 63])), Arc::new(Float32Array::from(vec![9.223_372e18])));
     equal(Arc::new(UInt32Array::from(vec![Some(7), None])), Arc::new(Int32Array::from(vec![Some(7), None])));
     equal(Arc::new(Float32Array::from(vec![0.1])), Arc::new(Float64Array::from(vec![f64::from(0.1f32)])));
     let decimal = |value, precision, scale| {
@@ -263,6 +275,19 @@ fn times_are_preserved_or_refused() {
         &(Arc::new(Date32Array::from(vec![1])) as ArrayRef)
     );
     refusal(fitted(Arc::new(Date64Array::from(vec![86_400_001])), DataType::Date32), "c");
+    // A date is midnight, in UTC if times have a zone.
+    let midnights = vec![-86_400_000_000, 0, 86_400_000_000];
+    let dates: ArrayRef = Arc::new(Date32Array::from(vec![-1, 0, 1]));
+    assert_eq!(
+        &fitted(Arc::clone(&dates), ntz()).unwrap(),
+        &(Arc::new(micros(midnights.clone())) as ArrayRef)
+    );
+    assert_eq!(
+        &fitted(dates, utc()).unwrap(),
+        &(Arc::new(micros(midnights).with_timezone("UTC")) as ArrayRef)
+    );
+    refusal(fitted(Arc::new(Date32Array::from(vec![i32::MAX])), utc()), "c");
+    refusal(fitted(Arc::new(Date64Array::from(vec![1])), utc()), "c");
 }
 
 /// NOT NULL applies at every depth, except inside a struct, list or map that is NULL itself. Hidden values
@@ -351,4 +376,34 @@ proptest! {
             prop_assert_eq!(found.as_ref(), &expected as &dyn Array);
         }
     }
+}
+
+/// A few rows of a column that is too large for the offsets of a table's arrays.
+#[test]
+fn slices_of_very_large_columns_fit() {
+    let end = 3_i64 << 30;
+    // This memory is never touched, except for its end.
+    let mut values = vec![0_u8; end as usize];
+    values[end as usize - 5..].copy_from_slice(b"abcde");
+    let offsets = OffsetBuffer::new(vec![0, end - 5, end - 3, end - 3, end].into());
+    let nulls = NullBuffer::from(vec![true, true, false, true]);
+    let large: ArrayRef = Arc::new(LargeBinaryArray::new(offsets, values.into(), Some(nulls)));
+    let expected: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"ab"), None, Some(b"cde")]));
+    let inside = |array: &ArrayRef| -> Vec<ArrayRef> {
+        let field = Arc::new(Field::new("x", array.data_type().clone(), true));
+        let parts = StructArray::from(vec![(Arc::clone(&field), Arc::clone(array))]);
+        let lengths = OffsetBuffer::from_lengths(vec![1; array.len()]);
+        let list = ListArray::new(field, lengths, Arc::clone(array), None);
+        vec![Arc::clone(array), Arc::new(parts), Arc::new(list)]
+    };
+    for (from, to) in inside(&large.slice(1, 3)).into_iter().zip(inside(&expected)) {
+        let schema = Arc::new(Schema::new(vec![Field::new("c", to.data_type().clone(), true)]));
+        let batch = RecordBatch::try_from_iter_with_nullable([("c", from, true)]).unwrap();
+        assert_eq!(fit(&batch, &schema).unwrap().column(0), &to, "{}", to.data_type());
+    }
+    let whole_list = inside(&large).remove(2).slice(1, 3);
+    let list = inside(&expected).remove(2);
+    let schema = Arc::new(Schema::new(vec![Field::new("c", list.data_type().clone(), true)]));
+    let batch = RecordBatch::try_from_iter_with_nullable([("c", whole_list, true)]).unwrap();
+    assert_eq!(fit(&batch, &schema).unwrap().column(0), &list);
 }

@@ -17,8 +17,8 @@ use arrow::array::Array;
 use arrow::compute::{concat_batches, interleave_record_batch};
 use arrow::record_batch::RecordBatch;
 
-use super::chunk::weight_of;
 use crate::error::{Error, Result};
+use crate::row_bytes::weight_of;
 
 /// The approximate memory of an array besides its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;

@@ -18,7 +18,7 @@ const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The maximum length of a directory name that all common file systems allow, in bytes.
 const MAX_NAME: usize = 255;
 
-/// Replaces each character that Spark escapes in partition directories by `%XX`.
+/// Replaces each character that Spark escapes in partition directories by `%XX`, and NUL, which no file system allows.
 fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
@@ -37,7 +37,7 @@ fn escape(text: &str) -> Cow<'_, str> {
 fn is_escaped(c: char) -> bool {
     matches!(
         c,
-        '\u{1}'
+        '\u{0}'
             ..='\u{1f}'
                 | '\u{7f}'
                 | '"'

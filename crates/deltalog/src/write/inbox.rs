@@ -31,7 +31,7 @@ pub(super) struct Inbox {
 impl Inbox {
     /// Returns whether the batch should be put together with others.
     pub(super) fn is_small(batch: &RecordBatch) -> bool {
-        batch.num_rows() < ROWS
+        batch.num_rows() < ROWS && bytes(batch) < BYTES
     }
 
     /// Returns the memory of the batches, in bytes.

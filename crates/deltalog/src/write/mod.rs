@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `fit` | converts a batch to the table's schema, or reports the column that does not fit |
+//! | `assignable` | tells which types of values a column can be assigned |
 //! | `fit_variant` | the same for variants |
 //! | `split` | finds the partition of each row |
 //! | `inbox` | puts small batches together |
@@ -24,6 +25,7 @@
 //! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
 //! | `indexed` | reads from the table's properties which columns have statistics |
 //! | `blooms` | reads from them which columns have Bloom filters |
+//! | `nan_columns` | notes which columns of a file have a NaN |
 //! | `dictionaries` | learns from files which columns need no dictionary |
 //! | `spec` | what all of them keep to, by the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
@@ -32,6 +34,7 @@
 //! - A file is durable before its `add` action is returned. Nothing in this module commits.
 //! - Files of a failed or aborted write are deleted.
 
+mod assignable;
 mod blooms;
 mod chunk;
 mod completion;
@@ -44,12 +47,14 @@ mod fit;
 mod fit_leaf;
 mod fit_variant;
 mod footer;
+mod format;
 mod group;
 mod held;
 mod hive;
 mod iceberg;
 mod inbox;
 mod indexed;
+mod nan_columns;
 mod output;
 mod overflow;
 mod partitions;
@@ -60,6 +65,7 @@ mod split;
 mod statement_report;
 mod task_report;
 
+pub(crate) use assignable::ensure_assignable;
 pub use blooms::BloomFilters;
 pub(crate) use blooms::{COLUMNS as BLOOM_FILTER_COLUMNS, check_bloom_filters};
 pub(crate) use completion::RowCompletion;
@@ -73,6 +79,8 @@ pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
 };
+#[cfg(test)]
+pub(crate) use nan_columns::NanColumns;
 pub(crate) use overflow::{Overflow, Place};
 pub use reported::{Reported, ReportedBin, has_change_files, removed_rows};
 pub(crate) use reported::{ensure_required, reported, reported_paths};

@@ -14,6 +14,7 @@ use super::data_file::{ClosedFile, DataFile};
 use super::data_writer::WriteOptions;
 use super::dictionaries::Dictionaries;
 use super::fit::fit;
+use super::format::Format;
 use super::hive;
 use super::spec::TableWriteSpec;
 use crate::environment::Environment;
@@ -30,6 +31,7 @@ pub(super) struct Output {
     data_schema: SchemaRef,
     directory: Option<String>,
     dictionaries: Option<Dictionaries>,
+    format: Format,
     environment: Environment,
     /// The paths of the files that exist.
     created: HashSet<String>,
@@ -48,8 +50,14 @@ const ROWS_AT_ONCE: i64 = 1024;
 const BYTES_AT_ONCE: i64 = 16 << 20;
 
 impl Output {
-    pub(super) fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Self {
-        Self {
+    /// Prepares the files of a write.
+    ///
+    /// # Errors
+    /// Those of [`Format::new`].
+    pub(super) fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
+        let format = Format::new(&spec, options.environment.file_format());
+        Ok(Self {
+            format: format.map_err(|error| error.in_table(storage.url()))?,
             storage,
             file_schema: spec.file_schema(),
             data_schema: spec.data_schema(),
@@ -59,7 +67,7 @@ impl Output {
             environment: options.environment,
             created: HashSet::new(),
             adds: Vec::new(),
-        }
+        })
     }
 
     pub(super) fn storage(&self) -> &Storage {
@@ -81,7 +89,7 @@ impl Output {
             self.new_path(values),
             values.to_vec(),
             SchemaRef::clone(&self.file_schema),
-            self.spec.bloom_filters().clone(),
+            self.format.clone(),
             self.dictionaries.clone(),
         )
     }
@@ -90,7 +98,12 @@ impl Output {
         let columns = self.spec.physical_partition_columns().iter();
         let values = columns.zip(values).map(|(column, value)| (column.as_str(), value.as_deref()));
         let root = self.directory.as_ref().map_or(String::new(), |directory| format!("{directory}/"));
-        format!("{root}{}part-00000-{}.c000.snappy.parquet", hive::directory(values), self.environment.uuid())
+        format!(
+            "{root}{}part-00000-{}.c000{}.parquet",
+            hive::directory(values),
+            self.environment.uuid(),
+            self.format.extension()
+        )
     }
 
     /// Applies `change`, which may create the file.
@@ -121,7 +134,7 @@ impl Output {
 
     /// Describes a file that is complete.
     pub(super) fn add(&mut self, closed: ClosedFile) -> Result<WrittenFile> {
-        let options = CollectOptions { columns: self.spec.indexed().clone(), without_nan: !closed.has_nan };
+        let options = CollectOptions { columns: self.spec.indexed().clone(), is_own: true };
         let stats = collect_stats(&closed.metadata, &self.data_schema, &options)
             .map_err(|error| error.at_path(&closed.path))?;
         let size = i64::try_from(closed.size)

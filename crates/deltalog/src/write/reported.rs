@@ -3,7 +3,7 @@
 //!
 //! - Only what a report names belongs to a write, whatever else lies in the table's directories.
 //! - The statistics come from the footers in the reports, by the same code as those of all other files. No file is
-//!   opened. As no data page is read, it is unknown whether a file contains NaN.
+//!   opened.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -62,7 +62,7 @@ pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWrite
     };
     let counting = files_until(counting.start)?..files_until(counting.end)?;
     let schema = spec.data_schema();
-    let options = CollectOptions { columns: spec.indexed().clone(), without_nan: false };
+    let options = CollectOptions { columns: spec.indexed().clone(), is_own: true };
     let added = |(index, file): &(usize, &FileReport<'_>)| -> Result<Add> {
         let located = |error: Error| error.at_path(file.path);
         let mut add = added(file, inside(file.path)?, spec).map_err(located)?;

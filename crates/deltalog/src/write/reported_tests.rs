@@ -81,7 +81,7 @@ fn reported_files_are_added_with_the_statistics_of_their_footers() {
         assert_eq!(add.partition_values["B"].as_deref(), file.partition_values[1]);
         let (rows, last) = (file.rows, file.rows - 1);
         let bounds = format!(r#""minValues":{{"id":0,"x":1.5}},"maxValues":{{"id":{last}}}"#);
-        let stats = format!(r#"{{"numRecords":{rows},{bounds},"nullCount":{{"id":0,"x":0}}}}"#);
+        let stats = format!(r#"{{"numRecords":{rows},{bounds},"nullCount":{{"id":0,"x":0}},"deltalog":1}}"#);
         assert_eq!(add.stats.as_deref(), Some(stats.as_str()));
         assert!(add.data_change);
     }

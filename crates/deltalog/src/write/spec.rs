@@ -294,6 +294,11 @@ impl TableWriteSpec {
         &self.clustering
     }
 
+    /// Returns the fields of the schema by their physical names.
+    pub(super) fn physical_fields(&self) -> &Fields {
+        self.physical_arrow.fields()
+    }
+
     /// Returns the columns with statistics, by their physical names.
     pub(crate) fn indexed(&self) -> &IndexedColumns {
         &self.indexed

@@ -384,7 +384,7 @@ fn footer_statistics() {
         else {
             return;
         };
-        let options = CollectOptions { columns: IndexedColumns::All, without_nan: true };
+        let options = CollectOptions { columns: IndexedColumns::All, is_own: true };
         if let Ok(stats) = collect_stats(&metadata, &schema, &options) {
             let columns: Vec<_> = leaf_columns(&schema).into_iter().map(|(path, _)| path).collect();
             let stats = decode_stats([Some(stats.as_str())], &schema, &columns).unwrap();

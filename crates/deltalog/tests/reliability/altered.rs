@@ -99,7 +99,7 @@ fn changes() -> Vec<(Change, bool)> {
         (TableChange::SetDefault { column: column(), sql: "1".to_owned() }.into(), false),
         (TableChange::ClusterBy(vec![column()]).into(), true),
         (Change::Drop("appendOnly"), false),
-        (TableChange::AddConstraint { name: "c".to_owned(), sql: "id > 0".to_owned() }.into(), true),
+        (TableChange::AddConstraints(vec![("c".to_owned(), "id > 0".to_owned())]).into(), true),
         (
             TableChange::SetColumnMetadata {
                 column: column(),

@@ -65,5 +65,6 @@ mod threads;
 mod times;
 mod vacuum;
 mod vacuum_sources;
+mod wide_rows;
 mod written_checkpoints;
 mod z_ordered;

@@ -8,7 +8,8 @@ use arrow::array::AsArray;
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::{
-    Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, plan_vacuum,
+    Environment, ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, compact_log,
+    plan_vacuum,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -302,24 +303,52 @@ fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
     assert!(files(&storage).is_empty());
 }
 
-/// RESTORE, conversions and clones add files that existed before.
+/// RESTORE, conversions and clones add files that existed before. A file that was removed again may be being read.
 #[test]
 fn files_that_a_later_commit_adds_stay_however_old_they_are() {
-    for with_checkpoint in [false, true] {
+    type Follow = fn(&Storage);
+    let follow: [(&str, Follow); 3] = [
+        ("nothing", |_| {}),
+        ("a checkpoint", |storage| write_checkpoint(&newest(storage), &environment()).unwrap()),
+        ("a compaction", |storage| {
+            assert!(compact_log(&newest(storage), 2, 5).unwrap());
+            assert_eq!(newest(storage).segment().compactions.len(), 1);
+        }),
+    ];
+    for (what, follow) in follow {
         let (store, storage) = table(&["a"]);
-        for file in ["a", "back", "gone"] {
+        for file in ["a", "back", "back again", "gone"] {
             put(&store, file, 0);
         }
-        let plan = plan(&storage, VacuumRequest::default());
-        assert_eq!(planned(&plan), ["back", "gone"].map(str::to_owned).into());
+        let plan = plan(&storage, request(0));
+        assert_eq!(planned(&plan), ["back", "back again", "gone"].map(str::to_owned).into());
         append(&newest(&storage), "back", &environment()).commit_or_fail().unwrap();
-        if with_checkpoint {
-            write_checkpoint(&newest(&storage), &environment()).unwrap();
-        }
-        assert_eq!(plan.delete().unwrap().files, 1);
-        assert_eq!(files(&storage), ["a", "back"].map(str::to_owned).into());
-        assert_eq!(paths(&newest(&storage)), ["a", "back"]);
+        append(&newest(&storage), "back again", &environment()).commit_or_fail().unwrap();
+        let removed = json!({"remove": {"path": "back%20again", "deletionTimestamp": NOW_MS - WEEK_MS}});
+        let version = newest(&storage).version() + 1;
+        write_commit(&storage, version, &[removed.to_string()]);
+        append(&newest(&storage), "new", &environment()).commit_or_fail().unwrap();
+        follow(&storage);
+        assert_eq!(plan.delete().unwrap().files, 1, "{what}");
+        assert_eq!(files(&storage), ["a", "back", "back again"].map(str::to_owned).into(), "{what}");
+        assert_eq!(paths(&newest(&storage)), ["a", "back", "new"], "{what}");
     }
+}
+
+/// Without a retention, what has the time of now was there before: the clocks of file systems tick every few
+/// milliseconds.
+#[test]
+fn a_retention_of_zero_finds_what_was_written_or_removed_in_the_same_tick() {
+    let (store, storage) = table(&["a", "removed"]);
+    let removed = json!({"remove": {"path": "removed", "deletionTimestamp": NOW_MS, "dataChange": true}});
+    write_commit(&storage, newest(&storage).version() + 1, &[removed.to_string()]);
+    for (file, time_ms) in [("a", 0), ("removed", 0), ("now", NOW_MS), ("later", NOW_MS + 1)] {
+        put(&store, file, time_ms);
+    }
+    assert_eq!(planned(&plan(&storage, request(0))), ["now", "removed"].map(str::to_owned).into());
+    put(&store, "before", NOW_MS - HOUR_MS);
+    assert!(planned(&plan(&storage, request(HOUR_MS))).is_empty());
+    assert_eq!(plan(&storage, request(0)).delete().unwrap().files, 3);
 }
 
 /// "A tombstone expires when current time exceeds the expiration threshold": for checkpoints as for VACUUM. Protocol:

@@ -591,3 +591,35 @@ fn no_head_is_written_into_the_log_of_another_table() {
     store.heal();
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
+
+/// A name with a UUID is never that of an existing file: a second checkpoint would stand beside the first.
+#[test]
+fn a_version_gets_one_checkpoint_by_the_v2_spec() {
+    let (_store, storage) = v2_table(3);
+    let first = open(&storage);
+    for snapshot in [&first, &first, &open(&storage)] {
+        write_checkpoint(snapshot, &environment()).unwrap();
+        assert_eq!(other_files(&storage).len(), 2, "{:?}", other_files(&storage));
+    }
+    // One that cannot be read is no checkpoint.
+    let name = other_files(&storage).into_iter().find(|name| name.contains(".checkpoint.")).unwrap();
+    storage.put(&format!("{LOG_DIRECTORY}/{name}"), "{".into()).unwrap();
+    write_checkpoint(&first, &environment()).unwrap();
+    assert_eq!(other_files(&storage).len(), 3);
+}
+
+/// A slow process must not leave a checkpoint below those that a clean-up has left.
+#[test]
+fn a_version_that_was_cleaned_up_gets_no_checkpoint() {
+    let (_store, storage) = empty();
+    write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+    (1..6).for_each(|version| write_commit(&storage, version, &[add_line(&format!("{version}"))]));
+    let late = Snapshot::open(&storage, Some(2)).unwrap();
+    write_checkpoint(&Snapshot::open(&storage, Some(4)).unwrap(), &environment()).unwrap();
+    (0..4).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
+    let before = other_files(&storage);
+    let error = write_checkpoint(&late, &environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
+    assert!(error.to_string().contains("the readable versions are 4 to 5"), "{error}");
+    assert_eq!(other_files(&storage), before);
+}

@@ -161,7 +161,7 @@ def _add_constraint(changes: list[Any]) -> TableChange:
             f"a constraint of the kind {_kind(constraint)} is not supported by deltalog: a Delta table has CHECK "
             "constraints"
         )
-    return TableChange.add_constraint(str(constraint.name()), str(constraint.predicateSql()))
+    return TableChange.add_constraints([(str(constraint.name()), str(constraint.predicateSql()))])
 
 
 def _drop_constraint(changes: list[Any]) -> TableChange:

@@ -178,7 +178,7 @@ def _commanded(target: Target, command: str, **arguments: Any) -> Rows:
 
 
 def _add_constraint(target: Target, name: str, expression: str) -> Rows:
-    return _changed(target, TableChange.add_constraint(name, expression))
+    return _changed(target, TableChange.add_constraints([(name, expression)]))
 
 
 def _drop_constraint(target: Target, name: str, if_exists: bool) -> Rows:

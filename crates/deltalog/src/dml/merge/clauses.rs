@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 
 use super::Merge;
@@ -15,6 +15,7 @@ use crate::dml::metrics::RowCounts;
 use crate::dml::row_writer::RowWriter;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Scope};
+use crate::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
@@ -44,13 +45,14 @@ impl When {
 pub enum ClauseAction {
     /// Gives new values to columns.
     Update(Vec<(String, String)>),
-    /// Gives the columns of the source, except for these, to the columns of the same names.
+    /// Gives the columns of the source, except for these, to the columns of the same names. Those that the table lacks
+    /// are left out.
     UpdateAll(Vec<String>),
     /// Deletes the row.
     Delete,
     /// Adds a row with these values.
     Insert(Vec<(String, String)>),
-    /// Adds a row with the columns of the source, except for these.
+    /// Adds a row with the columns of the source, except for these and those that the table lacks.
     InsertAll(Vec<String>),
 }
 
@@ -104,11 +106,14 @@ impl Bound {
     }
 
     /// Inserts rows of the source.
-    pub(super) fn insert(&self, rows: &RecordBatch, writer: &mut RowWriter) -> Result<()> {
-        match &self.assignments {
-            Some(assignments) if rows.num_rows() > 0 => writer.insert(&assignments.insert(rows)?),
-            _ => Ok(()),
-        }
+    pub(super) fn insert(
+        &self,
+        limits: BatchBytes,
+        rows: &RecordBatch,
+        writer: &mut RowWriter,
+    ) -> Result<()> {
+        let Some(assignments) = &self.assignments else { return Ok(()) };
+        assignments.insert_all(limits, rows, |new| writer.insert(new))
     }
 }
 
@@ -160,7 +165,7 @@ impl Clauses {
                     ClauseAction::Delete => None,
                     ClauseAction::Update(values) | ClauseAction::Insert(values) => Some(values.clone()),
                     ClauseAction::UpdateAll(except) | ClauseAction::InsertAll(except) => {
-                        Some(all_columns(source, except, source_alias)?)
+                        Some(all_columns(source, target, except, source_alias)?)
                     }
                 };
                 if values.as_ref().is_some_and(Vec::is_empty) {
@@ -238,6 +243,7 @@ impl Clauses {
         rows: &RecordBatch,
         positions: &[u64],
     ) -> Result<()> {
+        let limits = sides.limits;
         // The rows of the batch by their clause, with the row of the source.
         let mut groups: BTreeMap<(bool, usize), (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for (row, position) in (0u32..).zip(positions) {
@@ -250,20 +256,24 @@ impl Clauses {
         for ((is_matched, clause), (targets, sources)) in groups {
             let clauses = if is_matched { &self.matched } else { &self.not_matched_by_source };
             let Some(clause) = clauses.get(clause) else { continue };
-            let before = taken(rows, &targets)?;
             let Some(assignments) = &clause.assignments else {
-                writer.delete(&before)?;
+                writer.delete(&taken(rows, &targets)?)?;
                 continue;
             };
-            let after = match is_matched {
-                true => {
-                    let columns = assignments.columns();
-                    let pairs = sides.pairs(&before, None, &UInt32Array::from(sources), columns)?;
-                    assignments.update(&before, &pairs)?
-                }
-                false => assignments.update(&before, &before)?,
-            };
-            writer.update(&before, &after)?;
+            if !is_matched {
+                let before = taken(rows, &targets)?;
+                assignments
+                    .update_all(limits, &before, &before, |before, after| writer.update(before, after))?;
+                continue;
+            }
+            let pairs: Vec<(u32, u32)> = targets.into_iter().zip(sources).collect();
+            for part in sides.parts(rows, &pairs, assignments.columns()) {
+                let (targets, sources): (Vec<u32>, Vec<u32>) = part.iter().copied().unzip();
+                let before = taken(rows, &targets)?;
+                let pairs = sides.pairs(&before, None, &sources, assignments.columns())?;
+                assignments
+                    .update_all(limits, &before, &pairs, |before, after| writer.update(before, after))?;
+            }
         }
         Ok(())
     }
@@ -320,8 +330,13 @@ pub(super) fn ensure_target_bytes(read: &[BoundColumn], scope: &Scope, base: &Sn
     ensure_bytes(&columns, base.schema())
 }
 
-/// Returns the columns of the source, except for some, as values of the columns of the same names.
-fn all_columns(source: &Schema, except: &[String], alias: &str) -> Result<Vec<(String, String)>> {
+/// Returns the columns of the source that the table has, except for some, as values of the columns of the same names.
+fn all_columns(
+    source: &Schema,
+    target: &Schema,
+    except: &[String],
+    alias: &str,
+) -> Result<Vec<(String, String)>> {
     let is_same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     if let Some(name) =
         except.iter().find(|name| !source.fields().iter().any(|field| is_same(field.name(), name)))
@@ -331,7 +346,9 @@ fn all_columns(source: &Schema, except: &[String], alias: &str) -> Result<Vec<(S
         )));
     }
     let fields = source.fields().iter();
-    let kept = fields.filter(|field| !except.iter().any(|name| is_same(name, field.name())));
+    let kept = fields
+        .filter(|field| !except.iter().any(|name| is_same(name, field.name())))
+        .filter(|field| target.fields().iter().any(|column| is_same(column.name(), field.name())));
     Ok(kept
         .map(|field| {
             let column = ColumnPath::new([field.name().as_str()]);

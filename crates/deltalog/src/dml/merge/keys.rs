@@ -74,15 +74,22 @@ pub(super) struct LookedUp {
 }
 
 impl KeyIndex {
-    /// Indexes the rows with these keys.
+    /// Indexes the rows with the keys of these batches.
     ///
     /// # Errors
     /// `InvalidArgument` for keys that need too much memory.
-    pub(super) fn new(keys: &[ArrayRef], types: Vec<DataType>, null_safe: Vec<bool>) -> Result<Self> {
+    pub(super) fn new(batches: &[Vec<ArrayRef>], types: Vec<DataType>, null_safe: Vec<bool>) -> Result<Self> {
         let fields = types.iter().map(|kind| SortField::new(kind.clone())).collect();
         let converter = RowConverter::new(fields).map_err(incomparable)?;
-        let looked_up = looked_up(&converter, keys, &types, &null_safe)?;
-        let count = looked_up.rows.num_rows();
+        let (mut rows, mut is_valid) = (converter.empty_rows(0, 0), Vec::new());
+        for keys in batches {
+            let (keys, valid) = comparable_keys(keys, &types, &null_safe)?;
+            let before = rows.num_rows();
+            converter.append(&mut rows, &keys).map_err(incomparable)?;
+            let is_valid_in = |row| valid.as_ref().is_none_or(|valid| valid.is_valid(row));
+            is_valid.extend((0..rows.num_rows() - before).map(is_valid_in));
+        }
+        let count = rows.num_rows();
         let mut index = Self {
             types,
             null_safe,
@@ -90,11 +97,11 @@ impl KeyIndex {
             first: HashTable::with_capacity(count),
             next: vec![END; count],
             hasher: DefaultHashBuilder::default(),
-            rows: looked_up.rows,
+            rows,
         };
         // From the last row on, so that rows with one key are found in their order.
         for row in (0..u32::try_from(count).unwrap_or(END)).rev() {
-            if looked_up.valid.as_ref().is_some_and(|valid| valid.is_null(row as usize)) {
+            if is_valid.get(row as usize) != Some(&true) {
                 continue;
             }
             let KeyIndex { rows, hasher, first, next, .. } = &mut index;
@@ -120,7 +127,8 @@ impl KeyIndex {
     /// # Errors
     /// `InvalidArgument` for keys that need too much memory.
     pub(super) fn look_up(&self, keys: &[ArrayRef]) -> Result<LookedUp> {
-        looked_up(&self.converter, keys, &self.types, &self.null_safe)
+        let (keys, valid) = comparable_keys(keys, &self.types, &self.null_safe)?;
+        Ok(LookedUp { rows: self.converter.convert_columns(&keys).map_err(incomparable)?, valid })
     }
 
     /// Returns the rows of the source with the keys of row `row`.
@@ -137,18 +145,19 @@ impl KeyIndex {
     }
 }
 
-fn looked_up(
-    converter: &RowConverter,
+/// Returns keys in the types in which they are compared, and where none of them is NULL, unless it is compared by
+/// `<=>`.
+fn comparable_keys(
     keys: &[ArrayRef],
     types: &[DataType],
     null_safe: &[bool],
-) -> Result<LookedUp> {
+) -> Result<(Vec<ArrayRef>, Option<NullBuffer>)> {
     let cast = |(key, to): (&ArrayRef, &DataType)| cast(key, to).map(comparable).map_err(incomparable);
     let keys: Vec<ArrayRef> = keys.iter().zip(types).map(cast).collect::<Result<_>>()?;
     let strict = keys.iter().zip(null_safe).filter(|(_, null_safe)| !**null_safe);
     let valid =
         strict.fold(None, |valid, (key, _)| NullBuffer::union(valid.as_ref(), key.logical_nulls().as_ref()));
-    Ok(LookedUp { rows: converter.convert_columns(&keys).map_err(incomparable)?, valid })
+    Ok((keys, valid))
 }
 
 fn incomparable(error: arrow::error::ArrowError) -> Error {

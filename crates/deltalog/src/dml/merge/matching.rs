@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter::once;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::datatypes::DataType;
 use roaring::RoaringBitmap;
 
@@ -50,8 +50,8 @@ pub(super) struct Equality {
     /// The value of the table, as it was parsed.
     pub(super) target: Expr,
     of_target: Expression,
-    /// The values of the source.
-    pub(super) source: ArrayRef,
+    /// The values of the source, by batch.
+    pub(super) source: Vec<ArrayRef>,
     /// The type in which both are compared.
     key_type: DataType,
     pub(super) null_safe: bool,
@@ -87,7 +87,7 @@ impl<'a> Matcher<'a> {
         let whole = parsed.bind(scope.schema())?;
         ensure_target_bytes(whole.columns(), scope, base)?;
         let scan = scan_of(base, columns_of_target(&whole, clauses))?;
-        let of_source = sides.named(1, sides.source)?;
+        let of_source = sides.named_source()?;
         let (mut equalities, mut of_target, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         let conjuncts = match parsed {
             Predicate::And(all) => all,
@@ -162,11 +162,16 @@ impl<'a> Matcher<'a> {
             found.fates.extend(decided.into_iter().filter_map(|(row, clause)| fate(row, None, clause)));
         }
         matches.dedup_by_key(|(row, _)| *row);
-        let (decided, has_kept) =
-            decide(&self.clauses.matched, matches, |pairs, condition| self.paired(batch, pairs, condition))?;
-        let fates = decided.into_iter().filter_map(|((row, source), clause)| fate(row, Some(source), clause));
-        found.fates.extend(fates);
-        found.has_kept |= has_kept;
+        let conditions = self.clauses.matched.iter().filter_map(|clause| clause.condition.as_ref());
+        let read = conditions.flat_map(BoundPredicate::columns).filter_map(BoundColumn::top_level);
+        for part in self.sides.parts(batch, &matches, read) {
+            let paired = |pairs: &[_], condition: &BoundPredicate| self.paired(batch, pairs, condition);
+            let (decided, has_kept) = decide(&self.clauses.matched, part.to_vec(), paired)?;
+            let fates =
+                decided.into_iter().filter_map(|((row, source), clause)| fate(row, Some(source), clause));
+            found.fates.extend(fates);
+            found.has_kept |= has_kept;
+        }
         Ok(())
     }
 
@@ -217,9 +222,13 @@ impl<'a> Matcher<'a> {
         match &self.rest {
             None => all.append(pairs),
             Some(rest) => {
-                let mask = truth(rest, &self.paired(batch, pairs, rest)?)?;
-                let is_true = pairs.drain(..).zip(mask.values()).filter(|(_, is_true)| *is_true);
-                all.extend(is_true.map(|(pair, _)| pair));
+                let read = rest.columns().iter().filter_map(BoundColumn::top_level);
+                for part in self.sides.parts(batch, pairs, read) {
+                    let mask = truth(rest, &self.paired(batch, part, rest)?)?;
+                    let is_true = part.iter().zip(mask.values()).filter(|(_, is_true)| *is_true);
+                    all.extend(is_true.map(|(pair, _)| *pair));
+                }
+                pairs.clear();
             }
         }
         Ok(())
@@ -233,7 +242,7 @@ impl<'a> Matcher<'a> {
         condition: &BoundPredicate,
     ) -> Result<RecordBatch> {
         let targets: UInt32Array = pairs.iter().map(|(target, _)| *target).collect::<Vec<_>>().into();
-        let sources: UInt32Array = pairs.iter().map(|(_, source)| *source).collect::<Vec<_>>().into();
+        let sources: Vec<u32> = pairs.iter().map(|(_, source)| *source).collect();
         let columns = condition.columns().iter().filter_map(BoundColumn::top_level);
         self.sides.pairs(batch, Some(&targets), &sources, columns)
     }
@@ -269,7 +278,10 @@ fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     if equalities.is_empty() {
         return Ok(None);
     }
-    let keys: Vec<ArrayRef> = equalities.iter().map(|equality| ArrayRef::clone(&equality.source)).collect();
+    let batches = equalities.first().map_or(0, |equality| equality.source.len());
+    let of_batch =
+        |batch: usize| equalities.iter().filter_map(|equality| equality.source.get(batch).cloned()).collect();
+    let keys: Vec<Vec<ArrayRef>> = (0..batches).map(of_batch).collect();
     let types = equalities.iter().map(|equality| equality.key_type.clone()).collect();
     let null_safe = equalities.iter().map(|equality| equality.null_safe).collect();
     KeyIndex::new(&keys, types, null_safe).map(Some)
@@ -277,7 +289,7 @@ fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
 
 /// Returns the equality of a value of the table and one of the source that `conjunct` is, if it is one, and if they can
 /// be compared as keys.
-fn equality(conjunct: &Predicate, scope: &Scope, of_source: &RecordBatch) -> Result<Option<Equality>> {
+fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> Result<Option<Equality>> {
     let Predicate::Compare { op, left, right } = conjunct else { return Ok(None) };
     let null_safe = match op {
         CompareOp::Eq => false,
@@ -294,7 +306,7 @@ fn equality(conjunct: &Predicate, scope: &Scope, of_source: &RecordBatch) -> Res
         (Some(1), Some(0)) => (right, b, a),
         _ => return Ok(None),
     };
-    let source = source.evaluate(of_source)?;
-    let key_type = key_type(of_target.data_type(), source.data_type());
-    Ok(key_type.map(|key_type| Equality { target: target.clone(), of_target, source, key_type, null_safe }))
+    let Some(key_type) = key_type(of_target.data_type(), source.data_type()) else { return Ok(None) };
+    let source = of_source.iter().map(|batch| source.evaluate(batch)).collect::<Result<_>>()?;
+    Ok(Some(Equality { target: target.clone(), of_target, source, key_type, null_safe }))
 }

@@ -15,6 +15,7 @@
 //! | `keys` | finds the rows of the source with the keys of a row |
 //! | `matching` | what becomes of the rows of one file |
 //! | `pairs` | rows of both tables, side by side |
+//! | `source` | the rows of the source |
 //! | `pruning` | the condition that a row of the table with a match meets, by the keys of the source |
 //!
 //! - The source is held; the table is read in batches. For each file, the positions of the rows that change are held.
@@ -35,28 +36,26 @@ mod keys;
 mod matching;
 mod pairs;
 mod pruning;
+mod source;
 
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::datatypes::SchemaRef;
 use roaring::RoaringBitmap;
 
 use self::clauses::{Bound, Clauses, When, decide};
 pub use self::clauses::{Clause, ClauseAction};
 use self::matching::{Fate, Matcher};
-use self::pairs::{Sides, taken};
+use self::pairs::Sides;
 use self::pruning::pruning;
+pub use self::source::MergeSource;
 use super::candidates::{Candidate, candidates};
 use super::metrics::RowCounts;
 use super::row_change::RowChangeOutcome;
 use super::row_writer::RowWriter;
 use super::run::{Request, deletes_by_vectors, run, take_rows};
 use super::statement::{MergeClause, Statement};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::parallel;
-use crate::protocol::StructType;
 use crate::snapshot::Snapshot;
-use crate::write::fit;
 
 /// A MERGE into a table.
 #[derive(Debug, Clone)]
@@ -69,30 +68,6 @@ pub struct Merge {
     pub target_alias: String,
     /// What happens. Among the clauses for the same rows, the first one whose condition is true applies to a row.
     pub clauses: Vec<Clause>,
-}
-
-/// The rows of the source of a MERGE, in the types of tables.
-#[derive(Debug, Clone)]
-pub struct MergeSource(RecordBatch);
-
-impl MergeSource {
-    /// Collects the rows of a source.
-    ///
-    /// # Errors
-    /// `SchemaMismatch` for a type that tables do not have; `InvalidArgument` for more rows than can be held.
-    pub fn new(schema: &SchemaRef, batches: impl IntoIterator<Item = Result<RecordBatch>>) -> Result<Self> {
-        let schema: SchemaRef = StructType::from_arrow(schema)?.to_arrow()?.into();
-        let batches = batches.into_iter().map(|batch| fit(&batch?, &schema)).collect::<Result<Vec<_>>>()?;
-        let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
-        let too_large = || {
-            Error::invalid_argument(format!("the source of a MERGE has {rows} rows, which cannot be held"))
-                .with_hint("merge it in parts")
-        };
-        if u32::try_from(rows).is_err() {
-            return Err(too_large());
-        }
-        concat_batches(&schema, &batches).map(Self).map_err(|error| too_large().with_source(error))
-    }
 }
 
 impl Merge {
@@ -129,9 +104,8 @@ pub fn merge(
 ) -> Result<RowChangeOutcome> {
     let environment = request.environment.clone();
     run(base, request, &merge.statement(), |change| {
-        let source = &source.0;
-        let clauses = Clauses::bind(base, merge, source.schema_ref())?;
-        let sides = Sides::new(&clauses.joint, source);
+        let clauses = Clauses::bind(base, merge, source.schema())?;
+        let sides = Sides::new(&clauses.joint, source, base.storage().batch_bytes());
         let matcher = Matcher::new(base, merge, &clauses, &sides)?;
         let condition = pruning(&matcher, &clauses)?;
         let bound = condition.bind(base.arrow_schema())?;
@@ -172,7 +146,7 @@ pub fn merge(
             }
             counts.rewrite_ms += environment.ms_since(found_ms);
         }
-        counts.inserted = insert(&clauses, source, &matched, &mut writer)?;
+        counts.inserted = insert(&clauses, &sides, &matched, &mut writer)?;
         writer.finish(change)?;
         Ok(counts)
     })
@@ -184,22 +158,23 @@ const ROWS_AT_ONCE: usize = 1 << 16;
 /// Inserts the rows of the source that have no match. Returns how many.
 fn insert(
     clauses: &Clauses,
-    source: &RecordBatch,
+    sides: &Sides<'_>,
     matched: &RoaringBitmap,
     writer: &mut RowWriter,
 ) -> Result<u64> {
     if clauses.not_matched.is_empty() {
         return Ok(0);
     }
+    let source = sides.source;
     let rows = u32::try_from(source.num_rows()).unwrap_or(u32::MAX);
     let all: Vec<u32> = (0..rows).filter(|row| !matched.contains(*row)).collect();
     let mut inserted = 0;
-    for some in all.chunks(ROWS_AT_ONCE) {
-        let (decided, _) = decide(&clauses.not_matched, some.to_vec(), |rows, _| taken(source, rows))?;
+    for some in all.chunks(ROWS_AT_ONCE).flat_map(|some| sides.parts_of_source(some)) {
+        let (decided, _) = decide(&clauses.not_matched, some.to_vec(), |rows, _| source.taken(rows))?;
         inserted += decided.len() as u64;
         for (place, clause) in clauses.not_matched.iter().enumerate() {
             let chosen = decided.iter().filter(|(_, chosen)| *chosen == place).map(|(row, _)| *row);
-            clause.insert(&taken(source, &chosen.collect::<Vec<_>>())?, writer)?;
+            clause.insert(sides.limits, &source.taken(&chosen.collect::<Vec<_>>())?, writer)?;
         }
     }
     Ok(inserted)

@@ -8,18 +8,55 @@ use arrow::compute::{take, take_record_batch};
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 
+use super::source::MergeSource;
 use crate::error::{Error, Result};
 use crate::predicate::Scope;
+use crate::row_bytes::{BatchBytes, weight, widest};
 
 /// The source of a MERGE, and the scope of pairs of rows of both tables.
 pub(super) struct Sides<'a> {
     scope: &'a Scope,
-    pub(super) source: &'a RecordBatch,
+    pub(super) source: &'a MergeSource,
+    pub(super) limits: BatchBytes,
+    /// The most bytes of a row of the source, by column.
+    widest: Vec<usize>,
 }
 
 impl<'a> Sides<'a> {
-    pub(super) fn new(scope: &'a Scope, source: &'a RecordBatch) -> Self {
-        Self { scope, source }
+    pub(super) fn new(scope: &'a Scope, source: &'a MergeSource, limits: BatchBytes) -> Self {
+        Self { scope, source, limits, widest: source.widest() }
+    }
+
+    /// Divides pairs of a row of `target` and one of the source, with the `columns` of the scope, into parts that are a
+    /// batch each.
+    pub(super) fn parts<'b>(
+        &'b self,
+        target: &'b RecordBatch,
+        pairs: &'b [(u32, u32)],
+        columns: impl Iterator<Item = &'b str>,
+    ) -> impl Iterator<Item = &'b [(u32, u32)]> {
+        let names: BTreeSet<&str> = columns.collect();
+        let (mut of_target, mut of_source): (Vec<&ArrayRef>, Vec<usize>) = (Vec::new(), Vec::new());
+        for name in names {
+            match self.scope.table_of(name) {
+                Some((0, column)) => of_target.extend(target.column_by_name(column)),
+                Some((_, column)) => of_source.extend(self.source.schema().index_of(column)),
+                None => {}
+            }
+        }
+        let wide_source: usize = of_source.iter().filter_map(|column| self.widest.get(*column)).sum();
+        let most = wide_source + widest(of_target.iter().copied());
+        self.limits.parts(pairs, most, move |(target, source)| {
+            let of_target = of_target.iter().map(|array| weight(array, *target as usize, 1));
+            of_target.sum::<usize>() + self.source.bytes(*source, &of_source)
+        })
+    }
+
+    /// Divides rows of the source into parts that are a batch each.
+    pub(super) fn parts_of_source<'b>(&'b self, rows: &'b [u32]) -> impl Iterator<Item = &'b [u32]> {
+        let columns: Vec<usize> = (0..self.widest.len()).collect();
+        let most = self.widest.iter().sum();
+        self.limits.parts(rows, most, move |row| self.source.bytes(*row, &columns))
     }
 
     /// Returns pairs of rows, with those of the `columns` of the scope: rows `of_target` of a batch of the table (all
@@ -31,26 +68,33 @@ impl<'a> Sides<'a> {
         &self,
         target: &RecordBatch,
         of_target: Option<&UInt32Array>,
-        of_source: &UInt32Array,
+        of_source: &[u32],
         columns: impl Iterator<Item = &'b str>,
     ) -> Result<RecordBatch> {
         let names: BTreeSet<&str> = columns.collect();
         let (mut fields, mut arrays): (Vec<FieldRef>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
         for name in names {
             let Some((place, column)) = self.scope.table_of(name) else { continue };
-            let (rows, indices) =
-                if place == 0 { (target, of_target) } else { (self.source, Some(of_source)) };
-            let index = rows.schema_ref().index_of(column).map_err(unpaired)?;
-            let array = rows.column(index);
-            arrays.push(match indices {
-                Some(indices) => take(array, indices, None).map_err(unpaired)?,
-                None => Arc::clone(array),
-            });
-            let field = rows.schema_ref().field(index).clone().with_name(name).with_nullable(true);
-            fields.push(Arc::new(field));
+            let schema = if place == 0 { target.schema_ref() } else { self.source.schema() };
+            let index = schema.index_of(column).map_err(unpaired)?;
+            let array = match (place, of_target) {
+                (0, Some(indices)) => take(target.column(index), indices, None),
+                (0, None) => Ok(Arc::clone(target.column(index))),
+                _ => self.source.column(index, of_source),
+            };
+            arrays.push(array.map_err(unpaired)?);
+            fields.push(Arc::new(schema.field(index).clone().with_name(name).with_nullable(true)));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(of_source.len()));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(unpaired)
+    }
+
+    /// Returns the rows of the source, by the names of the scope.
+    ///
+    /// # Errors
+    /// Never.
+    pub(super) fn named_source(&self) -> Result<Vec<RecordBatch>> {
+        self.source.batches().iter().map(|batch| self.named(1, batch)).collect()
     }
 
     /// Returns rows of one table, by the names of the scope.

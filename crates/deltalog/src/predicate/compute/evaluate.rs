@@ -5,6 +5,7 @@ use super::super::function::Purpose;
 use super::super::values::{Values, as_type, domain_of};
 use super::arithmetic;
 use super::cast::cast;
+use super::failure::Failure;
 use super::node::Node;
 use super::operation::Operation;
 use super::text::text;
@@ -36,12 +37,12 @@ impl Rows<'_> {
             Node::Ordered { function, of, text } => {
                 let of = self.value(of, active)?;
                 let result = function.apply(&of, Purpose::Value)?;
-                self.checked(result, &[of], active, text)
+                self.checked(result, &[of], active, text, Failure::Function)
             }
             Node::Cast { of, to, clock, text } => {
                 let of = self.value(of, active)?;
                 let result = cast(&of, to, *clock)?;
-                self.checked(result, &[of], active, text)
+                self.checked(result, &[of], active, text, Failure::Cast(to))
             }
             Node::Condition(condition) => Ok(Arc::new(self.mask(condition, active)?)),
             Node::Apply { to, .. } if *to == DataType::Null => Ok(new_null_array(to, self.rows)),
@@ -107,7 +108,14 @@ impl Rows<'_> {
             ) => time(operation, &values)?,
             _ => text(operation, &values)?,
         };
-        self.checked(result, &values, active, source)
+        let failure = match operation {
+            O::Divide | O::Quotient | O::Remainder | O::Modulus => Failure::Division(to),
+            O::Add | O::Subtract | O::Multiply | O::Negate | O::Abs | O::Floor | O::Ceil | O::Round => {
+                Failure::Overflow(to)
+            }
+            _ => Failure::Function,
+        };
+        self.checked(result, &values, active, source, failure)
     }
 
     /// Returns the results if no active row has lost its value.
@@ -117,6 +125,7 @@ impl Rows<'_> {
         arguments: &[ArrayRef],
         active: &BooleanBuffer,
         text: &str,
+        failure: Failure<'_>,
     ) -> Result<ArrayRef> {
         if result.null_count() == 0 {
             return Ok(result);
@@ -136,10 +145,7 @@ impl Rows<'_> {
             .iter()
             .map(|argument| array_value_to_string(argument, row).unwrap_or_else(|_| "?".to_owned()))
             .collect();
-        Err(Error::invalid_argument(format!("{text} has no value for {}", values.join(", "))).with_hint(
-            "the result does not fit its type, or the operation is not defined: exclude such values with a \
-             condition or CASE",
-        ))
+        Err(failure.error(text, arguments, &values))
     }
 
     fn case(&self, arguments: &[Node], to: &DataType, active: &BooleanBuffer) -> Result<ArrayRef> {

@@ -75,7 +75,7 @@ pub(super) fn is_decimal(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Decimal128(..))
 }
 
-pub(super) fn is_number(data_type: &DataType) -> bool {
+pub(in crate::predicate) fn is_number(data_type: &DataType) -> bool {
     is_whole(data_type) || is_float(data_type) || is_decimal(data_type)
 }
 

@@ -16,8 +16,8 @@
 //!   `arrow.parquet.variant`.
 //! - `UInt64` is refused, because values could be lost. Whether a single value fits, such as a timestamp in
 //!   ns, is checked when it is converted.
-//! - Metadata is not converted in either direction: Arrow's metadata (such as Parquet field ids) does not
-//!   become Delta's.
+//! - Rows have types without metadata. Schemas that are shown to others or come from them have metadata as well
+//!   (`arrow_metadata`).
 
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use std::collections::HashMap;
 
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 
+use super::arrow_metadata;
 use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
@@ -46,17 +47,43 @@ impl StructType {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that cannot be converted to Arrow; names the
     /// column.
     pub fn to_arrow(&self) -> Result<Schema> {
-        Ok(Schema::new(fields_to_arrow(self, &Place::ROOT)?))
+        Ok(Schema::new(fields_to_arrow(self, &Place::ROOT, Metadata::Left)?))
     }
 
-    /// Returns the schema of a table that can hold rows of the Arrow `schema`.
+    /// Returns the Arrow schema with the metadata of all fields, from which [`StructType::from_arrow`] makes the same
+    /// schema again.
+    ///
+    /// # Errors
+    /// As [`StructType::to_arrow`].
+    pub fn to_arrow_with_metadata(&self) -> Result<Schema> {
+        Ok(Schema::new(fields_to_arrow(self, &Place::ROOT, Metadata::Kept)?))
+    }
+
+    /// Returns the schema of a table that can hold rows of the Arrow `schema`, with the metadata of its fields, apart
+    /// from Arrow's own (`ARROW:…` and `PARQUET:…`).
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold,
-    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) for a duplicate name; both name the column.
+    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) for a duplicate name, and
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for malformed metadata; all name the column.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
-        fields_from_arrow(schema.fields(), &Place::ROOT)
+        fields_from_arrow(schema.fields(), &Place::ROOT, Metadata::Kept)
     }
+
+    /// Returns the same schema without metadata.
+    ///
+    /// # Errors
+    /// As [`StructType::from_arrow`].
+    pub(crate) fn types_from_arrow(schema: &Schema) -> Result<Self> {
+        fields_from_arrow(schema.fields(), &Place::ROOT, Metadata::Left)
+    }
+}
+
+/// Whether metadata of fields are converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metadata {
+    Kept,
+    Left,
 }
 
 impl StructField {
@@ -65,22 +92,33 @@ impl StructField {
     /// # Errors
     /// As [`StructType::to_arrow`].
     pub fn to_arrow(&self) -> Result<Field> {
-        field_to_arrow(self, &Place::ROOT)
+        field_to_arrow(self, &Place::ROOT, Metadata::Left)
     }
 }
 
-fn fields_to_arrow(fields: &StructType, place: &Place<'_>) -> Result<Fields> {
-    fields.fields().iter().map(|field| field_to_arrow(field, place)).collect()
+fn fields_to_arrow(fields: &StructType, place: &Place<'_>, metadata: Metadata) -> Result<Fields> {
+    fields.fields().iter().map(|field| field_to_arrow(field, place, metadata)).collect()
 }
 
-fn field_to_arrow(field: &StructField, parent: &Place<'_>) -> Result<Field> {
+fn field_to_arrow(field: &StructField, parent: &Place<'_>, metadata: Metadata) -> Result<Field> {
     // A void column contains only nulls, whatever the schema says.
     let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
-    named_to_arrow(&field.name, &field.data_type, nullable, &parent.child(&field.name))
+    let place = parent.child(&field.name);
+    let mut arrow = named_to_arrow(&field.name, &field.data_type, nullable, &place, metadata)?;
+    if metadata == Metadata::Kept {
+        arrow.metadata_mut().extend(arrow_metadata::to_arrow(&field.metadata));
+    }
+    Ok(arrow)
 }
 
-fn named_to_arrow(name: &str, data_type: &DataType, nullable: bool, place: &Place<'_>) -> Result<Field> {
-    let field = Field::new(name, type_to_arrow(data_type, place)?, nullable);
+fn named_to_arrow(
+    name: &str,
+    data_type: &DataType,
+    nullable: bool,
+    place: &Place<'_>,
+    metadata: Metadata,
+) -> Result<Field> {
+    let field = Field::new(name, type_to_arrow(data_type, place, metadata)?, nullable);
     let marks = || {
         [(EXTENSION.to_owned(), VARIANT_EXTENSION.to_owned()), (EXTENSION_METADATA.to_owned(), String::new())]
     };
@@ -90,53 +128,54 @@ fn named_to_arrow(name: &str, data_type: &DataType, nullable: bool, place: &Plac
     })
 }
 
-fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
+fn type_to_arrow(data_type: &DataType, place: &Place<'_>, metadata: Metadata) -> Result<ArrowType> {
     place.check_depth()?;
+    let part = |name: &str, data_type: &DataType, nullable: bool| {
+        named_to_arrow(name, data_type, nullable, &place.child(name), metadata)
+    };
     Ok(match data_type {
         DataType::Primitive(primitive) => primitive.to_arrow(),
         DataType::Variant => {
             let part = |name: &str| Field::new(name, ArrowType::Binary, false);
             ArrowType::Struct(Fields::from(vec![part("metadata"), part("value")]))
         }
-        DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields, place)?),
-        DataType::Array(array) => ArrowType::List(Arc::new(named_to_arrow(
-            "element",
-            &array.element_type,
-            array.contains_null,
-            &place.child("element"),
-        )?)),
+        DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields, place, metadata)?),
+        DataType::Array(array) => {
+            ArrowType::List(Arc::new(part("element", &array.element_type, array.contains_null)?))
+        }
         DataType::Map(map) => {
-            let key = named_to_arrow("key", &map.key_type, false, &place.child("key"))?;
-            let value =
-                named_to_arrow("value", &map.value_type, map.value_contains_null, &place.child("value"))?;
+            let key = part("key", &map.key_type, false)?;
+            let value = part("value", &map.value_type, map.value_contains_null)?;
             let entries = ArrowType::Struct(Fields::from(vec![key, value]));
             ArrowType::Map(Arc::new(Field::new("key_value", entries, false)), false)
         }
     })
 }
 
-fn fields_from_arrow(fields: &Fields, place: &Place<'_>) -> Result<StructType> {
+fn fields_from_arrow(fields: &Fields, place: &Place<'_>, metadata: Metadata) -> Result<StructType> {
     let fields = fields
         .iter()
         .map(|field| {
-            Ok(StructField::new(
-                field.name(),
-                type_of_field(field, &place.child(field.name()))?,
-                field.is_nullable(),
-            ))
+            let place = place.child(field.name());
+            let data_type = type_of_field(field, &place, metadata)?;
+            let mut made = StructField::new(field.name(), data_type, field.is_nullable());
+            if metadata == Metadata::Kept {
+                made.metadata = arrow_metadata::from_arrow(field.metadata(), &place)?;
+            }
+            Ok(made)
         })
         .collect::<Result<_>>()?;
     StructType::try_new(fields)
 }
 
-fn type_of_field(field: &Field, place: &Place<'_>) -> Result<DataType> {
+fn type_of_field(field: &Field, place: &Place<'_>, metadata: Metadata) -> Result<DataType> {
     match is_variant(field) {
         true => Ok(DataType::Variant),
-        false => type_from_arrow(field.data_type(), place),
+        false => type_from_arrow(field.data_type(), place, metadata),
     }
 }
 
-fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
+fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>, metadata: Metadata) -> Result<DataType> {
     place.check_depth()?;
     let primitive = match arrow {
         ArrowType::Null => PrimitiveType::Void,
@@ -163,32 +202,41 @@ fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
         | ArrowType::Decimal256(precision, scale) => {
             decimal_from_arrow(*precision, *scale).ok_or_else(|| refused(arrow, place))?
         }
-        ArrowType::Struct(fields) => return Ok(DataType::Struct(fields_from_arrow(fields, place)?)),
+        ArrowType::Struct(fields) => {
+            return Ok(DataType::Struct(fields_from_arrow(fields, place, metadata)?));
+        }
         ArrowType::List(element)
         | ArrowType::LargeList(element)
         | ArrowType::ListView(element)
         | ArrowType::LargeListView(element)
         | ArrowType::FixedSizeList(element, _) => {
-            let element_type = type_of_field(element, &place.child("element"))?;
+            let element_type = type_of_field(element, &place.child("element"), metadata)?;
             return Ok(DataType::Array(Box::new(ArrayType {
                 element_type,
                 contains_null: element.is_nullable(),
             })));
         }
-        ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place),
-        ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper()),
-        ArrowType::RunEndEncoded(_, values) => return type_from_arrow(values.data_type(), &place.deeper()),
+        ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place, metadata),
+        ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper(), metadata),
+        ArrowType::RunEndEncoded(_, values) => {
+            return type_from_arrow(values.data_type(), &place.deeper(), metadata);
+        }
         _ => return Err(refused(arrow, place)),
     };
     Ok(primitive.into())
 }
 
-fn map_from_arrow(entries: &Field, arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
+fn map_from_arrow(
+    entries: &Field,
+    arrow: &ArrowType,
+    place: &Place<'_>,
+    metadata: Metadata,
+) -> Result<DataType> {
     let ArrowType::Struct(parts) = entries.data_type() else { return Err(refused(arrow, place)) };
     let [key, value] = parts.iter().as_slice() else { return Err(refused(arrow, place)) };
     Ok(DataType::Map(Box::new(MapType {
-        key_type: type_of_field(key, &place.child("key"))?,
-        value_type: type_of_field(value, &place.child("value"))?,
+        key_type: type_of_field(key, &place.child("key"), metadata)?,
+        value_type: type_of_field(value, &place.child("value"), metadata)?,
         value_contains_null: value.is_nullable(),
     })))
 }

@@ -9,7 +9,7 @@
 
 use serde_json::Value;
 
-use super::StructField;
+use super::{StructField, TYPE_CHANGES};
 
 /// The metadata of a column with an invariant.
 pub(crate) const INVARIANT: &str = "delta.invariants";
@@ -32,6 +32,14 @@ pub(crate) const IDENTITY_STEP: &str = "delta.identity.step";
 pub(crate) const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 /// Whether users may give values of an identity column.
 pub(crate) const IDENTITY_EXPLICIT: &str = "delta.identity.allowExplicitInsert";
+
+/// Returns whether the metadata `key` tells of the files of a table: names and ids in files, type changes, values of
+/// older rows, and how far identity columns have counted.
+pub(crate) fn is_of_files(key: &str) -> bool {
+    key.starts_with("delta.columnMapping.")
+        || key.starts_with("parquet.field.")
+        || matches!(key, TYPE_CHANGES | IDENTITY_MARK | EXISTS_DEFAULT)
+}
 
 /// Columns of tables that are to be defined. A definition checks the rules.
 impl StructField {

@@ -75,9 +75,7 @@ fn parse_type(raw: &RawValue, place: &Place<'_>) -> Result<DataType> {
         "struct" => {
             let fields = raw.fields.as_ref().ok_or_else(|| missing("fields"))?;
             let fields = fields.iter().map(|field| parse_field(field, place)).collect::<Result<_>>()?;
-            let fields = StructType::try_new(fields)
-                .map_err(|error| Error::corrupt_log("schema has a duplicate column").with_source(error))?;
-            Ok(DataType::Struct(fields))
+            Ok(DataType::Struct(StructType::try_new(fields)?))
         }
         "array" => Ok(DataType::Array(Box::new(ArrayType {
             element_type: parse_type(

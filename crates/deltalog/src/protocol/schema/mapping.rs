@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 
 use super::part_ids::{PARQUET_PART_IDS, part_id, part_paths};
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
+use crate::by_name::ByName;
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::features::TableFeature;
 use crate::{Error, Result};
@@ -163,6 +164,23 @@ impl MappedSchema {
         translated(&self.logical, &self.physical, path)
     }
 
+    /// Returns the same as [`MappedSchema::physical_path`] for each of `paths`, in linear time if they are in the order of
+    /// the schema.
+    pub(crate) fn physical_paths<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p [String]>,
+    ) -> Vec<Option<Vec<String>>> {
+        all_translated(&self.logical, &self.physical, paths)
+    }
+
+    /// Returns the inverse of [`MappedSchema::physical_paths`].
+    pub(crate) fn logical_paths<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p [String]>,
+    ) -> Vec<Option<Vec<String>>> {
+        all_translated(&self.physical, &self.logical, paths)
+    }
+
     /// Returns the inverse of [`MappedSchema::physical_path`].
     pub fn logical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.physical, &self.logical, path)
@@ -180,6 +198,26 @@ fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec
         (from, to) = (fields_of(field), fields_of(counterpart));
     }
     Some(names)
+}
+
+/// Translates many paths as [`translated`] does.
+fn all_translated<'p>(
+    from: &StructType,
+    to: &StructType,
+    paths: impl IntoIterator<Item = &'p [String]>,
+) -> Vec<Option<Vec<String>>> {
+    let by_name = ByName::new(from.fields().len(), |at| Some(from.fields().get(at)?.name.as_str()));
+    let one = |path: &[String]| {
+        let (name, rest) = path.split_first()?;
+        let at = by_name.find(name)?;
+        let (field, counterpart) = (from.fields().get(at)?, to.fields().get(at)?);
+        let mut names = vec![counterpart.name.clone()];
+        if !rest.is_empty() {
+            names.extend(translated(fields_of(field)?, fields_of(counterpart)?, rest)?);
+        }
+        Some(names)
+    };
+    paths.into_iter().map(one).collect()
 }
 
 fn fields_of(field: &StructField) -> Option<&StructType> {

@@ -44,6 +44,18 @@ impl FieldMetadata {
         Self { json: Value::Object(entries).to_string().into() }
     }
 
+    /// Returns the metadata with the keys for which `is_kept` is true.
+    #[must_use]
+    pub(crate) fn retained(&self, is_kept: impl Fn(&String) -> bool) -> Self {
+        let mut entries = self.entries();
+        let all = entries.len();
+        entries.retain(|key, _| is_kept(key));
+        match entries.len() == all {
+            true => self.clone(),
+            false => Self { json: Value::Object(entries).to_string().into() },
+        }
+    }
+
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()

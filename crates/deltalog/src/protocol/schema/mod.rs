@@ -8,6 +8,7 @@
 //! - A type that the protocol does not define is an error that names the column and the type.
 
 mod arrow;
+mod arrow_metadata;
 pub(crate) mod column_rules;
 mod json;
 mod mapping;
@@ -15,8 +16,11 @@ mod metadata;
 mod new_mapping;
 mod part_ids;
 mod primitive;
+mod type_name;
 mod widening;
 
+#[cfg(test)]
+mod arrow_metadata_tests;
 #[cfg(test)]
 mod mapping_tests;
 #[cfg(test)]
@@ -30,6 +34,7 @@ pub use metadata::FieldMetadata;
 pub use new_mapping::NewMapping;
 pub(crate) use part_ids::{PART_IDS, greatest_id, with_part_ids, with_part_ids_by_physical_name};
 pub use primitive::PrimitiveType;
+pub(crate) use type_name::type_name;
 pub use widening::TypeChange;
 pub(crate) use widening::{TYPE_CHANGES, is_iceberg_widening, is_widening};
 

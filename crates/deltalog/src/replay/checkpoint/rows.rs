@@ -69,11 +69,18 @@ pub(super) struct Columns {
     fields: Vec<Field>,
     schema: SchemaRef,
     parsed_stats: Option<Arc<[Vec<String>]>>,
+    prefers_text: bool,
 }
 
 impl Columns {
     fn new(action: &'static str, fields: Vec<Field>) -> Self {
-        Self { action, schema: Arc::new(Schema::new(fields.clone())), fields, parsed_stats: None }
+        Self {
+            action,
+            schema: Arc::new(Schema::new(fields.clone())),
+            fields,
+            parsed_stats: None,
+            prefers_text: false,
+        }
     }
 
     fn of_adds(columns: FileColumns) -> Self {
@@ -100,9 +107,9 @@ impl Columns {
         let stats = match &self.parsed_stats {
             // Structs in the old calendar are ignored: their dates are not those of the texts.
             _ if is_old || !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
-            Some(paths) => Form::Struct(Arc::clone(paths)),
-            None if has("stats") => Form::Text,
-            None => Form::StructAsText,
+            Some(paths) if !(self.prefers_text && has("stats")) => Form::Struct(Arc::clone(paths)),
+            _ if has("stats") => Form::Text,
+            _ => Form::StructAsText,
         };
         let is_add = self.action == "add";
         let partitions_as_text = is_add
@@ -162,8 +169,11 @@ impl RowRequest {
     pub(super) fn open(&self, file: &ParquetFile, Piece { group, rows }: Piece) -> Result<RowBatches> {
         let decoding = self.columns.decoding(file, group);
         let filters = self.filters.iter().enumerate().map(|(number, filter)| {
-            let columns =
-                Columns { parsed_stats: filter.parsed_stats.clone(), ..Columns::of_adds(filter.columns) };
+            let columns = Columns {
+                parsed_stats: filter.parsed_stats.clone(),
+                prefers_text: filter.prefers_text,
+                ..Columns::of_adds(filter.columns)
+            };
             let (decoding, keep) = (columns.decoding(file, group), Arc::clone(&filter.keep));
             let looked_at = (number == 0).then(|| Arc::clone(&self.looked_at));
             let mask = file.mask(|path| decoding.wants_leaf(path));

@@ -7,9 +7,10 @@
 //! ```
 //!
 //! The predicate is evaluated on a whole row group before its first row is returned. Only the values in
-//! matching rows are kept, and only of those of the predicate's columns that are returned.
+//! matching rows are kept, and only of those of the predicate's columns that are returned. If these are large, they are
+//! read again together with the others.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -21,6 +22,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
+use super::plan::names_of;
 use super::projected;
 use super::row_ids::RowNumbers;
 use super::selection::SelectedRows;
@@ -38,6 +40,8 @@ pub(super) struct FileBatches {
     groups: VecDeque<usize>,
     /// The number of threads that may share the columns.
     threads: usize,
+    /// The rows that are read at once, if a part of the file has turned out to need fewer than its footer says.
+    rows: usize,
     reading: Option<Reading>,
     /// For each constant column, the longest array built so far.
     repeated: Vec<Option<ArrayRef>>,
@@ -52,6 +56,8 @@ enum Reading {
     Filtered(ColumnReader, RowNumbers),
     /// The other columns of the matching rows of a row group.
     Rest(ColumnReader, Kept),
+    /// All columns of the matching rows of a row group, of which only the row ids were kept.
+    Again(ColumnReader, Kept),
 }
 
 /// The columns of matching rows.
@@ -66,14 +72,15 @@ impl FileBatches {
         threads: usize,
     ) -> Result<Self> {
         let repeated = vec![None; file.sources.len()];
-        let mut batches = Self { opener, file, groups: groups.into(), threads, reading: None, repeated };
+        let mut batches =
+            Self { opener, file, groups: groups.into(), threads, rows: usize::MAX, reading: None, repeated };
         if batches.predicate().is_none() {
             let groups: Vec<usize> = batches.groups.drain(..).collect();
             let ranges: Vec<_> =
                 groups.iter().filter_map(|group| batches.file.group_rows.get(*group).cloned()).collect();
             let selection = batches.file.rows.of_groups(&ranges);
             let reader =
-                selection.and_then(|selection| batches.reader(groups, &batches.file.rest, selection));
+                selection.and_then(|selection| batches.reader(groups, batches.file.rest.clone(), selection));
             batches.reading =
                 Some(Reading::All(reader.map_err(|error| batches.located(error))?, RowNumbers::new(ranges)));
         }
@@ -103,10 +110,14 @@ impl FileBatches {
                 }
             };
             let reader = match reading {
-                Reading::All(reader, _) | Reading::Filtered(reader, _) | Reading::Rest(reader, _) => reader,
+                Reading::All(reader, _)
+                | Reading::Filtered(reader, _)
+                | Reading::Rest(reader, _)
+                | Reading::Again(reader, _) => reader,
             };
             let Some(read) = reader.next_batch()? else {
-                if let Some(Reading::Rest(_, kept)) = &self.reading {
+                self.rows = self.rows.min(reader.rows());
+                if let Some(Reading::Rest(_, kept) | Reading::Again(_, kept)) = &self.reading {
                     kept.check_empty()?;
                 }
                 self.reading = None;
@@ -125,7 +136,7 @@ impl FileBatches {
                 Some(Reading::Filtered(reader, mut numbers)) => {
                     let first = self.convert(&read, &stages.first, &mut numbers)?;
                     self.reading = Some(Reading::Filtered(reader, numbers));
-                    let matching = self.kept_of(&first, &self.matching(&first)?)?;
+                    let matching = self.kept_of(&first, &stages.kept, &self.matching(&first)?)?;
                     opener.output(matching.num_rows(), [(&stages.kept, &matching)]).map(Some)
                 }
                 Some(Reading::Rest(reader, mut kept)) => {
@@ -134,6 +145,13 @@ impl FileBatches {
                     let first = kept.take(rows)?;
                     self.reading = Some(Reading::Rest(reader, kept));
                     opener.output(rows, [(&stages.kept, &first), (&stages.rest, &rest)]).map(Some)
+                }
+                Some(Reading::Again(reader, mut kept)) => {
+                    let all = self.convert(&read, &stages.again, &mut RowNumbers::default())?;
+                    let all = if opener.scan.has_views { compact(&all)? } else { all };
+                    let ids = kept.take(rows)?;
+                    self.reading = Some(Reading::Again(reader, kept));
+                    opener.output(rows, [(&stages.ids, &ids), (&stages.again, &all)]).map(Some)
                 }
                 None => Ok(None),
             };
@@ -152,20 +170,24 @@ impl FileBatches {
         if wanted.as_ref().is_some_and(|wanted| !wanted.selects_any()) {
             return Ok(None);
         }
-        let mut reader = self.reader(vec![group], &file.first, wanted.clone())?;
+        let mut reader = self.reader(vec![group], file.first.clone(), wanted.clone())?;
         let mut numbers = RowNumbers::new(ranges);
         if self.opener.stages.rest.is_empty() {
             return Ok(Some(Reading::Filtered(reader, numbers)));
         }
+        let reads_again =
+            opener.stages.kept.len() > opener.stages.ids.len() && file.reads_again(&opener.scan, group);
+        let columns = if reads_again { &opener.stages.ids } else { &opener.stages.kept };
         let (mut kept, mut mask) = (Kept::default(), BooleanBufferBuilder::new(0));
         while let Some(read) = reader.next_batch()? {
             let first = self.convert(&read, &opener.stages.first, &mut numbers)?;
             let matching = self.matching(&first)?;
             mask.append_buffer(matching.values());
             if matching.true_count() > 0 {
-                kept.0.push_back(self.kept_of(&first, &matching)?);
+                kept.0.push_back(self.kept_of(&first, columns, &matching)?);
             }
         }
+        self.rows = self.rows.min(reader.rows());
         if kept.0.is_empty() {
             return Ok(None);
         }
@@ -175,16 +197,24 @@ impl FileBatches {
             None => Some(RowSelection::from_boolean_buffer(mask)),
             Some(wanted) => Some(wanted.and_then(&RowSelection::from_boolean_buffer(mask))),
         };
-        Ok(Some(Reading::Rest(self.reader(vec![group], &file.rest, wanted)?, kept)))
+        if reads_again {
+            let mut leaves = [file.first.as_slice(), &file.rest].concat();
+            leaves.sort_unstable();
+            leaves.dedup();
+            return Ok(Some(Reading::Again(self.reader(vec![group], leaves, wanted)?, kept)));
+        }
+        Ok(Some(Reading::Rest(self.reader(vec![group], file.rest.clone(), wanted)?, kept)))
     }
 
     fn reader(
         &self,
         groups: Vec<usize>,
-        leaves: &[usize],
+        leaves: Vec<usize>,
         selection: Option<RowSelection>,
     ) -> Result<ColumnReader> {
-        Columns { file: &self.file, groups, leaves, selection, scan: &self.opener.scan }.read(self.threads)
+        let rows = self.file.rows_at_once(&self.opener.scan, &groups).min(self.rows);
+        let (opener, file) = (Arc::clone(&self.opener), Arc::clone(&self.file));
+        Columns { opener, file, groups, leaves, selection }.read(self.threads, rows)
     }
 
     /// Converts the columns `indices` (of all needed columns) from the batch `read` of the file.
@@ -196,6 +226,8 @@ impl FileBatches {
     ) -> Result<RecordBatch> {
         let (rows, schema) = (read.num_rows(), &self.opener.schema);
         let mut arrays = Vec::with_capacity(indices.len());
+        let read_schema = read.schema();
+        let by_name = names_of(read_schema.fields());
         for index in indices {
             // The row ids follow the columns.
             let (Some(source), Some(repeated)) =
@@ -213,7 +245,7 @@ impl FileBatches {
                             field.name()
                         ))
                     };
-                    let array = read.column_by_name(name).ok_or_else(unfit)?;
+                    let array = by_name.find(name).and_then(|at| read.columns().get(at)).ok_or_else(unfit)?;
                     plan.apply(array).map_err(|error| match error {
                         ArrowError::NotYetImplemented(what) => {
                             Error::unsupported(format!("the column '{}' has {what}", field.name())).with_hint(
@@ -240,11 +272,16 @@ impl FileBatches {
         batch(projected(schema, indices), arrays, rows)
     }
 
-    /// Returns the `matching` rows of `first`, with only the columns to keep.
-    fn kept_of(&self, first: &RecordBatch, matching: &BooleanArray) -> Result<RecordBatch> {
+    /// Returns the `matching` rows of `first`, with only those of its columns that are in `columns`.
+    fn kept_of(
+        &self,
+        first: &RecordBatch,
+        columns: &[usize],
+        matching: &BooleanArray,
+    ) -> Result<RecordBatch> {
         let stages = &self.opener.stages;
         let kept: Vec<usize> = (0..stages.first.len())
-            .filter(|at| stages.first.get(*at).is_some_and(|index| stages.kept.contains(index)))
+            .filter(|at| stages.first.get(*at).is_some_and(|index| columns.contains(index)))
             .collect();
         first.project(&kept).and_then(|first| filter_record_batch(&first, matching)).map_err(malformed)
     }
@@ -274,11 +311,11 @@ impl Opener {
         rows: usize,
         parts: [(&Vec<usize>, &RecordBatch); N],
     ) -> Result<RecordBatch> {
-        let find = |index: &usize| {
-            parts.iter().find_map(|(indices, part)| {
-                part.columns().get(indices.iter().position(|of_part| of_part == index)?).cloned()
-            })
-        };
+        let mut by_index = HashMap::with_capacity(self.output.len());
+        for (indices, part) in parts.iter().rev() {
+            by_index.extend(indices.iter().zip(part.columns()));
+        }
+        let find = |index: &usize| by_index.get(index).copied().cloned();
         let columns = self.output.iter().filter_map(find).zip(self.output_schema.fields());
         let columns = columns.map(|(array, field)| match array.data_type() == field.data_type() {
             true => Ok(array),

@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, FieldRef, Int64Type, TimeUnit};
 use bytes::Bytes;
@@ -301,6 +301,10 @@ impl FileBounds for FilteredGroups<'_> {
 
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
         self.bounds.max(column)
+    }
+
+    fn without_nan(&self, column: &ColumnPath) -> Option<BooleanArray> {
+        self.bounds.without_nan(column)
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {

@@ -1,5 +1,8 @@
 //! The columns of the table that a scan needs, and their sources.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -7,11 +10,13 @@ use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
+use super::plan::leaf_count;
 use super::{projected, row_ids};
 use crate::error::{Error, Result};
 use crate::predicate::BoundPredicate;
 use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
+use crate::spelling::nearest_first;
 
 /// The columns to read: those of the output, then those that only the predicate needs.
 #[derive(Debug, Clone)]
@@ -81,10 +86,15 @@ impl Columns {
     }
 
     pub(super) fn project<S: AsRef<str>>(&mut self, names: &[S]) -> Result<()> {
-        let mut output = Vec::with_capacity(names.len());
+        let fields = self.table.fields();
+        let names_of_table = FileFields::new(fields);
+        let (mut output, mut seen) = (Vec::with_capacity(names.len()), vec![false; fields.len()]);
         for name in names {
-            let index = find_field(self.table.fields(), name.as_ref())?;
-            if output.contains(&index) {
+            let index = match names_of_table.find_name(name.as_ref()) {
+                NameMatch::One(index) => index,
+                _ => find_field(fields, name.as_ref())?,
+            };
+            if seen.get_mut(index).is_some_and(|seen| std::mem::replace(seen, true)) {
                 return Err(Error::invalid_argument(format!(
                     "the column '{}' is requested twice",
                     name.as_ref()
@@ -278,9 +288,9 @@ pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
             Err(Error::invalid_argument(format!("the column name '{name}' matches more than one column")))
         }
         NameMatch::None => {
-            let known: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            let known = fields.iter().map(|field| field.name().as_str());
             Err(Error::invalid_argument(format!("there is no column '{name}'"))
-                .with_hint(format!("the columns are: {}", known.join(", "))))
+                .with_hint(format!("the columns are: {}", nearest_first(name, known))))
         }
     }
 }
@@ -293,31 +303,88 @@ pub(super) enum NameMatch {
     Many,
 }
 
-/// Finds `field` among the fields of a file, by id if it has one, or else by name.
-pub(super) fn match_in_file(fields: &Fields, field: &FieldRef) -> NameMatch {
-    match field_id(field) {
-        Some(id) => find_only(fields, &|candidate| field_id(candidate) == Some(id)),
-        None => match_name(fields, field.name()),
-    }
-}
-
-/// Finds the only field that `matches` accepts.
-fn find_only(fields: &Fields, matches: &dyn Fn(&FieldRef) -> bool) -> NameMatch {
-    let mut found = fields.iter().enumerate().filter(|(_, field)| matches(field));
-    match (found.next(), found.next()) {
-        (None, _) => NameMatch::None,
-        (Some((index, _)), None) => NameMatch::One(index),
-        (Some(_), Some(_)) => NameMatch::Many,
-    }
-}
-
 /// Finds `name` among `fields`: the exact match, or else the only match that ignores case.
 pub(super) fn match_name(fields: &Fields, name: &str) -> NameMatch {
-    match find_only(fields, &|field| field.name() == name) {
-        NameMatch::None => {
-            let lower = name.to_lowercase();
-            find_only(fields, &|field| field.name().to_lowercase() == lower)
+    FileFields::new(fields).find_name(name)
+}
+
+/// The fields of a file, or of a struct in it, and how to find one. All of many are found in linear time.
+pub(super) struct FileFields<'a> {
+    fields: &'a Fields,
+    by_name: OnceCell<HashMap<&'a str, NameMatch>>,
+    by_lower_name: OnceCell<HashMap<String, NameMatch>>,
+    by_id: OnceCell<HashMap<&'a str, NameMatch>>,
+    /// The number of leaves before each field.
+    leaves_before: OnceCell<Vec<usize>>,
+}
+
+impl<'a> FileFields<'a> {
+    pub(super) fn new(fields: &'a Fields) -> Self {
+        Self {
+            fields,
+            by_name: OnceCell::new(),
+            by_lower_name: OnceCell::new(),
+            by_id: OnceCell::new(),
+            leaves_before: OnceCell::new(),
         }
-        exact => exact,
     }
+
+    /// Finds `field`; returns it with the number of leaves before it. `full_name` is used in messages.
+    ///
+    /// # Errors
+    /// `CorruptData` if more than one field matches.
+    pub(super) fn find(&self, field: &FieldRef, full_name: &str) -> Result<Option<(&'a FieldRef, usize)>> {
+        match self.find_index(field) {
+            NameMatch::None => Ok(None),
+            NameMatch::Many => Err(Error::corrupt_data(format!(
+                "more than one column of the file matches the name '{full_name}'"
+            ))),
+            NameMatch::One(index) => {
+                let before = self.leaves_before().get(index).copied().unwrap_or_default();
+                Ok(self.fields.get(index).map(|field| (field, before)))
+            }
+        }
+    }
+
+    /// Finds `field` by id if it has one, or else by name.
+    fn find_index(&self, field: &FieldRef) -> NameMatch {
+        let Some(id) = field_id(field) else { return self.find_name(field.name()) };
+        let by_id = self.by_id.get_or_init(|| {
+            let known = self.fields.iter().enumerate();
+            indexed(known.filter_map(|(at, field)| Some((field_id(field)?, at))))
+        });
+        by_id.get(id).copied().unwrap_or(NameMatch::None)
+    }
+
+    /// Finds the field `name`: the exact match, or else the only match that ignores case.
+    pub(super) fn find_name(&self, name: &str) -> NameMatch {
+        let names = || self.fields.iter().enumerate().map(|(at, field)| (field.name().as_str(), at));
+        if let Some(found) = self.by_name.get_or_init(|| indexed(names())).get(name) {
+            return *found;
+        }
+        let by_lower_name =
+            self.by_lower_name.get_or_init(|| indexed(names().map(|(name, at)| (name.to_lowercase(), at))));
+        by_lower_name.get(&name.to_lowercase()).copied().unwrap_or(NameMatch::None)
+    }
+
+    fn leaves_before(&self) -> &[usize] {
+        self.leaves_before.get_or_init(|| {
+            let mut before = 0;
+            let next = |field: &FieldRef| {
+                let this = before;
+                before += leaf_count(field.data_type());
+                this
+            };
+            self.fields.iter().map(next).collect()
+        })
+    }
+}
+
+/// Returns which of the numbered keys are there once, and which are there several times.
+fn indexed<K: Eq + Hash>(keys: impl Iterator<Item = (K, usize)>) -> HashMap<K, NameMatch> {
+    let mut index = HashMap::with_capacity(keys.size_hint().0);
+    for (key, at) in keys {
+        index.entry(key).and_modify(|found| *found = NameMatch::Many).or_insert(NameMatch::One(at));
+    }
+    index
 }

@@ -5,12 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::panics::caught;
+use crate::panics::{catch, caught};
+use crate::row_bytes::is_overflow;
 use crate::storage::FileReader;
 
 /// A file that remembers whether a read failed. The Parquet reader turns errors into text, so a failing disk
@@ -88,9 +91,53 @@ impl Read for WatchedRead {
     }
 }
 
+/// Why a batch could not be read.
+#[derive(Debug)]
+pub(super) enum ReadFailure {
+    /// Its rows are larger than an array can be.
+    TooLarge,
+    Failed(Error),
+}
+
+impl From<Error> for ReadFailure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<ReadFailure> for Error {
+    fn from(failure: ReadFailure) -> Self {
+        match failure {
+            ReadFailure::TooLarge => Self::unsupported(
+                "a row has 2 GiB or more of strings or bytes in one column, which no Arrow array can hold",
+            ),
+            ReadFailure::Failed(error) => error,
+        }
+    }
+}
+
+/// Returns the next batch of `file`.
+pub(super) fn read_batch(
+    reader: &mut ParquetRecordBatchReader,
+    file: &WatchedFile,
+) -> Result<Option<RecordBatch>, ReadFailure> {
+    let read = catch(|| reader.next().transpose());
+    match read {
+        Ok(Ok(batch)) => Ok(batch),
+        Ok(Err(error)) if is_overflow(&error.to_string()) => Err(ReadFailure::TooLarge),
+        Ok(Err(error)) => Err(file.error(error).into()),
+        Err(panic) if is_overflow(&panic) => Err(ReadFailure::TooLarge),
+        Err(panic) => Err(panicked(&panic).into()),
+    }
+}
+
 /// Calls `work` and turns a panic, which the decoder may raise for a damaged file, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    caught(work, |panic| Error::corrupt_data(format!("reading data files panicked with '{panic}'")))
+    caught(work, panicked)
+}
+
+fn panicked(panic: &str) -> Error {
+    Error::corrupt_data(format!("reading data files panicked with '{panic}'"))
 }
 
 #[cfg(test)]

@@ -1,22 +1,24 @@
 //! Opening, planning and reading of one data file.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
 use super::blooms::groups_by_filters;
-use super::columns::{NeededColumn, has_ids};
+use super::columns::{FileFields, NeededColumn, has_ids};
 use super::faults::WatchedFile;
 use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes, with_types};
 use super::groups::matching_groups;
 use super::pages::matching_pages;
 use super::places::Places;
-use super::plan::{Plan, find_in_file, leaf_count};
+use super::plan::{Plan, leaf_count};
 use super::row_ids::{self, RowIds};
 use super::selection::{SelectedRows, group_rows};
 use super::views::with_views;
@@ -27,6 +29,10 @@ use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
 use crate::protocol::LogPath;
+use crate::row_bytes::weight;
+
+/// How many batches of the columns that a predicate reads are kept until the others are read.
+const KEPT_BATCHES: usize = 4;
 
 /// The state that all files of a scan share.
 #[derive(Debug)]
@@ -50,6 +56,12 @@ pub(super) struct Stages {
     /// The columns in `first` that are returned.
     pub(super) kept: Vec<usize>,
     pub(super) rest: Vec<usize>,
+    /// The row ids in `kept`.
+    pub(super) ids: Vec<usize>,
+    /// The columns in `kept` and `rest` that are in the file.
+    pub(super) again: Vec<usize>,
+    /// Whether each column is in `first`.
+    are_first: Vec<bool>,
 }
 
 /// An open file and what to read from it.
@@ -92,7 +104,21 @@ impl Stages {
             predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
         let (first, rest): (Vec<_>, Vec<_>) = all
             .partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
-        Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), first, rest }
+        let output: HashSet<&usize> = output.iter().collect();
+        let mut are_first = vec![false; first.len() + rest.len()];
+        for index in &first {
+            are_first.get_mut(*index).into_iter().for_each(|is_first| *is_first = true);
+        }
+        let kept: Vec<usize> = first.iter().copied().filter(|index| output.contains(index)).collect();
+        let (of_file, ids): (Vec<_>, Vec<_>) = kept.iter().copied().partition(|index| *index < columns.len());
+        let mut again = [of_file, rest.clone()].concat();
+        again.sort_unstable();
+        Self { first, kept, rest, ids, again, are_first }
+    }
+
+    /// Returns whether a column is read first.
+    pub(super) fn is_first(&self, index: usize) -> bool {
+        self.are_first.get(index).is_some_and(|is_first| *is_first)
     }
 }
 
@@ -106,9 +132,10 @@ impl Opener {
         let stages = Stages::new(&scan, &columns, row_ids.len(), &output);
         if scan.has_views {
             // Columns that the predicate reads become views when they are returned.
-            for (_, column) in columns.iter_mut().enumerate().filter(|(index, _)| stages.rest.contains(index))
-            {
-                column.field = with_views(&column.field);
+            for (index, column) in columns.iter_mut().enumerate() {
+                if !stages.is_first(index) {
+                    column.field = with_views(&column.field);
+                }
             }
         }
         // The metadata is that of the output schema, which is a projection of this schema except for views.
@@ -164,10 +191,11 @@ impl Opener {
         let calendar = FileCalendar::of(metadata.metadata());
         let (mut first, mut rest, mut sources) =
             (Vec::new(), Vec::new(), Vec::with_capacity(self.columns.len()));
+        let in_footer = FileFields::new(fields);
         for (index, NeededColumn { field, in_files, is_partition }) in self.columns.iter().enumerate() {
-            let leaves = if self.stages.first.contains(&index) { &mut first } else { &mut rest };
+            let leaves = if self.stages.is_first(index) { &mut first } else { &mut rest };
             let is_given = *is_partition || file.partition_values.gives(field.name());
-            let in_file = if is_given { None } else { find_in_file(fields, in_files, field.name())? };
+            let in_file = if is_given { None } else { in_footer.find(in_files, field.name())? };
             sources.push(match in_file {
                 Some((found, leaf)) => {
                     let in_file = (found.data_type(), &calendar);
@@ -188,8 +216,13 @@ impl Opener {
         let (groups, places) = match &self.scan.columns.row_predicate {
             Some(predicate) => {
                 let given = self.with_given(partition, &file.partition_values)?;
-                let places =
-                    Places::new(predicate, &self.scan.columns, (metadata.schema(), &calendar), &given)?;
+                let places = Places::new(
+                    predicate,
+                    &self.scan.columns,
+                    (metadata.schema(), &calendar),
+                    metadata.metadata(),
+                    &given,
+                )?;
                 (matching_groups(predicate, &places, metadata.metadata())?, Some(places))
             }
             None => ((0..metadata.metadata().num_row_groups()).collect(), None),
@@ -286,17 +319,41 @@ impl Opener {
 }
 
 impl OpenFile {
-    /// Estimates the size in bytes of a row of `group`: its uncompressed size in the file.
+    /// Returns the size in bytes of a row of `group` in the file, uncompressed.
     fn bytes_of_row(&self, group: &RowGroupMetaData) -> f64 {
         let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
         chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>()
             / (group.num_rows().max(1) as f64)
     }
 
-    /// Estimates the size in bytes of `rows` rows.
+    /// Estimates the size in bytes of `rows` rows that have been decoded.
     pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
-        let group = self.metadata.metadata().row_groups().get(group);
-        group.map_or(0, |group| (self.bytes_of_row(group) * rows as f64) as usize)
+        (self.decoded_row(group) * rows as f64) as usize
+    }
+
+    /// Returns how many rows of these groups are read at once.
+    pub(super) fn rows_at_once(&self, scan: &RowScan, groups: &[usize]) -> usize {
+        let rows =
+            groups.iter().map(|group| scan.batch_bytes.rows(self.decoded_row(*group), scan.batch_rows));
+        rows.min().unwrap_or(scan.batch_rows)
+    }
+
+    /// Estimates the size in bytes of a row of `group` that has been decoded, with its constants.
+    fn decoded_row(&self, group: usize) -> f64 {
+        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return 0.0 };
+        let constants = self.sources.iter().filter_map(|source| match source {
+            Source::Constant(value) => Some(weight(value, 0, value.len()) as f64),
+            Source::File(..) => None,
+        });
+        let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
+        chunks.map(decoded_bytes).sum::<f64>() / (group.num_rows().max(1) as f64) + constants.sum::<f64>()
+    }
+
+    /// Returns whether the columns that the predicate reads are too large in `group` to be kept.
+    pub(super) fn reads_again(&self, scan: &RowScan, group: usize) -> bool {
+        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return false };
+        let chunks = self.first.iter().filter_map(|leaf| group.columns().get(*leaf));
+        chunks.map(decoded_bytes).sum::<f64>() > (KEPT_BATCHES * scan.batch_bytes.target()) as f64
     }
 
     /// Returns whether more than one column is not read by the predicate.
@@ -326,14 +383,35 @@ impl OpenFile {
     }
 }
 
+/// Estimates the size in bytes of the values of a column chunk that has been decoded.
+fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
+    let values = chunk.num_values().max(0) as f64;
+    match chunk.column_type() {
+        PhysicalType::BYTE_ARRAY => {
+            let encoded = chunk.uncompressed_size().max(0) as f64;
+            // Dictionaries and other encodings repeat values, which not all writers account for.
+            let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
+            decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
+        }
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => values * f64::from(chunk.column_descr().type_length().max(1)),
+        PhysicalType::BOOLEAN => values,
+        PhysicalType::INT32 | PhysicalType::FLOAT => values * 4.0,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::INT96 => values * 8.0,
+    }
+}
+
 /// Returns the type in which each column of a file is read.
 fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
-    |field| {
-        let mut plans = sources.iter().filter_map(|source| match source {
-            Source::File(name, plan) if name == field.name() => Some(plan),
-            _ => None,
-        });
-        plans.next_back().map_or_else(|| field.data_type().clone(), |plan| plan.read_as(field.data_type()))
+    let plans: HashMap<&String, &Plan> = sources
+        .iter()
+        .filter_map(|source| match source {
+            Source::File(name, plan) => Some((name, plan)),
+            Source::Constant(_) => None,
+        })
+        .collect();
+    move |field| {
+        let plan = plans.get(field.name());
+        plan.map_or_else(|| field.data_type().clone(), |plan| plan.read_as(field.data_type()))
     }
 }
 

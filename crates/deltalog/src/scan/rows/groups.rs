@@ -1,6 +1,6 @@
 //! Pruning of row groups by the statistics in a file's footer.
 
-use arrow::array::{Array, ArrayRef, Int64Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::places::Places;
@@ -43,6 +43,10 @@ impl FileBounds for GroupBounds<'_> {
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
         let groups = self.metadata.row_groups();
         self.places.bounds(column, groups.len(), self.metadata, |leaf| leaf.row_group_maxes(groups).ok())
+    }
+
+    fn without_nan(&self, column: &ColumnPath) -> Option<BooleanArray> {
+        self.places.without_nan(column, self.num_files(), self.max(column).as_ref())
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, Int64Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use parquet::arrow::arrow_reader::RowSelection;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::ParquetMetaData;
@@ -118,6 +118,10 @@ impl FileBounds for PageBounds<'_> {
         self.is_known(column)
             .then(|| self.places.bounds(column, self.pages.len(), self.metadata, max))
             .flatten()
+    }
+
+    fn without_nan(&self, column: &ColumnPath) -> Option<BooleanArray> {
+        self.places.without_nan(column, self.pages.len(), self.max(column).as_ref())
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {

@@ -2,27 +2,33 @@
 //!
 //! - A bound is used only if it was computed in the order of the values. This excludes INT96, unsigned and
 //!   half-precision numbers, and byte values in the deprecated form. NaN is not a bound.
+//! - A maximum of floating-point numbers bounds NaN only if the footer tells that there is none ([`KnownNans`]).
 //! - A column that the file lacks is NULL in every row.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array, UInt64Array,
+};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Int64Type, SchemaRef};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{ColumnOrder, Type};
 use parquet::file::metadata::ParquetMetaData;
 
-use super::columns::Columns;
-use super::plan::find_in_file;
+use super::columns::{Columns, FileFields};
 use crate::calendar::FileCalendar;
 use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::Result;
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath};
+use crate::stats::{KnownNans, without_nan as without_nan_in};
 
 /// The location of each column of a predicate.
 #[derive(Debug)]
-pub(super) struct Places(Vec<(ColumnPath, DataType, Place)>);
+pub(super) struct Places {
+    columns: Vec<(ColumnPath, DataType, Place)>,
+    nans: KnownNans,
+}
 
 /// The location of a column's values.
 #[derive(Debug)]
@@ -58,7 +64,7 @@ fn place(
             let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
             fields = inner;
         }
-        let Some((field, before)) = find_in_file(fields, in_files, &path.to_string())? else {
+        let Some((field, before)) = FileFields::new(fields).find(in_files, &path.to_string())? else {
             return Ok(Place::Missing);
         };
         leaf += before;
@@ -81,21 +87,23 @@ impl Places {
         predicate: &BoundPredicate,
         table: &Columns,
         file: (&SchemaRef, &FileCalendar),
+        metadata: &ParquetMetaData,
         partition: &RecordBatch,
     ) -> Result<Self> {
         let place = |column: &BoundColumn| {
             Ok((column.path.clone(), column.data_type.clone(), place(column, table, file, partition)?))
         };
-        predicate.columns().iter().map(place).collect::<Result<_>>().map(Self)
+        let columns = predicate.columns().iter().map(place).collect::<Result<_>>()?;
+        Ok(Self { columns, nans: KnownNans::of(metadata) })
     }
 
     pub(super) fn find(&self, path: &ColumnPath) -> Option<(&DataType, &Place)> {
-        self.0.iter().find(|(known, ..)| known == path).map(|(_, data_type, place)| (data_type, place))
+        self.columns.iter().find(|(known, ..)| known == path).map(|(_, data_type, place)| (data_type, place))
     }
 
     /// Returns the leaf columns.
     pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
-        self.0
+        self.columns
             .iter()
             .filter_map(|(.., place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
     }
@@ -126,6 +134,29 @@ impl Places {
                 convert(&without_nan(bounds), data_type, Misfit::Error).ok()
             }
             _ => None,
+        }
+    }
+
+    /// Returns which of `count` pieces of the file certainly have no NaN in a floating-point column; `max` are the upper
+    /// bounds of the pieces.
+    pub(super) fn without_nan(
+        &self,
+        path: &ColumnPath,
+        count: usize,
+        max: Option<&ArrayRef>,
+    ) -> Option<BooleanArray> {
+        match self.find(path)?.1 {
+            Place::Partition(value) => {
+                let known = without_nan_in(value)?;
+                Some(vec![known.is_valid(0) && known.value(0); count].into())
+            }
+            Place::Missing => Some(vec![true; count].into()),
+            Place::Leaf(_, field) if !field.data_type().is_floating() => Some(vec![true; count].into()),
+            Place::Leaf(leaf, _) => {
+                let has_maximum = |piece: usize| max.is_some_and(|max| max.is_valid(piece));
+                Some((0..count).map(|piece| Some(self.nans.has_none(*leaf, has_maximum(piece)))).collect())
+            }
+            Place::Other => None,
         }
     }
 

@@ -14,9 +14,10 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, n
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 
-use super::columns::{NameMatch, match_in_file};
+use super::columns::FileFields;
 use super::variant::{assemble, is_stored_variant};
 use super::views::view_of;
+use crate::by_name::ByName;
 use crate::calendar::{FileCalendar, Rebase};
 use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
@@ -125,9 +126,10 @@ impl Plan {
     ) -> Result<Self> {
         let before = leaves.len();
         let mut children = Vec::with_capacity(fields.len());
+        let in_file = FileFields::new(in_file);
         for (field, names) in fields.iter().zip(in_files) {
             let name = format!("{name}.{}", field.name());
-            children.push(match find_in_file(in_file, names, &name)? {
+            children.push(match in_file.find(names, &name)? {
                 Some((found, leaf)) => {
                     let file = (found.data_type(), calendar);
                     let plan = Self::new([field, names], file, first_leaf + leaf, &name, leaves)?;
@@ -150,8 +152,9 @@ impl Plan {
         match (self, file) {
             (Self::Convert(table), file) if *table == view_of(file) => table.clone(),
             (Self::Struct(_, children), DataType::Struct(fields)) => {
-                let plan_of =
-                    |field: &FieldRef| children.iter().flatten().find(|(name, _)| name == field.name());
+                let planned: Vec<&(String, Self)> = children.iter().flatten().collect();
+                let by_name = ByName::new(planned.len(), |at| Some(planned.get(at)?.0.as_str()));
+                let plan_of = |field: &FieldRef| planned.get(by_name.find(field.name())?);
                 DataType::Struct(
                     fields
                         .iter()
@@ -184,8 +187,9 @@ impl Plan {
                 (file.is_numeric() || *file == DataType::Date32) && table != file
             }
             (Self::Struct(_, children), DataType::Struct(fields)) => {
+                let by_name = names_of(fields);
                 children.iter().flatten().any(|(name, plan)| {
-                    let in_file = fields.iter().find(|field| field.name() == name);
+                    let in_file = by_name.find(name).and_then(|at| fields.get(at));
                     in_file.is_some_and(|field| plan.converts_numbers(field.data_type()))
                 })
             }
@@ -215,10 +219,12 @@ impl Plan {
             Self::Struct(fields, children) => {
                 let found = array.as_struct_opt().ok_or_else(|| unexpected(array))?;
                 let mut arrays = Vec::with_capacity(children.len());
+                let by_name = names_of(found.fields());
                 for (field, child) in fields.iter().zip(children) {
                     arrays.push(match child {
                         Some((name, plan)) => {
-                            plan.apply(found.column_by_name(name).ok_or_else(|| unexpected(array))?)?
+                            let column = by_name.find(name).and_then(|at| found.columns().get(at));
+                            plan.apply(column.ok_or_else(|| unexpected(array))?)?
                         }
                         None => new_null_array(field.data_type(), found.len()),
                     });
@@ -251,26 +257,13 @@ impl Plan {
     }
 }
 
-/// Finds `field` in a file; returns it with the number of leaves before it. `full_name` is used in messages.
-pub(super) fn find_in_file<'a>(
-    fields: &'a Fields,
-    field: &FieldRef,
-    full_name: &str,
-) -> Result<Option<(&'a FieldRef, usize)>> {
-    match match_in_file(fields, field) {
-        NameMatch::None => Ok(None),
-        NameMatch::Many => Err(Error::corrupt_data(format!(
-            "more than one column of the file matches the name '{full_name}'"
-        ))),
-        NameMatch::One(index) => {
-            let before = fields.iter().take(index).map(|field| leaf_count(field.data_type())).sum();
-            Ok(fields.get(index).map(|field| (field, before)))
-        }
-    }
+/// Returns an index of the names of `fields`.
+pub(super) fn names_of<'a>(fields: &'a Fields) -> ByName<'a, impl Fn(usize) -> Option<&'a str>> {
+    ByName::new(fields.len(), |at| Some(fields.get(at)?.name().as_str()))
 }
 
 /// Returns the number of leaf columns that a column of type `data_type` has in a Parquet file.
-pub(super) fn leaf_count(data_type: &DataType) -> usize {
+pub(crate) fn leaf_count(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
         DataType::List(inner) | DataType::Map(inner, _) => leaf_count(inner.data_type()),

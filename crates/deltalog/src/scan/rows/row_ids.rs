@@ -16,7 +16,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, Schema, SchemaRef};
 
-use super::plan::{Plan, find_in_file};
+use super::columns::FileFields;
+use super::plan::Plan;
 use super::selection::SelectedRows;
 use crate::calendar::FileCalendar;
 use crate::error::{Error, Result};
@@ -73,7 +74,7 @@ impl RowIds {
         };
         let mut column = |name: &String| -> Result<Option<(String, Plan)>> {
             let wanted = Arc::new(Field::new(name, DataType::Int64, true));
-            let Some((found, leaf)) = find_in_file(in_file, &wanted, name)? else { return Ok(None) };
+            let Some((found, leaf)) = FileFields::new(in_file).find(&wanted, name)? else { return Ok(None) };
             Ok(Some((
                 found.name().clone(),
                 Plan::new(

@@ -8,21 +8,29 @@
 //!
 //! These are plain threads, as for whole files. They end with their columns, or at their next batch after the
 //! caller is dropped.
+//!
+//! A batch has as many rows as the footer suggests ([`crate::row_bytes`]). If it says too little, as for values that
+//! are stored once and repeated, then a batch that is too large is handed on in pieces, one that no array can hold is
+//! read again, and reading goes on with fewer rows at once.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::arrow::arrow_reader::{
+    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy, RowSelector,
+};
 
 use super::RowScan;
 use super::batches::{malformed, uneven};
-use super::faults::{WatchedFile, guarded};
-use super::file::OpenFile;
+use super::faults::{ReadFailure, read_batch};
+use super::file::{OpenFile, Opener};
 use super::stream::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
+use crate::row_bytes::weight_of;
 use crate::storage::column_ranges;
 
 /// The number of batches per thread that may wait for the caller, if they are not large.
@@ -33,63 +41,114 @@ pub(super) const BYTES_WORTH_A_THREAD: u64 = 4 << 20;
 /// keys, for example, become many.
 const BYTES_PER_VALUE: u64 = 4;
 
+/// How many times fewer rows are read at once after more than an array can hold.
+const FEWER: usize = 8;
+
 /// The columns to read from a file.
 #[derive(Debug, Clone)]
-pub(super) struct Columns<'a> {
-    pub(super) file: &'a OpenFile,
+pub(super) struct Columns {
+    pub(super) opener: Arc<Opener>,
+    pub(super) file: Arc<OpenFile>,
     pub(super) groups: Vec<usize>,
-    pub(super) leaves: &'a [usize],
+    pub(super) leaves: Vec<usize>,
     /// The rows of the groups to read; `None` for all.
     pub(super) selection: Option<RowSelection>,
-    pub(super) scan: &'a RowScan,
 }
 
 /// A reader of columns.
 #[derive(Debug)]
-pub(super) enum ColumnReader {
-    Alone(ParquetRecordBatchReader, WatchedFile),
+pub(super) struct ColumnReader {
+    columns: Columns,
+    threads: usize,
+    /// The rows to be read at once.
+    rows: usize,
+    /// The number of rows that have been read.
+    done: usize,
+    source: Source,
+    /// What is left of a batch that was too large.
+    pieces: VecDeque<RecordBatch>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Alone(ParquetRecordBatchReader),
     Shared(Shares),
 }
 
 /// The caller's side of the threads.
 #[derive(Debug)]
-pub(super) struct Shares {
+struct Shares {
     process: u32,
     threads: Vec<Receiver<Message>>,
     schema: SchemaRef,
 }
 
 /// A batch, or `None` at the end.
-type Message = Option<Result<RecordBatch>>;
+type Message = Option<Result<RecordBatch, ReadFailure>>;
 
-impl Columns<'_> {
-    /// Starts reading on at most `threads` threads.
+impl Columns {
+    /// Starts reading on at most `threads` threads, `rows` rows at once.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
-    pub(super) fn read(self, threads: usize) -> Result<ColumnReader> {
-        if threads > 1
-            && let Some(shares) = self.shares(threads)
-            && let Some(shared) = self.start(&shares)?
-        {
-            return Ok(ColumnReader::Shared(shared));
-        }
-        Ok(ColumnReader::Alone(self.reader(self.leaves)?, self.file.file.clone()))
+    pub(super) fn read(self, threads: usize, rows: usize) -> Result<ColumnReader> {
+        let source = self.source(threads, rows, 0)?;
+        Ok(ColumnReader { columns: self, threads, rows, done: 0, source, pieces: VecDeque::new() })
     }
 
-    fn reader(&self, leaves: &[usize]) -> Result<ParquetRecordBatchReader> {
-        let file = self.file;
-        let planned = file.file.planned(|| {
-            column_ranges(file.metadata.metadata(), &self.groups, leaves, self.selection.clone())
-        });
+    fn scan(&self) -> &RowScan {
+        &self.opener.scan
+    }
+
+    /// Starts reading after the first `done` rows.
+    fn source(&self, threads: usize, rows: usize, done: usize) -> Result<Source> {
+        if threads > 1
+            && let Some(shares) = self.shares(threads)
+            && let Some(shared) = self.start(&shares, rows, done)?
+        {
+            return Ok(Source::Shared(shared));
+        }
+        Ok(Source::Alone(self.reader(&self.leaves, rows, done)?))
+    }
+
+    fn reader(&self, leaves: &[usize], rows: usize, done: usize) -> Result<ParquetRecordBatchReader> {
+        let file = &self.file;
+        let selection = self.selection_after(done);
+        let planned = file
+            .file
+            .planned(|| column_ranges(file.metadata.metadata(), &self.groups, leaves, selection.clone()));
         let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(planned, file.metadata.clone())
-            .with_batch_size(self.scan.batch_rows)
+            .with_batch_size(rows)
             .with_projection(ProjectionMask::leaves(file.metadata.parquet_schema(), leaves.iter().copied()))
             .with_row_groups(self.groups.clone());
-        if let Some(selection) = self.selection.clone() {
+        if let Some(selection) = selection {
             reader = reader.with_row_selection(selection);
         }
+        if rows < self.scan().batch_rows {
+            // A mask would have rows decoded that are not selected.
+            reader = reader.with_row_selection_policy(RowSelectionPolicy::Selectors);
+        }
         reader.build().map_err(|error| file.file.error(error))
+    }
+
+    /// Returns the rows to read after the first `done` of them.
+    fn selection_after(&self, done: usize) -> Option<RowSelection> {
+        if done == 0 {
+            return self.selection.clone();
+        }
+        let groups = self.file.metadata.metadata().row_groups();
+        let all = || {
+            let rows =
+                self.groups.iter().filter_map(|group| groups.get(*group)).map(|group| group.num_rows());
+            rows.filter_map(|rows| usize::try_from(rows).ok()).sum()
+        };
+        let rows: usize = self.selection.as_ref().map_or_else(all, RowSelection::row_count);
+        let rest = vec![RowSelector::skip(done), RowSelector::select(rows.saturating_sub(done))].into();
+        Some(
+            self.selection
+                .as_ref()
+                .map_or_else(|| RowSelection::clone(&rest), |wanted| wanted.and_then(&rest)),
+        )
     }
 
     /// Distributes the leaves among threads with about equal work; returns `None` if there is too little
@@ -97,7 +156,7 @@ impl Columns<'_> {
     fn shares(&self, threads: usize) -> Option<Vec<Vec<usize>>> {
         let metadata = self.file.metadata.metadata();
         let mut columns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
-        for leaf in self.leaves {
+        for leaf in &self.leaves {
             let chunks = self
                 .groups
                 .iter()
@@ -107,7 +166,8 @@ impl Columns<'_> {
                 .map(|chunk| work(chunk.uncompressed_size()) + BYTES_PER_VALUE * work(chunk.num_values()))
                 .sum();
             let root = metadata.file_metadata().schema_descr().get_column_root_idx(*leaf);
-            match columns.iter_mut().find(|(of, ..)| *of == root) {
+            // The leaves of a column follow one another.
+            match columns.last_mut().filter(|(of, ..)| *of == root) {
                 Some((_, of_column, leaves)) => {
                     *of_column += work;
                     leaves.push(*leaf);
@@ -116,7 +176,7 @@ impl Columns<'_> {
             }
         }
         if columns.len() < 2
-            || columns.iter().map(|(_, work, _)| work).sum::<u64>() < self.scan.bytes_worth_a_thread
+            || columns.iter().map(|(_, work, _)| work).sum::<u64>() < self.scan().bytes_worth_a_thread
         {
             return None;
         }
@@ -131,24 +191,19 @@ impl Columns<'_> {
     }
 
     /// Starts the threads; returns `None` if the system has no more threads.
-    fn start(&self, shares: &[Vec<usize>]) -> Result<Option<Shares>> {
+    fn start(&self, shares: &[Vec<usize>], rows: usize, done: usize) -> Result<Option<Shares>> {
         let (mut threads, mut fields) = (Vec::with_capacity(shares.len()), Vec::<FieldRef>::new());
-        let bytes = self
-            .groups
-            .iter()
-            .map(|group| self.file.bytes_of_rows(*group, self.scan.batch_rows))
-            .max()
-            .unwrap_or_default();
+        let bytes =
+            self.groups.iter().map(|group| self.file.bytes_of_rows(*group, rows)).max().unwrap_or_default();
         let waiting = (WAITING_BYTES / bytes.max(1)).clamp(1, WAITING_BATCHES);
         for leaves in shares {
-            let mut reader = self.reader(leaves)?;
+            let mut reader = self.reader(leaves, rows, done)?;
             fields.extend(arrow::array::RecordBatchReader::schema(&reader).fields().iter().cloned());
             let (sender, receiver) = sync_channel::<Message>(waiting);
             let file = self.file.file.clone();
             let work = move || {
                 loop {
-                    let next =
-                        guarded(|| reader.next().transpose().map_err(|error| file.error(error))).transpose();
+                    let next = read_batch(&mut reader, &file).transpose();
                     let is_last = !matches!(next, Some(Ok(_)));
                     if sender.send(next).is_err() || is_last {
                         return;
@@ -166,25 +221,60 @@ impl Columns<'_> {
 }
 
 impl ColumnReader {
+    /// Returns the rows that are read at once.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Returns the next batch; its columns may be in any order.
     ///
     /// # Errors
-    /// `CorruptData`, `Unavailable`.
+    /// `CorruptData`, `Unavailable`; `Unsupported` for a row that is larger than an array can be.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        match self {
-            Self::Alone(reader, file) => reader.next().transpose().map_err(|error| file.error(error)),
-            Self::Shared(shares) => shares.next_batch(),
+        let limits = self.columns.scan().batch_bytes;
+        loop {
+            if let Some(piece) = self.pieces.pop_front() {
+                return Ok(Some(piece));
+            }
+            let read = match &mut self.source {
+                Source::Alone(reader) => read_batch(reader, &self.columns.file.file),
+                Source::Shared(shares) => shares.next_batch(),
+            };
+            match read {
+                Ok(None) => return Ok(None),
+                Ok(Some(batch)) if self.rows == 1 || !limits.ends_offsets(&batch) => {
+                    let rows = batch.num_rows();
+                    self.done += rows;
+                    let bytes = weight_of(&batch, 0, rows);
+                    if self.rows == 1 || !limits.is_exceeded(bytes) {
+                        return Ok(Some(batch));
+                    }
+                    self.pieces.extend(limits.pieces(&batch));
+                    self.go_on(limits.rows(bytes as f64 / rows.max(1) as f64, self.rows / 2))?;
+                }
+                Ok(Some(_)) => self.go_on(self.rows / FEWER)?,
+                Err(ReadFailure::TooLarge) if self.rows > 1 => self.go_on(self.rows / FEWER)?,
+                Err(failure) => return Err(failure.into()),
+            }
         }
+    }
+
+    /// Goes on with `rows` rows at once.
+    fn go_on(&mut self, rows: usize) -> Result<()> {
+        self.rows = rows.max(1);
+        self.source = self.columns.source(self.threads, self.rows, self.done)?;
+        Ok(())
     }
 }
 
 impl Shares {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ReadFailure> {
         if self.process != std::process::id() {
             return Err(Error::invalid_argument(
                 "the scan was started in another process, from which this one was forked",
             )
-            .with_hint("start the scan in the process that reads it"));
+            .with_hint("start the scan in the process that reads it")
+            .into());
         }
         let mut batches = Vec::with_capacity(self.threads.len());
         for thread in &self.threads {
@@ -194,9 +284,10 @@ impl Shares {
             batches.push(message.transpose()?);
         }
         let Some(batches) = batches.iter().cloned().collect::<Option<Vec<RecordBatch>>>() else {
-            return if batches.iter().all(Option::is_none) { Ok(None) } else { Err(uneven()) };
+            return if batches.iter().all(Option::is_none) { Ok(None) } else { Err(uneven().into()) };
         };
         let columns = batches.iter().flat_map(RecordBatch::columns).cloned().collect();
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map(Some).map_err(malformed)
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(malformed)?;
+        Ok(Some(batch))
     }
 }

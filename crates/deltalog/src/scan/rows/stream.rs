@@ -416,7 +416,7 @@ fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
         Ok(Task::Groups(file, groups, _)) => {
             let bytes = groups
                 .iter()
-                .map(|group| file.bytes_of_rows(*group, opener.scan.batch_rows))
+                .map(|group| file.bytes_of_rows(*group, file.rows_at_once(&opener.scan, groups)))
                 .max()
                 .unwrap_or_default();
             (WAITING_BYTES / bytes.max(1)).clamp(WAITING_BATCHES, WAITING_BYTES >> 10)

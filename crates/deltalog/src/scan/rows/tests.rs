@@ -20,12 +20,15 @@ use crate::predicate::{ParseMode, filter_mask, parse};
 use crate::protocol::schema::is_variant;
 use crate::protocol::{LogPath, PathResolver};
 use crate::storage::Storage;
+use crate::write::NanColumns;
 
 pub(super) struct Table {
     pub(super) directory: tempfile::TempDir,
     pub(super) schema: SchemaRef,
     partitions: Vec<String>,
     pub(super) files: Vec<DataFile>,
+    /// Whether footers list the columns with NaN, as those of this crate do.
+    lists_nan: bool,
 }
 
 impl Table {
@@ -35,6 +38,7 @@ impl Table {
             schema: Arc::new(Schema::new(fields)),
             partitions: vec![],
             files: vec![],
+            lists_nan: true,
         }
     }
 
@@ -65,7 +69,8 @@ impl Table {
         group_rows: usize,
     ) {
         let name = format!("part {}.parquet", self.files.len());
-        write_file(&self.path(&name), &RecordBatch::try_from_iter(columns).unwrap(), group_rows);
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        write_file(&self.path(&name), &batch, group_rows, self.lists_nan);
         self.add(&name, partition_values);
     }
 
@@ -145,12 +150,20 @@ fn has_plain_texts(data_type: &DataType) -> bool {
     }
 }
 
-fn write_file(path: &Path, batch: &RecordBatch, group_rows: usize) {
+fn write_file(path: &Path, batch: &RecordBatch, group_rows: usize, lists_nan: bool) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let page_rows = group_rows.div_ceil(4);
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows));
-    let properties =
-        properties.set_data_page_row_count_limit(page_rows).set_write_batch_size(page_rows).build();
+    let properties = properties.set_data_page_row_count_limit(page_rows).set_write_batch_size(page_rows);
+    let mut nans = NanColumns::default();
+    nans.add(batch);
+    let properties = match lists_nan {
+        true => properties
+            .set_created_by("deltalog version 0".to_owned())
+            .set_key_value_metadata(Some(vec![nans.entry()])),
+        false => properties,
+    };
+    let properties = properties.build();
     let mut writer =
         ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
@@ -280,6 +293,49 @@ fn files_and_row_groups_that_cannot_match_are_not_read() {
     assert_eq!(table.rows(table.where_("p = 2")).unwrap().num_rows(), 100);
 }
 
+/// The maximum of a chunk or a page bounds its rows only if the footer says that the column has no NaN.
+#[test]
+fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
+    let is_read = |lists_nan: bool, last: f64, sql: &str| {
+        let mut table = Table { lists_nan, ..Table::new(vec![field("f", DataType::Float64)]) };
+        let numbers = (0..99).map(f64::from).chain([last]);
+        table.write_groups(
+            vec![("f", Arc::new(Float64Array::from_iter_values(numbers)))],
+            PartitionRow::empty(),
+            60,
+        );
+        // The first row group has pages of 15 rows. The first two pages cannot be read.
+        let path = table.path("part 0.parquet");
+        let reader = parquet::file::metadata::ParquetMetaDataReader::new()
+            .with_page_index_policy(PageIndexPolicy::Required);
+        let metadata = reader.parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        for page in &metadata.offset_index().unwrap()[0][0].page_locations()[..2] {
+            bytes[page.offset as usize..][..page.compressed_page_size as usize].fill(0xee);
+        }
+        fs::write(&path, bytes).unwrap();
+        match table.rows(table.where_(sql)) {
+            Ok(_) => false,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::CorruptData);
+                true
+            }
+        }
+    };
+    // By the row group, and by the page.
+    for sql in ["f > 70", "f >= 60", "f > 40", "f >= 30", "f BETWEEN 35 AND 45", "NOT (f <= 44)"] {
+        assert!(!is_read(true, 99.0, sql), "{sql}");
+    }
+    for sql in ["f > 28", "f < 3", "f != 80", "f IS NOT NULL"] {
+        assert!(is_read(true, 99.0, sql), "{sql}");
+    }
+    // Another writer, or a NaN somewhere in the file: whatever is greater than a number may be NaN.
+    for (lists_nan, last) in [(false, 99.0), (true, f64::NAN)] {
+        assert!(is_read(lists_nan, last, "f > 70") && is_read(lists_nan, last, "f > 40"));
+        assert!(!is_read(lists_nan, last, "f = 70") && !is_read(lists_nan, last, "f = 40"));
+    }
+}
+
 /// Returns the columns of the test below, from one number per row; 0 is NULL.
 fn law_columns(numbers: &[u8]) -> Vec<(&'static str, ArrayRef)> {
     let floats = [-1.5, -0.0, 0.0, 2.5, f64::INFINITY, f64::NAN];
@@ -357,9 +413,9 @@ proptest! {
     #[test]
     fn pruned_reading_agrees_with_filtering_afterwards(
         numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize,
-        batch_rows in 1..9usize, nested: bool,
+        batch_rows in 1..9usize, nested: bool, lists_nan: bool,
     ) {
-        let mut table = law_table();
+        let mut table = Table { lists_nan, ..law_table() };
         table.write_groups(law_columns(&numbers), PartitionRow::empty(), group_rows);
         let all = table.rows(table.scan()).unwrap();
         prop_assert_eq!(all.num_rows(), numbers.len());

@@ -3,7 +3,8 @@
 //! for each row with an independent, naive evaluation (protocol, "Per-file Statistics").
 //!
 //! - The tables contain nulls, NaN, both zeros, nested columns, truncated strings, timestamps truncated to
-//!   the millisecond, wide bounds, and statistics that are missing, partial, truncated or nonsensical.
+//!   the millisecond, offsets cut to the minute, wide bounds, and statistics that are missing, partial, truncated or
+//!   nonsensical. Half of them have the mark of this crate, and then no maximum beside a NaN.
 //!   Partition values are text.
 //! - The predicates take the path of a user's predicate: SQL text that is parsed, bound and used for pruning.
 

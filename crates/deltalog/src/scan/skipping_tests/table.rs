@@ -209,6 +209,7 @@ pub(super) fn files(random: &mut Random, columns: &[Column]) -> Vec<File> {
 /// Returns the statistics that a writer records for `rows`; sometimes none, or nonsensical ones.
 fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String> {
     let (wide, counted) = (random.once_in(5), !random.once_in(6));
+    let own = random.once_in(2);
     let mut parts = [String::new(), String::new(), String::new()];
     for (at, column) in columns.iter().enumerate().skip(PARTITION_COLUMNS) {
         if random.once_in(8) {
@@ -231,8 +232,10 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
             rank.and_then(|rank| json(&column.pool[sorted[rank]], upper, random))
         };
         let (mut min, mut max) = (bound(least, random, false), bound(greatest, random, true));
-        if places.len() > numbers.len() {
-            // Writers differ in their treatment of NaN.
+        if places.len() > numbers.len() && own {
+            max = None;
+        } else if places.len() > numbers.len() {
+            // Other writers differ in their treatment of NaN.
             match random.below(4) {
                 0 => (min, max) = (None, None),
                 1 => max = Some("\"NaN\"".to_owned()),
@@ -272,6 +275,9 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
     }
     if wide {
         members.push("\"tightBounds\":false".to_owned());
+    }
+    if own {
+        members.push("\"deltalog\":1".to_owned());
     }
     let text = format!("{{{}}}", members.join(","));
     match random.below(16) {
@@ -361,8 +367,12 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
         // Truncated to the millisecond, even the maximum.
         V::Instant(v) => {
             let instant = DateTime::from_timestamp_micros(v.div_euclid(1_000) * 1_000).unwrap();
-            let offset = FixedOffset::east_opt(random.one(&[0, 0, 19_800, -12_600])).unwrap();
-            let text = instant.with_timezone(&offset).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string();
+            // Offsets with seconds are cut to minutes.
+            let offset: i32 = random.one(&[0, 0, 19_800, -12_600, 3_208, -2_670]);
+            let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60);
+            let local = instant.with_timezone(&FixedOffset::east_opt(offset).unwrap());
+            let local = local.format("%Y-%m-%dT%H:%M:%S%.3f");
+            let text = format!("{local}{sign}{:02}:{:02}", minutes / 60, minutes % 60);
             format!("\"{}\"", if random.once_in(2) { text.replace("+00:00", "Z") } else { text })
         }
         V::Clock(v) => {

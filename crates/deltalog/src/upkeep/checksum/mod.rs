@@ -125,7 +125,8 @@ pub(super) fn recount(duties: &Duties) -> Result<()> {
 pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     let mut next = duties.version + 1;
     loop {
-        let newest = duties.base.newest_version()?;
+        // Not only the newest version that is listed: that of a stray file may be far too high.
+        let newest = duties.base.refresh()?.version();
         duties.base.left_over().doubt_checksums(newest, duties.version);
         // Before the deletion, so that a checksum which is being written is deleted here or by its writer.
         note_doubt(duties.storage(), newest, duties.version);

@@ -49,8 +49,11 @@ pub(super) fn extended(
         .is_some_and(|protocol| !protocol.reader_features().contains(&TableFeature::DeletionVectors));
     let mut totals = FileTotals::of(&checksum, without_vectors);
     let mut live = LiveFiles::of(&checksum, resolver)?;
+    // The own commit may be in several pieces, which say together what it does.
+    let is_own = |commit: &Commit| commit.version == own.version;
+    let own_removes = commits.iter().any(|commit| is_own(commit) && commit.removes.num_rows() > 0);
     for commit in commits {
-        let is_exact = has_exact_files(commit) || commit.version == own.version && !may_add_again(commit);
+        let is_exact = has_exact_files(commit) || is_own(commit) && (own_removes || !may_add_again(commit));
         let applied = live.apply(commit, is_exact, &mut totals, resolver);
         if !applied.map_err(|error| error.at_version(commit.version))? {
             return Ok(None);
@@ -88,13 +91,13 @@ fn has_exact_files(commit: &Commit) -> bool {
         || operation.is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
 }
 
-/// Returns whether a commit of this crate may name live files again, to give them other statistics or row ids: then it
-/// changes no rows, and removes no file.
+/// Returns whether a commit of this crate which removes no file may name live files again, to give them other
+/// statistics or row ids: then it changes no rows.
 fn may_add_again(commit: &Commit) -> bool {
     let changes = commit.adds.column_by_name(FileColumn::DataChange.name());
     let changes = changes.and_then(|column| column.as_boolean_opt());
     let has_changes = |changes: &BooleanArray| changes.null_count() == 0 && !changes.has_false();
-    commit.removes.num_rows() == 0 && commit.adds.num_rows() > 0 && !changes.is_some_and(has_changes)
+    commit.adds.num_rows() > 0 && !changes.is_some_and(has_changes)
 }
 
 /// Returns the newest progress of each application. It is unknown if identifiers expire: which of them have then

@@ -14,7 +14,7 @@
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
 //! - A file is only deleted if it is the one that was listed. Another table may have been created in the place of this
 //!   one, whose files have the same names.
-//! - Checkpoints, checksums and compactions that their writers did not complete are deleted after a day.
+//! - Checkpoints, checksums, compactions and commits that their writers did not complete are deleted after a day.
 //! - No checkpoint is created. Protected ones are deleted together with all history before the version that they
 //!   belong to, or if every version that is deleted could be read and written here. (Table feature
 //!   `checkpointProtection`.) If the table gets another protection while files are deleted, the rest stays.

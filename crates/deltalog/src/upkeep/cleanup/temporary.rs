@@ -1,11 +1,12 @@
-//! Checkpoints, checksums and compactions that their writers did not complete. They have a temporary name until they
-//! are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
+//! Checkpoints, checksums, compactions and commits that their writers did not complete. They have a temporary name
+//! until they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
 //! ```text
 //!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
 //! ```
 //!
 //! A writer that is killed leaves the file. Its name is that of the complete file, with a part for each attempt.
+//! Commits have such names as well; those of versions that are taken can become no commit any more.
 
 use uuid::Uuid;
 
@@ -16,18 +17,26 @@ use crate::storage::FileMeta;
 /// Returns the incomplete files that were modified before `youngest_ms`. Younger ones may still be
 /// written.
 pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<FileMeta> {
-    let files = inventory.others().filter(|file| file.modified_ms < youngest_ms && is_incomplete(&file.name));
-    files.cloned().collect()
+    let newest = inventory.commits().last().map(|commit| commit.version);
+    let old = inventory.others().filter(|file| file.modified_ms < youngest_ms);
+    old.filter(|file| is_incomplete(&file.name, newest)).cloned().collect()
 }
 
-fn is_incomplete(name: &str) -> bool {
+/// Returns whether a file of a log that has the commits up to `newest` was not completed.
+fn is_incomplete(name: &str, newest: Option<u64>) -> bool {
     let of = || {
         let (name, attempt) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
         Uuid::try_parse(attempt).ok()?;
         LogFileName::parse(name)
     };
+    let of = of();
+    // Renaming such a file is how other writers commit. The version of this one has another commit already, or this one
+    // under its own name.
+    if let Some(LogFileName::Commit(version)) = of {
+        return newest.is_some_and(|newest| version <= newest);
+    }
     matches!(
-        of(),
+        of,
         Some(
             LogFileName::ClassicCheckpoint(_)
                 | LogFileName::CheckpointPart { .. }
@@ -53,13 +62,17 @@ mod tests {
             "crc",
             &format!("{:020}.compacted.json", 20),
         ] {
-            assert!(is_incomplete(&format!(".{version}.{name}.{uuid}.tmp")), "{name}");
+            assert!(is_incomplete(&format!(".{version}.{name}.{uuid}.tmp"), None), "{name}");
             for other in ["{}.tmp", "{}", ".{}", ".{}.tmp", ".{}.1.tmp", ".{}.crc"] {
-                assert!(!is_incomplete(&other.replace("{}", &format!("{version}.{name}"))), "{other} {name}");
+                assert!(
+                    !is_incomplete(&other.replace("{}", &format!("{version}.{name}")), Some(99)),
+                    "{other} {name}"
+                );
             }
         }
-        assert!(is_incomplete(&format!("._last_checkpoint.{uuid}.tmp")));
-        // Renaming such a file is how other writers commit.
-        assert!(!is_incomplete(&format!(".{version}.json.{uuid}.tmp")));
+        assert!(is_incomplete(&format!("._last_checkpoint.{uuid}.tmp"), None));
+        for (newest, expected) in [(None, false), (Some(11), false), (Some(12), true), (Some(13), true)] {
+            assert_eq!(is_incomplete(&format!(".{version}.json.{uuid}.tmp"), newest), expected, "{newest:?}");
+        }
     }
 }

@@ -26,13 +26,14 @@ use std::ops::Range;
 
 use arrow::record_batch::RecordBatch;
 
-use super::chunk::{self, weight_of};
+use super::chunk;
 use super::data_file::DataFile;
 use super::held::{HeldMemory, Piece, Source, detached, gather};
 use super::output::{Output, WrittenFile};
 use super::overflow::{Overflow, Place};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
+use crate::row_bytes::weight_of;
 
 /// The memory for each file that is open at once, in bytes.
 const MEMORY_PER_FILE: usize = 8 << 20;

@@ -1,0 +1,117 @@
+//! The rows of a list or a generator, whose items are Arrow data each.
+//!
+//! - Items are asked for one by one, on the thread that reads, which takes the interpreter for it.
+//! - The first item says which columns there are. Another item with other columns is an error: a missing column would
+//!   be NULL without a word.
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use deltalog::Error;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+use crate::error::to_python;
+use crate::stream::reader_of;
+
+type Reader = Box<dyn RecordBatchReader + Send>;
+
+/// The rows of several items.
+pub(crate) struct Several {
+    schema: SchemaRef,
+    items: Py<PyIterator>,
+    current: Reader,
+    /// How many items were opened.
+    opened: usize,
+}
+
+impl Several {
+    /// Opens the first item of an iterable.
+    ///
+    /// # Errors
+    /// `InvalidArgumentError` if there is none, or if it is not Arrow data. Also what the iterable raises.
+    pub(crate) fn open(items: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut items = items.try_iter()?;
+        let Some(first) = items.next().transpose()? else {
+            return Err(to_python(
+                &Error::invalid_argument("the data are an empty list, so that it has no columns")
+                    .with_hint("pass at least one batch, which may be without rows"),
+            ));
+        };
+        let current = reader_of_item(&first, 1)?;
+        Ok(Self { schema: current.schema(), items: items.unbind(), current, opened: 1 })
+    }
+
+    /// Opens the next item.
+    fn advance(&mut self) -> PyResult<bool> {
+        Python::attach(|py| {
+            let Some(item) = self.items.bind(py).clone().next().transpose()? else { return Ok(false) };
+            self.opened += 1;
+            self.current = reader_of_item(&item, self.opened)?;
+            if !have_equal_columns(&self.current.schema(), &self.schema) {
+                return Err(to_python(
+                    &Error::invalid_argument(format!(
+                        "item {} of the data has other columns than the first one: {} instead of {}",
+                        self.opened,
+                        columns(&self.current.schema()),
+                        columns(&self.schema)
+                    ))
+                    .with_hint("pass batches with one schema"),
+                ));
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// Opens an item. A list in a list is refused.
+fn reader_of_item(item: &Bound<'_, PyAny>, number: usize) -> PyResult<Reader> {
+    if item.hasattr("__arrow_c_stream__")? || item.hasattr("__arrow_c_array__")? {
+        return reader_of(item);
+    }
+    let kind = item.get_type().name()?;
+    Err(to_python(
+        &Error::invalid_argument(format!(
+            "item {number} of the data has the type {kind}, which is not Arrow data"
+        ))
+        .with_hint("pass record batches or tables of pyarrow, or objects with __arrow_c_stream__"),
+    ))
+}
+
+fn have_equal_columns(one: &Schema, other: &Schema) -> bool {
+    one.fields().len() == other.fields().len()
+        && one.fields().iter().zip(other.fields()).all(|(one, other)| {
+            one.name() == other.name() && one.data_type().equals_datatype(other.data_type())
+        })
+}
+
+fn columns(schema: &Schema) -> String {
+    let columns = schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type()));
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+impl Iterator for Several {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.current.next() {
+                // Items may differ in metadata and in which columns may be NULL, which the first one decides.
+                return Some(batch.and_then(|batch| {
+                    RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec())
+                }));
+            }
+            match self.advance() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(exception) => return Some(Err(ArrowError::ExternalError(Box::new(exception)))),
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Several {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+}

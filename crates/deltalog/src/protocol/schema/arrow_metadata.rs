@@ -1,0 +1,166 @@
+//! The metadata of fields in Arrow's form, where all values are text. (PROTOCOL, "Column Metadata".)
+//!
+//! | in Delta | in Arrow |
+//! | --- | --- |
+//! | text | the same text |
+//! | anything else | its JSON |
+//!
+//! - Back from Arrow, the values of [`NOT_TEXT`] are JSON, and those of all other keys are text, as with `deltalake`.
+//!   A field with other values names their keys in [`JSON_KEYS`], so that nothing changes on the way.
+//! - Unknown keys stay, because a schema may have any. `ARROW:…` and `PARQUET:…` are Arrow's own, and do not become
+//!   Delta's.
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, Fields, Schema};
+use serde_json::{Map, Value};
+
+use super::column_rules::{
+    IDENTITY, IDENTITY_EXPLICIT, IDENTITY_MARK, IDENTITY_START, IDENTITY_STEP, is_of_files,
+};
+use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
+use crate::{Error, Result};
+
+/// The key of the names of those keys whose values are JSON although nothing is known about them.
+const JSON_KEYS: &str = "deltalog.jsonKeys";
+
+/// What a value is, if it is not text.
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    Truth,
+    Any,
+}
+
+/// The keys of the protocol, and of others who write tables, whose values are not text.
+const NOT_TEXT: [(&str, Kind); 9] = [
+    (IDENTITY_START, Kind::Whole),
+    (IDENTITY_STEP, Kind::Whole),
+    (IDENTITY_MARK, Kind::Whole),
+    (IDENTITY_EXPLICIT, Kind::Truth),
+    ("delta.columnMapping.id", Kind::Whole),
+    ("delta.columnMapping.nested.ids", Kind::Any),
+    ("parquet.field.id", Kind::Whole),
+    (TYPE_CHANGES, Kind::Any),
+    ("__COLLATIONS", Kind::Any),
+];
+
+fn kind_of(key: &str) -> Option<Kind> {
+    NOT_TEXT.iter().find(|(known, _)| *known == key).map(|(_, kind)| *kind)
+}
+
+impl Kind {
+    fn has(self, value: &Value) -> bool {
+        match self {
+            Self::Whole => value.as_i64().is_some(),
+            Self::Truth => value.is_boolean(),
+            Self::Any => !value.is_string(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "a whole number",
+            Self::Truth => "true or false",
+            Self::Any => "JSON",
+        }
+    }
+}
+
+/// Returns metadata as Arrow has them.
+pub(super) fn to_arrow(metadata: &FieldMetadata) -> HashMap<String, String> {
+    let entries = metadata.entries();
+    let is_as_expected = |key: &str, value: &Value| match kind_of(key) {
+        Some(kind) => kind.has(value),
+        None => value.is_string(),
+    };
+    let others = entries.iter().filter(|(key, value)| !is_as_expected(key, value));
+    let json_keys: Vec<Value> = others.map(|(key, _)| Value::from(key.as_str())).collect();
+    let is_json = |key: &str| json_keys.iter().any(|name| name.as_str() == Some(key));
+    let names =
+        (!json_keys.is_empty()).then(|| (JSON_KEYS.to_owned(), Value::Array(json_keys.clone()).to_string()));
+    let text = |(key, value): (String, Value)| match value {
+        Value::String(text) if !is_json(&key) => (key, text),
+        value => (key, value.to_string()),
+    };
+    entries.into_iter().map(text).chain(names).collect()
+}
+
+/// Returns the metadata of the column at `place`.
+///
+/// # Errors
+/// `InvalidArgument` for a value of the wrong form, naming column and key.
+pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> Result<FieldMetadata> {
+    let is_ours = |key: &str| !key.starts_with("ARROW:") && !key.starts_with("PARQUET:") && key != JSON_KEYS;
+    let sorted: BTreeMap<&String, &String> = arrow.iter().filter(|(key, _)| is_ours(key)).collect();
+    if sorted.is_empty() {
+        return Ok(FieldMetadata::default());
+    }
+    let malformed = |key: &str, text: &str, what: &str| {
+        Error::invalid_argument(format!("the metadata '{key}' of the column '{place}' is not {what}: {text}"))
+    };
+    let json_keys: Vec<String> = match arrow.get(JSON_KEYS) {
+        Some(text) => {
+            serde_json::from_str(text).map_err(|_| malformed(JSON_KEYS, text, "a JSON array of keys"))?
+        }
+        None => Vec::new(),
+    };
+    let value = |(key, text): (&String, &String)| {
+        let parsed = || serde_json::from_str::<Value>(text).ok();
+        let value = match kind_of(key).filter(|_| !json_keys.contains(key)) {
+            Some(kind) => parsed().filter(|value| kind.has(value)).ok_or(kind.name()),
+            None if json_keys.contains(key) => parsed().ok_or("JSON"),
+            None => Ok(Value::from(text.as_str())),
+        };
+        Ok((key.clone(), value.map_err(|what| malformed(key, text, what))?))
+    };
+    let entries = sorted.into_iter().map(value).collect::<Result<Map<String, Value>>>()?;
+    FieldMetadata::parse(&Value::Object(entries).to_string())
+}
+
+impl StructType {
+    /// Returns the schema of rows of this table, of which `rows` may have some and others beside, with the metadata of
+    /// the table's fields: comments and what says which values they take. What tells of files, or of values that only
+    /// this table gives, is left out: a table that is made of the rows has none of it.
+    #[must_use]
+    pub fn describe_rows(&self, rows: &Schema) -> Schema {
+        Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())
+    }
+}
+
+fn described(table: &StructType, rows: &Fields) -> Fields {
+    let field = |field: &FieldRef| match table.fields().iter().find(|column| column.name == *field.name()) {
+        Some(column) => {
+            let is_kept = |key: &String| !is_of_files(key) && !key.starts_with(IDENTITY);
+            let mut metadata = field.metadata().clone();
+            metadata.extend(to_arrow(&column.metadata.retained(is_kept)));
+            let data_type = described_type(&column.data_type, field.data_type());
+            field.as_ref().clone().with_data_type(data_type).with_metadata(metadata)
+        }
+        None => field.as_ref().clone(),
+    };
+    rows.iter().map(field).collect()
+}
+
+fn described_type(table: &DataType, rows: &ArrowType) -> ArrowType {
+    let part = |table: &DataType, field: &Field| {
+        field.clone().with_data_type(described_type(table, field.data_type())).into()
+    };
+    match (table, rows) {
+        (DataType::Struct(table), ArrowType::Struct(fields)) => ArrowType::Struct(described(table, fields)),
+        (DataType::Array(array), ArrowType::List(element)) => {
+            ArrowType::List(part(&array.element_type, element))
+        }
+        (DataType::Map(map), ArrowType::Map(entries, sorted)) => match entries.data_type() {
+            ArrowType::Struct(parts) if parts.len() == 2 => {
+                let types = [&map.key_type, &map.value_type];
+                let parts: Fields =
+                    types.iter().zip(parts).map(|(table, field)| part(table, field)).collect();
+                let entries = entries.as_ref().clone().with_data_type(ArrowType::Struct(parts));
+                ArrowType::Map(entries.into(), *sorted)
+            }
+            _ => rows.clone(),
+        },
+        _ => rows.clone(),
+    }
+}

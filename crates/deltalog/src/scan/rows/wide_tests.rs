@@ -1,0 +1,202 @@
+//! Wide rows: batches are bounded by bytes, whatever a footer says, and the rows are the same.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow::array::*;
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use proptest::prelude::*;
+use roaring::RoaringTreemap;
+
+use super::tests::{Table, field, ints};
+use super::{FileRows, PartitionRow, RowScan, RowTracking};
+use crate::deletion_vector::DeletionVector;
+use crate::error::ErrorKind;
+use crate::protocol::MaterializedRowTracking;
+use crate::row_bytes::{BatchBytes, weight_of};
+
+/// How a file is written.
+#[derive(Debug, Clone)]
+struct Written {
+    /// The number of a text, and its length.
+    texts: Vec<(usize, usize)>,
+    has_dictionary: bool,
+    /// Whether the footer tells the size of values that a dictionary repeats.
+    tells_sizes: bool,
+    group_rows: usize,
+    chosen: Option<Vec<bool>>,
+}
+
+fn written() -> impl Strategy<Value = Written> {
+    let lengths = prop_oneof![8 => 0_usize..40, 2 => 200_usize..600, 1 => 2_000_usize..4_000];
+    let texts = prop_oneof![
+        prop::collection::vec((0..9_usize, lengths), 1..150),
+        // The same text, which a dictionary stores once.
+        (1_usize..900, 20_usize..200).prop_map(|(length, rows)| vec![(1, length); rows]),
+    ];
+    (
+        texts,
+        any::<bool>(),
+        any::<bool>(),
+        10..200_usize,
+        prop::option::of(prop::collection::vec(any::<bool>(), 200)),
+    )
+        .prop_map(|(texts, has_dictionary, tells_sizes, group_rows, chosen)| Written {
+            texts,
+            has_dictionary,
+            tells_sizes,
+            group_rows,
+            chosen,
+        })
+}
+
+fn element() -> Field {
+    field("element", DataType::Utf8)
+}
+
+fn table(files: &[Written]) -> Table {
+    let list = DataType::List(Arc::new(element()));
+    let inner = DataType::Struct(vec![field("doc", DataType::Binary)].into());
+    let mut table = Table::new(vec![
+        field("id", DataType::Int64),
+        field("text", DataType::Utf8),
+        field("list", list),
+        field("inner", inner),
+    ]);
+    let mut first = 0;
+    for (number, file) in files.iter().enumerate() {
+        let rows = file.texts.len();
+        let text = |(number, length): &(usize, usize)| number.to_string().repeat(*length);
+        let texts: ArrayRef =
+            Arc::new(StringArray::from_iter(file.texts.iter().map(|of| (of.1 % 7 > 0).then(|| text(of)))));
+        let lengths = file.texts.iter().map(|(number, _)| number % 3);
+        let elements: Vec<String> = file.texts.iter().flat_map(|of| vec![text(of); of.0 % 3]).collect();
+        let lists = ListArray::new(
+            Arc::new(element()),
+            OffsetBuffer::from_lengths(lengths),
+            Arc::new(StringArray::from_iter_values(elements)),
+            None,
+        );
+        let docs: ArrayRef = Arc::new(BinaryArray::from_iter_values(file.texts.iter().map(text)));
+        let batch = RecordBatch::try_from_iter([
+            ("id", ints(first..first + rows as i64)),
+            ("text", texts),
+            ("list", Arc::new(lists)),
+            ("inner", Arc::new(StructArray::from(vec![(Arc::new(field("doc", DataType::Binary)), docs)]))),
+        ])
+        .unwrap();
+        let statistics = if file.tells_sizes { EnabledStatistics::Page } else { EnabledStatistics::None };
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(file.has_dictionary)
+            .set_statistics_enabled(statistics)
+            .set_max_row_group_row_count(Some(file.group_rows))
+            .set_data_page_row_count_limit(file.group_rows.div_ceil(3))
+            .set_write_batch_size(file.group_rows.div_ceil(3));
+        let name = format!("{number}.parquet");
+        let target = File::create(table.path(&name)).unwrap();
+        let mut writer = ArrowWriter::try_new(target, batch.schema(), Some(properties.build())).unwrap();
+        writer.write(&batch).unwrap();
+        let footer = writer.close().unwrap();
+        let tells =
+            |group: usize| footer.row_group(group).column(1).unencoded_byte_array_data_bytes().is_some();
+        assert_eq!(tells(0), file.tells_sizes);
+        table.add(&name, PartitionRow::empty());
+        let added = table.files.last_mut().unwrap();
+        added.row_tracking = RowTracking { base_row_id: Some(first), default_row_commit_version: Some(1) };
+        if let Some(chosen) = &file.chosen {
+            let chosen = (0..rows as u64).filter(|row| chosen[*row as usize % chosen.len()]);
+            let chosen: RoaringTreemap = chosen.collect();
+            added.rows = FileRows::Chosen(Arc::new(DeletionVector::from(chosen)));
+        }
+        first += rows as i64;
+    }
+    table
+}
+
+/// Returns the batches of a scan.
+fn read(table: &Table, scan: RowScan) -> Vec<RecordBatch> {
+    scan.read(table.files.clone().into_iter().map(Ok)).collect::<Result<_, _>>().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Batches are bounded, and have the rows of batches that are not, in their order: with deletion vectors, row ids,
+    /// views, predicates that read a wide column or a narrow one, threads for files and threads for columns.
+    #[test]
+    fn batches_of_wide_rows_are_bounded(
+        files in prop::collection::vec(written(), 1..4),
+        target in prop::sample::select(vec![1_usize, 300, 3_000, 40_000]),
+        threads in 1..4_usize,
+        predicate in prop::sample::select(vec!["", "id % 3 = 1", "text LIKE '1%'", "length(text) + id % 5 > 20"]),
+        columns in prop::sample::select(vec![vec!["id", "text", "list", "inner"], vec!["inner"], vec!["text", "id"]]),
+        has_views: bool, has_ids: bool,
+    ) {
+        let table = table(&files);
+        let scan = || {
+            let scan = if predicate.is_empty() { table.scan() } else { table.where_(predicate) };
+            let scan = scan.with_projection(&columns).unwrap().with_threads(threads);
+            let scan = if has_views { scan.with_view_types() } else { scan };
+            let names = MaterializedRowTracking { row_id: "a".to_owned(), row_commit_version: "b".to_owned() };
+            if has_ids { scan.with_row_ids(&names).unwrap() } else { scan }
+        };
+        let unbounded = read(&table, RowScan { batch_bytes: BatchBytes::of(1 << 30), ..scan() });
+        let bounded = read(&table, RowScan { batch_bytes: BatchBytes::of(target), ..scan() });
+        let rows = |batches: &[RecordBatch]| concat_batches(&scan().schema(), batches).unwrap();
+        prop_assert_eq!(rows(&bounded), rows(&unbounded));
+        for batch in &bounded {
+            let bytes = weight_of(batch, 0, batch.num_rows());
+            // Row ids, which are computed, and converted values come on top.
+            let most = 2 * target + 40 * batch.num_rows();
+            prop_assert!(batch.num_rows() == 1 || bytes <= most, "{} > {}", bytes, target);
+        }
+    }
+}
+
+/// The decoder fails where the offsets of an array end, which is no damage: the rows are read again, fewer at once.
+#[test]
+fn rows_beyond_the_offsets_of_an_array_are_read_again() {
+    let same = |rows: usize, length: usize| Written {
+        texts: vec![(1, length); rows],
+        has_dictionary: true,
+        tells_sizes: false,
+        group_rows: 1000,
+        chosen: None,
+    };
+    let table = table(&[same(3000, 500)]);
+    for threads in [1, 4] {
+        // 500 bytes are far beyond the offsets' end at 64 times as many as a batch has, for 8,192 rows.
+        let limits = BatchBytes::of(3_000);
+        let scan = RowScan { batch_bytes: limits, ..table.scan().with_threads(threads) };
+        let batches = read(&table, scan);
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 3000);
+        assert!(batches.iter().all(|batch| weight_of(batch, 0, batch.num_rows()) <= 6_000));
+    }
+}
+
+/// 8,192 rows of 300 KB that a dictionary stores once are 2.4 GB in one batch.
+#[test]
+#[ignore = "takes 2 GiB of memory"]
+fn two_gigabytes_of_one_value_are_read() {
+    let row = Written {
+        texts: vec![(1, 300_000); 8192],
+        has_dictionary: true,
+        tells_sizes: false,
+        group_rows: 1 << 20,
+        chosen: None,
+    };
+    let table = table(&[row]);
+    let scan = table.scan().with_projection(&["text"]).unwrap().with_threads(1);
+    let mut rows = 0;
+    for batch in scan.read(table.files.clone().into_iter().map(Ok)) {
+        rows += batch
+            .map_err(|error| assert_ne!(error.kind(), ErrorKind::CorruptData, "{error}"))
+            .unwrap()
+            .num_rows();
+    }
+    assert_eq!(rows, 8192);
+}

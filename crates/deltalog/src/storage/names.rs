@@ -1,0 +1,205 @@
+//! Giving a complete local file its name, unless another file has it. Every commit to a local table is this step.
+//!
+//! - A hard link does it: it is created or refused, in one step, and the file has its content before.
+//! - Some file systems have no hard links: FAT and exFAT, many that are mounted by FUSE, shares of other systems. Linux
+//!   and macOS can rename a file without replacing another one. Both are refused if the name exists, so that writers
+//!   of either kind are safe beside each other.
+//! - A system that can do neither is refused with the first commit. A check before a plain rename would let a writer
+//!   replace the commit of another one.
+//! - A refusal is certain: nothing has happened. Only what a file system in a network may have done before it failed
+//!   to say so is unknown.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why a file did not get its name.
+#[derive(Debug)]
+pub(super) enum Unpublished {
+    /// It does not have the name.
+    Refused(io::Error),
+    /// It may have it.
+    Unknown(io::Error),
+}
+
+impl Unpublished {
+    pub(super) fn into_error(self) -> io::Error {
+        match self {
+            Self::Refused(error) | Self::Unknown(error) => error,
+        }
+    }
+}
+
+/// A file system that has neither of both.
+#[derive(Debug)]
+struct LacksBoth {
+    link: io::Error,
+    rename: io::Error,
+}
+
+impl fmt::Display for LacksBoth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { link, rename } = self;
+        write!(
+            f,
+            "creating a hard link failed ({link}), and so did a rename that replaces nothing ({rename})"
+        )
+    }
+}
+
+impl std::error::Error for LacksBoth {}
+
+/// Returns whether an error says that the file system can do neither.
+pub(super) fn lacks_both(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<LacksBoth>())
+}
+
+/// Gives the file `from` the name `to`, unless another file has it. Returns whether it did. The file may keep its old
+/// name.
+pub(super) fn publish_if_absent(from: &Path, to: &Path) -> Result<bool, Unpublished> {
+    publish(|| std::fs::hard_link(from, to), || rename_if_absent(from, to))
+}
+
+fn publish(
+    link: impl FnOnce() -> io::Result<()>,
+    rename: impl FnOnce() -> io::Result<()>,
+) -> Result<bool, Unpublished> {
+    match link() {
+        Err(link) if is_missing(&link) => match rename() {
+            Err(rename) if is_missing(&rename) => Err(Unpublished::Refused(io::Error::new(
+                io::ErrorKind::Unsupported,
+                LacksBoth { link, rename },
+            ))),
+            renamed => created(renamed),
+        },
+        linked => created(linked),
+    }
+}
+
+fn created(result: io::Result<()>) -> Result<bool, Unpublished> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) if is_refusal(&error) => Err(Unpublished::Refused(error)),
+        Err(error) => Err(Unpublished::Unknown(error)),
+    }
+}
+
+/// Returns whether the system says that it has no such call, or not for this file system. Linux says `EPERM` of links
+/// that a file system does not have, and `EINVAL` of flags; FUSE says `ENOSYS`.
+#[cfg(unix)]
+fn is_missing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let missing = [Errno::PERM, Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOTSUP, Errno::MLINK];
+    error.kind() == io::ErrorKind::Unsupported
+        || missing.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// `ERROR_INVALID_FUNCTION` and `ERROR_NOT_SUPPORTED`.
+#[cfg(not(unix))]
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported || matches!(error.raw_os_error(), Some(1 | 50))
+}
+
+/// Returns whether an error says that nothing has happened. A server may have done its part before it is not reached
+/// any more, or before a disk fails.
+fn is_refusal(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::PermissionDenied
+            | Kind::NotFound
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::ReadOnlyFilesystem
+            | Kind::StorageFull
+            | Kind::QuotaExceeded
+            | Kind::CrossesDevices
+            | Kind::InvalidFilename
+            | Kind::InvalidInput
+            | Kind::Unsupported
+    )
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn rename_if_absent(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn rename_if_absent(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    fn answer(errno: Option<Errno>) -> io::Result<()> {
+        errno.map_or(Ok(()), |errno| Err(errno.into()))
+    }
+
+    /// The outcome, and whether the other way was tried.
+    fn outcome(link: Option<Errno>, rename: Option<Errno>) -> (String, bool) {
+        let mut is_tried = false;
+        let published = publish(
+            || answer(link),
+            || {
+                is_tried = true;
+                answer(rename)
+            },
+        );
+        let outcome = match published {
+            Ok(true) => "created",
+            Ok(false) => "exists",
+            Err(Unpublished::Refused(error)) if lacks_both(&error) => "unsupported",
+            Err(Unpublished::Refused(_)) => "refused",
+            Err(Unpublished::Unknown(_)) => "unknown",
+        };
+        (outcome.to_owned(), is_tried)
+    }
+
+    #[test]
+    fn a_file_system_without_links_is_asked_to_rename_and_only_an_unclear_failure_is_unknown() {
+        let unused = Some(Errno::IO);
+        for (link, rename, expected) in [
+            (None, unused, ("created", false)),
+            (Some(Errno::EXIST), unused, ("exists", false)),
+            (Some(Errno::ACCESS), unused, ("refused", false)),
+            (Some(Errno::NOSPC), unused, ("refused", false)),
+            (Some(Errno::ROFS), unused, ("refused", false)),
+            (Some(Errno::NOENT), unused, ("refused", false)),
+            (Some(Errno::IO), None, ("unknown", false)),
+            (Some(Errno::STALE), None, ("unknown", false)),
+            (Some(Errno::PERM), None, ("created", true)),
+            (Some(Errno::OPNOTSUPP), Some(Errno::EXIST), ("exists", true)),
+            (Some(Errno::NOSYS), Some(Errno::INVAL), ("unsupported", true)),
+            (Some(Errno::PERM), Some(Errno::NOSYS), ("unsupported", true)),
+            (Some(Errno::PERM), Some(Errno::NOSPC), ("refused", true)),
+            (Some(Errno::PERM), Some(Errno::IO), ("unknown", true)),
+        ] {
+            let (outcome, is_tried) = outcome(link, rename);
+            assert_eq!((outcome.as_str(), is_tried), expected, "{link:?} {rename:?}");
+        }
+    }
+
+    #[test]
+    fn a_rename_replaces_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| directory.path().join(name));
+        std::fs::write(&a, "a").unwrap();
+        std::fs::write(&b, "b").unwrap();
+        let exists = created(rename_if_absent(&a, &b));
+        assert!(matches!(exists, Ok(false)), "{exists:?}");
+        assert!(matches!(created(rename_if_absent(&a, &c)), Ok(true)));
+        assert_eq!(
+            ["b", "c"].map(|name| std::fs::read_to_string(directory.path().join(name)).unwrap()),
+            ["b", "a"]
+        );
+        assert!(!a.exists());
+    }
+}

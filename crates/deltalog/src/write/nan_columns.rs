@@ -1,0 +1,99 @@
+//! The floating-point columns of a new file that have a NaN, which the footer lists for readers: bounds in Parquet leave
+//! NaN out. ([`crate::stats::KnownNans`].)
+//!
+//! - Columns are leaf columns by their numbers in the file. Those inside lists and maps have no bounds, so that they are
+//!   not searched.
+
+use std::collections::BTreeSet;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::record_batch::RecordBatch;
+use parquet::file::metadata::KeyValue;
+
+use crate::scan::leaf_count;
+use crate::stats::NANS;
+
+/// The columns with a NaN.
+#[derive(Debug, Default)]
+pub(crate) struct NanColumns(BTreeSet<usize>);
+
+impl NanColumns {
+    /// Searches more rows of the file.
+    pub(crate) fn add(&mut self, rows: &RecordBatch) {
+        let mut leaf = 0;
+        for column in rows.columns() {
+            self.add_column(column, &mut leaf);
+        }
+    }
+
+    /// Returns the entry of the footer.
+    pub(crate) fn entry(&self) -> KeyValue {
+        let list = self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        KeyValue::new(NANS.to_owned(), format!("[{list}]"))
+    }
+
+    /// Searches a column whose first leaf has the number `leaf`, which becomes the number of the next one.
+    fn add_column(&mut self, array: &ArrayRef, leaf: &mut usize) {
+        // The loops do not exit early, so they compile to vector instructions. A NaN in a NULL slot only costs a
+        // statistic.
+        let has_nan = match array.data_type() {
+            DataType::Struct(_) => {
+                for column in array.as_struct().columns() {
+                    self.add_column(column, leaf);
+                }
+                return;
+            }
+            DataType::Float32 if !self.0.contains(leaf) => {
+                let values = array.as_primitive::<Float32Type>().values();
+                values.iter().fold(false, |found, value| found | value.is_nan())
+            }
+            DataType::Float64 if !self.0.contains(leaf) => {
+                let values = array.as_primitive::<Float64Type>().values();
+                values.iter().fold(false, |found, value| found | value.is_nan())
+            }
+            _ => false,
+        };
+        if has_nan {
+            self.0.insert(*leaf);
+        }
+        *leaf += leaf_count(array.data_type());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Array, Float32Array, Float64Array, Int32Array, ListArray, StructArray};
+
+    use super::*;
+
+    #[test]
+    fn columns_are_counted_as_the_file_counts_them() {
+        let numbers = |values: [f64; 2]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+        let list = ListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(f64::NAN)]), None]);
+        let inner: ArrayRef = Arc::new(Float32Array::from(vec![f32::NAN, 1.0]));
+        let nested = StructArray::try_from(vec![
+            ("i", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef),
+            ("f", inner),
+        ])
+        .unwrap();
+        let batch = |last| {
+            let columns: [(&str, ArrayRef); 4] = [
+                ("f", numbers([1.0, f64::INFINITY])),
+                ("list", Arc::new(list.clone())),
+                ("nested", Arc::new(nested.clone())),
+                ("last", numbers(last)),
+            ];
+            RecordBatch::try_from_iter(columns).unwrap()
+        };
+        let mut nans = NanColumns::default();
+        assert_eq!(nans.entry().value.as_deref(), Some("[]"));
+        nans.add(&batch([0.0, -0.0]));
+        assert_eq!(nans.entry().value.as_deref(), Some("[3]"));
+        nans.add(&batch([0.0, f64::NAN]));
+        assert_eq!(nans.entry().value.as_deref(), Some("[3,4]"));
+        assert!(list.value(0).len() == 1);
+    }
+}

@@ -1,0 +1,36 @@
+"""What objects of Arrow libraries have in common: the Arrow PyCapsule interface."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeAlias
+
+__all__ = ["ArrowArrayExportable", "ArrowData", "ArrowSchemaExportable", "ArrowStreamExportable"]
+
+
+class ArrowStreamExportable(Protocol):
+    """Rows in batches, such as a table or reader of pyarrow, or a frame of polars or pandas 3."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Returns a capsule."""
+        ...
+
+
+class ArrowArrayExportable(Protocol):
+    """Rows in one batch, such as a `RecordBatch` of pyarrow."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+        """Returns two capsules."""
+        ...
+
+
+class ArrowSchemaExportable(Protocol):
+    """Columns with their types, such as a `Schema` of deltalog or pyarrow."""
+
+    def __arrow_c_schema__(self) -> object:
+        """Returns a capsule."""
+        ...
+
+
+_Rows: TypeAlias = ArrowStreamExportable | ArrowArrayExportable
+
+ArrowData: TypeAlias = _Rows | Sequence[_Rows] | Iterator[_Rows]
+"""Rows, or several parts of them with the same columns, as a list or as a generator."""

@@ -1,0 +1,112 @@
+"""Checks what users pass for parameters that are annotated as text, as true or false, as one of several words, or as
+objects of Spark.
+
+Other parameters are checked by the functions of `deltalog.arguments`, in the same style: the message names the
+parameter and the value, and the hint says what to pass.
+"""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+
+from deltalog.errors import wrong_argument
+
+__all__ = ["checked", "checks_arguments"]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Class = TypeVar("_Class", bound=type)
+
+
+class _Expected(NamedTuple):
+    """What a parameter takes."""
+
+    accepts: Callable[[object], bool]
+    text: str
+
+
+def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Makes a public function check its arguments by their annotations."""
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+    expected = {
+        name: found
+        for name, parameter in parameters.items()
+        if (found := _expected(parameter.annotation)) is not None
+    }
+    if not expected:
+        return function
+
+    @functools.wraps(function)
+    def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        # Python itself says what there is too much of.
+        for name, value in [*zip(names, arguments, strict=False), *named.items()]:
+            check = expected.get(name)
+            if check is not None and not check.accepts(value):
+                raise wrong_argument(name, value, check.text)
+        return function(*arguments, **named)
+
+    return call
+
+
+def checks_arguments(kind: _Class) -> _Class:
+    """Makes the public methods of a class check their arguments."""
+    for name, member in list(vars(kind).items()):
+        if name.startswith("_") and name not in ("__init__", "__call__"):
+            continue
+        if isinstance(member, (classmethod, staticmethod)):
+            setattr(kind, name, type(member)(checked(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(kind, name, checked(member))
+    return kind
+
+
+def _expected(annotation: Any) -> _Expected | None:
+    """Returns what an annotation says; None if it says more than this module checks."""
+    is_union = get_origin(annotation) in (Union, types.UnionType)
+    parts = get_args(annotation) if is_union else (annotation,)
+    kinds = [part for part in parts if part is not type(None)]
+    found = _expected_of(kinds[0]) if len(kinds) == 1 else _of_spark(kinds)
+    if found is None or len(kinds) == len(parts):
+        return found
+    accepts, text = found
+    return _Expected(lambda value: value is None or accepts(value), f"{text}, or None")
+
+
+def _expected_of(kind: Any) -> _Expected | None:
+    if _is_of_spark(kind):
+        return _of_spark([kind])
+    if kind is str:
+        return _Expected(lambda value: isinstance(value, str), "text")
+    if kind is bool:
+        return _Expected(_is_truth, "True or False")
+    if get_origin(kind) is Literal:
+        words = get_args(kind)
+        known = {word.lower() for word in words}
+        *first, last = map(repr, words)
+        text = f"{', '.join(first)} or {last}" if first else last
+        return _Expected(lambda value: isinstance(value, str) and value.lower() in known, text)
+    return None
+
+
+def _is_of_spark(kind: Any) -> bool:
+    return isinstance(kind, type) and kind.__module__.startswith("pyspark.")
+
+
+def _of_spark(kinds: list[Any]) -> _Expected | None:
+    """Returns what takes objects of Spark's classes, or text instead of them."""
+    if not all(kind is str or _is_of_spark(kind) for kind in kinds):
+        return None
+    classes = tuple(kinds)
+    names = ["text" if kind is str else f"a {kind.__name__}" for kind in kinds]
+    return _Expected(lambda value: isinstance(value, classes), " or ".join(names))
+
+
+def _is_truth(value: object) -> bool:
+    """Returns whether a value is a boolean of Python, or of numpy, which the binary takes as well."""
+    return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in _NUMPYS
+
+
+_NUMPYS = {("numpy", "bool"), ("numpy", "bool_")}

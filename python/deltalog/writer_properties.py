@@ -1,0 +1,151 @@
+"""How data files are encoded, by the names that `deltalake` has."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from deltalog.checked import checks_arguments
+from deltalog.errors import wrong_argument
+
+__all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "file_format_argument"]
+
+
+@checks_arguments
+@dataclass(frozen=True)
+class BloomFilterProperties:
+    """A Bloom filter of a column, by which readers skip row groups for `=` and `IN`.
+
+    Numbers with a fraction and booleans have none. The table property `deltalog.bloomFilterColumns` asks all writers
+    for filters.
+    """
+
+    set_bloom_filter_enabled: bool | None
+    """Whether there is a filter; None for what the table says."""
+    fpp: float | None = None
+    """The rate of false positives, between 0 and 1."""
+    ndv: int | None = None
+    """The number of distinct values of a row group that the filter is made for."""
+
+
+@checks_arguments
+@dataclass(frozen=True)
+class ColumnProperties:
+    """How a column is encoded."""
+
+    dictionary_enabled: bool | None = None
+    """Whether values are put into a dictionary. By default as long as that pays."""
+    statistics_enabled: Literal["NONE", "CHUNK", "PAGE"] | None = None
+    """The statistics in the file. A column that the log has bounds of has those of chunks at least."""
+    bloom_filter_properties: BloomFilterProperties | None = None
+    encoding: (
+        Literal[
+            "PLAIN",
+            "RLE",
+            "DELTA_BINARY_PACKED",
+            "DELTA_LENGTH_BYTE_ARRAY",
+            "DELTA_BYTE_ARRAY",
+            "BYTE_STREAM_SPLIT",
+        ]
+        | None
+    ) = None
+    """The encoding of values outside of dictionaries. Other than `PLAIN`, it is for some types only."""
+
+    def __post_init__(self) -> None:
+        bloom = self.bloom_filter_properties
+        if bloom is not None and not isinstance(bloom, BloomFilterProperties):
+            raise wrong_argument("bloom_filter_properties", bloom, "a BloomFilterProperties, or None")
+
+
+@checks_arguments
+@dataclass(frozen=True)
+class WriterProperties:
+    """How the files of a write or a statement are encoded.
+
+    The codec of all writers of a table is its property `delta.parquet.compression.codec`; without one it is Snappy.
+    """
+
+    data_page_size_limit: int | None = None
+    """The most bytes of a page, before compression."""
+    dictionary_page_size_limit: int | None = None
+    """The most bytes of a dictionary."""
+    data_page_row_count_limit: int | None = None
+    """The most rows of a page."""
+    write_batch_size: int | None = None
+    """After how many values the limits of pages are looked at."""
+    max_row_group_size: int | None = None
+    """The most rows of a row group; 1,048,576 by default, or fewer that have 128 MiB."""
+    compression: (
+        Literal["UNCOMPRESSED", "NONE", "SNAPPY", "GZIP", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW"] | None
+    ) = None
+    """The codec."""
+    compression_level: int | None = None
+    """The level of `GZIP` (0 to 9), `BROTLI` (0 to 11) or `ZSTD` (1 to 22)."""
+    statistics_truncate_length: int | None = None
+    """The length to which bounds of texts are cut off in the file."""
+    default_column_properties: ColumnProperties | None = None
+    """How columns are encoded."""
+    column_properties: Mapping[str, ColumnProperties] | None = None
+    """How single columns are encoded, by name; fields of structs as `struct.field`."""
+
+    def __post_init__(self) -> None:
+        for name in _NUMBERS:
+            number = getattr(self, name)
+            is_whole = isinstance(number, int) and not isinstance(number, bool)
+            if number is not None and not (is_whole and 0 < number < 2**63):
+                raise wrong_argument(name, number, "a whole number from 1")
+        level = self.compression_level
+        if level is not None and (not isinstance(level, int) or isinstance(level, bool) or abs(level) > 99):
+            raise wrong_argument("compression_level", level, "a whole number, such as 3")
+        default, columns = self.default_column_properties, self.column_properties
+        if default is not None and not isinstance(default, ColumnProperties):
+            raise wrong_argument("default_column_properties", default, "a ColumnProperties, or None")
+        if columns is None:
+            return
+        if not isinstance(columns, Mapping):
+            raise wrong_argument("column_properties", columns, "a dictionary of names to ColumnProperties")
+        for name, own in columns.items():
+            if not isinstance(name, str) or not isinstance(own, ColumnProperties):
+                raise wrong_argument(f"column_properties[{name!r}]", own, "a ColumnProperties")
+
+
+# What the core calls these numbers.
+_NUMBERS = {
+    "data_page_size_limit": "dataPageBytes",
+    "dictionary_page_size_limit": "dictionaryPageBytes",
+    "data_page_row_count_limit": "dataPageRows",
+    "write_batch_size": "batchRows",
+    "max_row_group_size": "rowGroupRows",
+    "statistics_truncate_length": "statisticsLength",
+}
+
+
+def file_format_argument(writer_properties: WriterProperties | None) -> str | None:
+    """Returns what the binary takes of `writer_properties`."""
+    if writer_properties is None:
+        return None
+    if not isinstance(writer_properties, WriterProperties):
+        raise wrong_argument("writer_properties", writer_properties, "a WriterProperties, or None")
+    given = {
+        **{core: getattr(writer_properties, name) for name, core in _NUMBERS.items()},
+        "compression": writer_properties.compression,
+        "compressionLevel": writer_properties.compression_level,
+        "defaultColumn": _column(writer_properties.default_column_properties),
+        "columns": {name: _column(own) for name, own in (writer_properties.column_properties or {}).items()},
+    }
+    return json.dumps({name: value for name, value in given.items() if value is not None})
+
+
+def _column(properties: ColumnProperties | None) -> dict[str, object]:
+    if properties is None:
+        return {}
+    bloom = properties.bloom_filter_properties or BloomFilterProperties(None)
+    given = {
+        "dictionary": properties.dictionary_enabled,
+        "statistics": properties.statistics_enabled,
+        "encoding": properties.encoding,
+        "bloomFilter": bloom.set_bloom_filter_enabled,
+        "bloomFilterFpp": bloom.fpp,
+        "bloomFilterNdv": bloom.ndv,
+    }
+    return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,67 @@
+"""Rows that are so wide that 8,192 of them have more than 2 GiB, the most of an Arrow array of strings."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, _internal, write_deltalake
+
+DOC = 320_000
+"""The bytes of a document."""
+
+ROWS = 7_000
+"""The rows whose documents have more than 2 GiB."""
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> DeltaTable:
+    """A table of one file, whose dictionary has the only document once."""
+    docs = pyarrow.DictionaryArray.from_arrays(np.zeros(ROWS, dtype=np.int32), ["x" * DOC])
+    rows = pyarrow.table({"id": range(ROWS), "doc": docs})
+    pyarrow.parquet.write_table(rows, tmp_path / "a.parquet")
+    deltalog.convert_to_delta(str(tmp_path))
+    return DeltaTable(tmp_path)
+
+
+def test_a_file_of_more_than_two_gigabytes_of_text_is_read_in_small_batches(wide: DeltaTable) -> None:
+    rows = 0
+    for batch in pyarrow.RecordBatchReader.from_stream(wide.to_arrow(columns=["doc"])):
+        rows += batch.num_rows
+        assert batch.nbytes < 64 << 20
+    assert rows == ROWS
+
+
+def test_a_merge_pairs_many_rows_with_a_wide_one(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pyarrow.table({"id": range(ROWS)}))
+    source = pyarrow.table({"key": [1], "doc": ["y" * DOC]})
+    table = DeltaTable(tmp_path)
+    condition = "s.key = 1 AND octet_length(s.doc) > t.id + 10"
+    merge = table.merge(source, condition, source_alias="s", target_alias="t")
+    merge.when_matched_delete("octet_length(s.doc) > t.id + 313006").execute()
+    assert DeltaTable(tmp_path).count() == 6
+
+
+def test_values_of_an_expression_may_have_more_than_two_gigabytes() -> None:
+    rows = pyarrow.table({"id": range(2_200)})
+    values = _internal.evaluate(rows, f"'{'z' * 1_000_000}'", "UTC")
+    lengths = [batch.num_rows for batch in pyarrow.RecordBatchReader.from_stream(values)]
+    assert sum(lengths) == 2_200
+    assert max(lengths) < 100
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_slice_of_a_very_large_column_is_written(tmp_path: Path, text: bool) -> None:
+    end = 3 << 30
+    # This memory is never touched, except for its end.
+    values = np.zeros(end, dtype=np.uint8)
+    values[-5:] = np.frombuffer(b"abcde", dtype=np.uint8)
+    offsets = np.array([0, end - 5, end - 3, end - 3, end], dtype=np.int64)
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(values)]
+    large = pyarrow.Array.from_buffers(pyarrow.large_string() if text else pyarrow.large_binary(), 4, buffers)
+    write_deltalake(tmp_path, pyarrow.table({"value": large.slice(1)}))
+    found = pyarrow.table(DeltaTable(tmp_path).to_arrow()).column("value").to_pylist()
+    assert found == (["ab", "", "cde"] if text else [b"ab", b"", b"cde"])
