@@ -138,6 +138,9 @@ pub enum Expr {
     /// A constant of a certain numeric type, such as `1L`. In comparisons it is the plain constant.
     #[doc(hidden)]
     Typed(Literal, CastType),
+    /// A string in double quotes: a constant, as in Spark, and refused where it is also the name of a column.
+    #[doc(hidden)]
+    DoubleQuoted(String),
     /// A function that preserves the order of its argument, or a cast.
     #[doc(hidden)]
     Call(Function, Box<Expr>),

@@ -15,7 +15,7 @@ use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 use crate::spelling::nearest_first;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use std::sync::Arc;
 
 /// The maximum nesting depth of conditions.
@@ -177,8 +177,10 @@ impl Binder<'_> {
 
     /// Returns a value as a literal or a term.
     pub(super) fn side(&mut self, value: &Expr) -> Result<Side> {
-        if let Expr::Literal(literal) | Expr::Typed(literal, _) = value {
-            return Ok(Side::Literal(literal.clone()));
+        match value {
+            Expr::Literal(literal) | Expr::Typed(literal, _) => return Ok(Side::Literal(literal.clone())),
+            Expr::DoubleQuoted(text) => return self.double_quoted(text).map(Side::Literal),
+            _ => {}
         }
         if let Some(term) = self.restricted(value)? {
             return Ok(Side::Term(term));
@@ -259,6 +261,14 @@ impl Binder<'_> {
         self.arena.terms.len() - 1
     }
 
+    /// Returns the constant that a text in double quotes is, unless it is also the name of a column.
+    pub(super) fn double_quoted(&self, text: &str) -> Result<Literal> {
+        match column_named(text, self.schema.fields()) {
+            Some(column) => Err(quoted_column(text, &column)),
+            None => Ok(Literal::String(text.to_owned())),
+        }
+    }
+
     /// Returns the index of the column at `path`, and whether it is a variant.
     pub(super) fn resolved(&mut self, path: &ColumnPath) -> Result<(usize, bool)> {
         let (column, is_variant) = resolve(self.schema, path)?;
@@ -281,6 +291,31 @@ pub(super) fn variant_value(path: &ColumnPath) -> Error {
         "column {path} is a variant: a predicate can only test it with IS NULL or IS NOT NULL"
     ))
     .with_hint("read the column and filter afterwards")
+}
+
+/// Returns the column whose name, or path of a nested one, is `text` in any case.
+pub(super) fn column_named(text: &str, fields: &[FieldRef]) -> Option<Vec<String>> {
+    let folded = text.to_lowercase();
+    fields.iter().find_map(|field| {
+        let name = || field.name().clone();
+        match (folded.strip_prefix(&field.name().to_lowercase())?, field.data_type()) {
+            ("", _) => Some(vec![name()]),
+            (rest, DataType::Struct(children)) => {
+                let inner = column_named(rest.strip_prefix('.')?, children)?;
+                Some(std::iter::once(name()).chain(inner).collect())
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Returns the error for a column's name in double quotes, which would be compared as a text.
+pub(super) fn quoted_column(text: &str, column: &[String]) -> Error {
+    let column: Vec<String> = column.iter().map(|part| format!("`{}`", part.replace('`', "``"))).collect();
+    Error::invalid_argument(format!(
+        "\"{text}\" is a text, because it is in double quotes, but there is a column of that name"
+    ))
+    .with_hint(format!("write the column in backticks, {}, and a text in single quotes", column.join(".")))
 }
 
 pub(super) fn not_understood(text: &str) -> Error {

@@ -45,6 +45,7 @@ impl Binder<'_> {
                 Ok(Value { node: Node::Column(column), data_type })
             }
             Expr::Literal(literal) => constant(literal),
+            Expr::DoubleQuoted(text) => constant(&self.double_quoted(text)?),
             Expr::Typed(literal, to) => {
                 let plain = constant(literal)?;
                 self.cast_to(plain, &to.arrow(), Clock::UTC, &expr.to_string())

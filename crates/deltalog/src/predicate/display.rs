@@ -92,6 +92,7 @@ impl Display for Expr {
                 };
                 write!(f, "{literal}{suffix}")
             }
+            Self::DoubleQuoted(text) => quoted(f, text),
             Self::Call(function, argument) => call(f, function, argument),
             Self::Apply(operation, arguments) => apply(f, *operation, arguments),
             Self::Condition(condition) => write!(f, "({condition})"),

@@ -34,7 +34,7 @@ pub(crate) fn is_constant(sql: &str) -> bool {
 
 /// Returns whether a value is a literal, perhaps with a sign.
 pub(super) fn is_literal(value: &Expr) -> bool {
-    let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::Typed(..));
+    let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::DoubleQuoted(_) | Expr::Typed(..));
     match value {
         Expr::Apply(Operation::Negate, operands) => operands.iter().all(is_plain),
         value => is_plain(value),

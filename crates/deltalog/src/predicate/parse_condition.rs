@@ -115,18 +115,20 @@ impl Parser<'_> {
     }
 
     fn like(&mut self, start: usize, value: Expr) -> Result<Predicate> {
-        let pattern = self.operand()?;
-        let escape = if self.keyword("ESCAPE") {
-            self.operand()?
-        } else {
-            Expr::Literal(Literal::String("\\".to_owned()))
-        };
-        if let (Expr::Literal(Literal::String(pattern)), Expr::Literal(Literal::String(escape))) =
-            (pattern, escape)
-        {
+        let given = self.operand()?;
+        let escape =
+            if self.keyword("ESCAPE") { self.operand()? } else { Literal::String("\\".to_owned()).into() };
+        if let (Some(pattern), Some(escape)) = (constant_text(&given), constant_text(&escape)) {
             let mut chars = escape.chars();
             if let (Some(escape), None) = (chars.next(), chars.next()) {
-                return Ok(Predicate::Like { value, pattern, escape });
+                let like = Predicate::Like { value, pattern: pattern.to_owned(), escape };
+                // The binder must see a pattern that may be the name of a column.
+                return Ok(match given {
+                    Expr::DoubleQuoted(text) if !text.contains('%') => {
+                        like.and(Expr::DoubleQuoted(text).is_not_null())
+                    }
+                    _ => like,
+                });
             }
         }
         self.unsupported(start, "LIKE needs a constant pattern and an escape of one character")
@@ -168,5 +170,13 @@ impl Parser<'_> {
             Some(literal) => Expr::Literal(literal),
             None => value,
         }
+    }
+}
+
+/// Returns the text of a string literal.
+pub(super) fn constant_text(value: &Expr) -> Option<&str> {
+    match value {
+        Expr::Literal(Literal::String(text)) | Expr::DoubleQuoted(text) => Some(text),
+        _ => None,
     }
 }

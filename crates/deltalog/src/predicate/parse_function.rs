@@ -7,6 +7,7 @@ use super::ast::{CompareOp, Expr, Literal, Predicate};
 use super::compute::Operation;
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, ParseMode, Parser, argument_of};
+use super::parse_condition::constant_text;
 use super::token::Token;
 use super::zone::Clock;
 use crate::error::Result;
@@ -175,10 +176,7 @@ fn ordered<'a>(name: &str, arguments: &'a [Expr], clock: Clock) -> Option<(Funct
 }
 
 fn unit_of(unit: &Expr) -> Option<TruncUnit> {
-    match unit {
-        Expr::Literal(Literal::String(name)) => TruncUnit::parse(name),
-        _ => None,
-    }
+    TruncUnit::parse(constant_text(unit)?)
 }
 
 fn number_of(number: &Expr) -> Option<i32> {

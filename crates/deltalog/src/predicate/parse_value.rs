@@ -45,9 +45,19 @@ impl Parser<'_> {
             };
             self.next();
             let height = self.height;
-            let right = self.operators(precedence)?;
-            self.grow(height)?;
-            let whole = Expr::Apply(operation, vec![argument_of(left), argument_of(right)]);
+            let right = argument_of(self.operators(precedence)?);
+            let whole = match argument_of(left) {
+                // A chain is one call with many arguments.
+                Expr::Apply(Operation::Concat, mut all) if operation == Operation::Concat => {
+                    self.height = height.max(self.height + 1);
+                    all.push(right);
+                    Expr::Apply(operation, all)
+                }
+                first => {
+                    self.grow(height)?;
+                    Expr::Apply(operation, vec![first, right])
+                }
+            };
             left = Node::Value(self.computed(start, whole));
         }
     }
@@ -71,8 +81,15 @@ impl Parser<'_> {
             }
             Some(Token::Number(digits, suffix)) => number(false, &digits, &suffix),
             Some(Token::Text(text)) => Some(Literal::String(text).into()),
+            Some(Token::DoubleQuoted(text)) => Some(match self.mode {
+                ParseMode::Strict => Expr::DoubleQuoted(text),
+                ParseMode::Pruning => Literal::String(text).into(),
+            }),
             Some(Token::Hex(digits)) => bytes(&digits).map(Expr::Literal),
-            Some(Token::Quoted(name)) => return self.column(name),
+            Some(Token::Quoted(name)) => {
+                self.height = 1;
+                return self.column(name);
+            }
             Some(Token::Word(word)) => return self.word(start, word),
             _ => return Err(self.unexpected_at(start)),
         };
@@ -107,7 +124,7 @@ impl Parser<'_> {
             _ if is_reserved(&word) => return Err(self.unexpected_at(start)),
             _ => {}
         }
-        if let Some(Token::Text(text)) = self.peek().cloned() {
+        if let Some(Token::Text(text) | Token::DoubleQuoted(text)) = self.peek().cloned() {
             self.next();
             return match self.typed(&upper, &text) {
                 Some(literal) => Ok(Node::Value(Expr::Literal(literal))),

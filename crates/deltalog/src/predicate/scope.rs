@@ -10,7 +10,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::ast::{ColumnPath, Expr, Predicate};
+use super::ast::{ColumnPath, Expr, Literal, Predicate};
+use super::bind::{column_named, quoted_column};
 use super::bound::{BoundColumn, BoundPredicate};
 use super::expression::{Expression, is_literal};
 use super::filter::leaf;
@@ -90,7 +91,7 @@ impl Scope {
     /// `InvalidArgument` if it is not understood, or if a column does not exist or is ambiguous.
     pub(crate) fn parse(&self, sql: &str) -> Result<Predicate> {
         let mut predicate = parse(sql, &self.time_zone, ParseMode::Strict)?;
-        rename(&mut predicate, &|path| self.resolve(path))?;
+        rename(&mut predicate, &|leaf| self.settle(leaf))?;
         Ok(predicate)
     }
 
@@ -106,10 +107,13 @@ impl Scope {
     pub(crate) fn in_table(&self, predicate: &Predicate, place: usize) -> Result<Predicate> {
         let mut predicate = predicate.clone();
         let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
-        rename(&mut predicate, &|path| {
-            let mut parts = path.parts().iter();
-            let first = parts.next().and_then(|name| name.strip_prefix(prefix)).map(str::to_owned);
-            Ok(ColumnPath::new(first.into_iter().chain(parts.cloned())))
+        rename(&mut predicate, &|leaf| {
+            if let Expr::Column(path) = leaf {
+                let mut parts = path.parts().iter();
+                let first = parts.next().and_then(|name| name.strip_prefix(prefix)).map(str::to_owned);
+                *path = ColumnPath::new(first.into_iter().chain(parts.cloned()));
+            }
+            Ok(())
         })?;
         Ok(predicate)
     }
@@ -129,7 +133,7 @@ impl Scope {
     /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent.
     pub(crate) fn value(&self, sql: &str, to: &DataType) -> Result<ScopedValue> {
         let mut value = parse_value(sql, &self.time_zone)?;
-        rename_value(&mut value, &|path| self.resolve(path))?;
+        rename_value(&mut value, &|leaf| self.settle(leaf))?;
         if let Expr::Column(path) = &value
             && let Some((path, field)) = self.column(path)
         {
@@ -154,6 +158,19 @@ impl Scope {
             names.push(field.name().clone());
         }
         Some((ColumnPath::new(names), field))
+    }
+
+    /// Replaces a column by that of the rows, and a text in double quotes by a constant.
+    fn settle(&self, leaf: &mut Expr) -> Result<()> {
+        *leaf = match leaf {
+            Expr::Column(path) => Expr::Column(self.resolve(path)?),
+            Expr::DoubleQuoted(text) => match self.tables.iter().find_map(|table| table.column_named(text)) {
+                Some(column) => return Err(quoted_column(text, &column)),
+                None => Literal::String(std::mem::take(text)).into(),
+            },
+            _ => return Ok(()),
+        };
+        Ok(())
     }
 
     /// Returns the path of a column in the rows.
@@ -197,6 +214,17 @@ impl Table {
     /// Returns the column `name`: the exact match, or else the only match that ignores case.
     fn field(&self, name: &str) -> Option<&FieldRef> {
         named(&self.fields, name)
+    }
+
+    /// Returns the column that the text names, with or without the table's alias.
+    fn column_named(&self, text: &str) -> Option<Vec<String>> {
+        let of_alias = || {
+            let (alias, name) = text.split_once('.')?;
+            let is_same = alias.to_lowercase() == self.alias.to_lowercase();
+            let column = is_same.then(|| column_named(name, &self.fields))??;
+            Some(std::iter::once(self.alias.clone()).chain(column).collect())
+        };
+        column_named(text, &self.fields).or_else(of_alias)
     }
 
     fn described(&self) -> String {
@@ -251,42 +279,39 @@ fn named<'a>(fields: &'a [FieldRef], name: &str) -> Option<&'a FieldRef> {
     exact.or_else(|| similar.next().filter(|_| similar.next().is_none()))
 }
 
-type Rename<'a> = dyn Fn(&ColumnPath) -> Result<ColumnPath> + 'a;
+type Change<'a> = dyn Fn(&mut Expr) -> Result<()> + 'a;
 
-/// Replaces the path of each column that `predicate` reads.
-fn rename(predicate: &mut Predicate, renamed: &Rename<'_>) -> Result<()> {
+/// Changes each column and each text in double quotes of `predicate`.
+fn rename(predicate: &mut Predicate, changed: &Change<'_>) -> Result<()> {
     match predicate {
         Predicate::Value(value)
         | Predicate::IsNull(value)
         | Predicate::Like { value, .. }
-        | Predicate::StartsWith { value, .. } => rename_value(value, renamed),
+        | Predicate::StartsWith { value, .. } => rename_value(value, changed),
         Predicate::Compare { left, right, .. } => {
-            rename_value(left, renamed)?;
-            rename_value(right, renamed)
+            rename_value(left, changed)?;
+            rename_value(right, changed)
         }
         Predicate::In { value, list } => {
-            rename_value(value, renamed)?;
-            list.iter_mut().try_for_each(|value| rename_value(value, renamed))
+            rename_value(value, changed)?;
+            list.iter_mut().try_for_each(|value| rename_value(value, changed))
         }
-        Predicate::Is { condition, .. } | Predicate::Not(condition) => rename(condition, renamed),
+        Predicate::Is { condition, .. } | Predicate::Not(condition) => rename(condition, changed),
         Predicate::And(parts) | Predicate::Or(parts) => {
-            parts.iter_mut().try_for_each(|part| rename(part, renamed))
+            parts.iter_mut().try_for_each(|part| rename(part, changed))
         }
     }
 }
 
-/// Replaces the path of each column that `value` reads.
-fn rename_value(value: &mut Expr, renamed: &Rename<'_>) -> Result<()> {
+/// Changes each column and each text in double quotes of `value`.
+fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
     match value {
-        Expr::Column(path) => {
-            *path = renamed(path)?;
-            Ok(())
-        }
-        Expr::Call(_, of) => rename_value(of, renamed),
+        Expr::Column(_) | Expr::DoubleQuoted(_) => changed(value),
+        Expr::Call(_, of) => rename_value(of, changed),
         Expr::Apply(_, arguments) => {
-            arguments.iter_mut().try_for_each(|argument| rename_value(argument, renamed))
+            arguments.iter_mut().try_for_each(|argument| rename_value(argument, changed))
         }
-        Expr::Condition(condition) => rename(condition, renamed),
+        Expr::Condition(condition) => rename(condition, changed),
         Expr::Literal(_) | Expr::Typed(..) | Expr::Unknown(_) => Ok(()),
     }
 }

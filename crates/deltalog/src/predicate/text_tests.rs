@@ -122,7 +122,7 @@ fn spark_literals_are_parsed() {
         ("X'00fF'", lit(vec![0u8, 255])),
         (r"'it\'s a \\ \u00e9 \101'", lit(r"it's a \ é A")),
         (r"'50\%'", lit(r"50\%")),
-        ("\"it''s\"", lit("it''s")),
+        ("\"it''s\"", Expr::DoubleQuoted("it''s".to_owned())),
         ("DATE '1969-12-31'", lit(Literal::Date(-1))),
         ("TIMESTAMP_NTZ '1970-01-01 00:00:01.5'", lit(Literal::TimestampNtz(1_500_000))),
     ] {
@@ -334,4 +334,90 @@ proptest! {
         let _ = parse(&text, "UTC", ParseMode::Strict);
         prop_assert!(parse(&text, "UTC", ParseMode::Pruning).is_ok());
     }
+}
+
+/// Places of a text in an expression, which `{}` stands for.
+const PLACES: [&str; 18] = [
+    "{} = s",
+    "s <> {}",
+    "{} != '1'",
+    "s <=> {}",
+    "s IN ('a', {})",
+    "{} IN (s, 'a')",
+    "s BETWEEN {} AND 'z'",
+    "s NOT BETWEEN 'a' AND {}",
+    "s LIKE {}",
+    "s NOT LIKE {}",
+    "{} LIKE 'a%'",
+    "{} IS NULL",
+    "NOT (upper({}) = s)",
+    "startswith(s, {})",
+    "s || {} = 'a' OR TRUE",
+    "CAST({} AS INT) > 1 AND n = 1",
+    "CASE WHEN n = 1 THEN {} ELSE s END = 'a'",
+    "coalesce(s, {}) IS NOT DISTINCT FROM 'a'",
+];
+
+#[test]
+fn a_column_in_double_quotes_is_refused_everywhere() {
+    use super::{Expression, Scope};
+    use arrow::datatypes::{DataType, Field, Schema};
+    let inner = Field::new("Part", DataType::Utf8, true);
+    let fields = vec![
+        Field::new("s", DataType::Utf8, true),
+        Field::new("n", DataType::Int32, true),
+        Field::new("User_ID", DataType::Utf8, true),
+        Field::new("dotted.name", DataType::Utf8, true),
+        Field::new("st", DataType::Struct(vec![inner].into()), true),
+    ];
+    let schema = Schema::new(fields);
+    let scope = Scope::new(&[("target", &schema), ("source", &Schema::empty())], "UTC");
+    let names = [
+        ("User_ID", "`User_ID`"),
+        ("user_id", "`User_ID`"),
+        ("DOTTED.name", "`dotted.name`"),
+        ("ST.part", "`st`.`Part`"),
+        ("st", "`st`"),
+    ];
+    for place in PLACES {
+        let hints = |sql: &str| {
+            [
+                strict(sql).bind(&schema).map(|_| ()),
+                scope.condition(sql).map(|_| ()),
+                Expression::bind(sql, &schema, "UTC").map(|_| ()),
+            ]
+            .map(|outcome| outcome.err().and_then(|error| error.hint().map(str::to_owned)))
+        };
+        for (name, column) in names {
+            let sql = place.replace("{}", &format!("\"{name}\""));
+            for hint in hints(&sql) {
+                let hint = hint.unwrap_or_else(|| panic!("{sql} is accepted"));
+                assert!(hint.contains(&format!("backticks, {column}, ")), "{sql}: {hint}");
+            }
+        }
+        // Any other text in double quotes is the same as in single quotes, which may name a column.
+        for (double, single) in [("\"17\"", "'17'"), ("\"use\"", "'use'"), ("'user_id'", "'user_id'")] {
+            let (double, single) = (place.replace("{}", double), place.replace("{}", single));
+            let bound = |sql: &str| strict(sql).bind(&schema).map(|_| ()).map_err(|error| error.to_string());
+            assert_eq!(bound(&double), bound(&single), "{double}");
+        }
+    }
+    let with_alias = scope.condition("\"target.user_id\" = 'a'").expect_err("a column");
+    assert!(with_alias.hint().is_some_and(|hint| hint.contains("`target`.`User_ID`")));
+}
+
+#[test]
+fn chains_are_not_nesting() {
+    for column in ["a", "`a`"] {
+        let all = |count: usize| vec![format!("{column} > 1"); count].join(" AND ");
+        // Pruning keeps each of them.
+        for predicate in [strict(&all(5_000)), pruning(&all(5_000))] {
+            let known = conjuncts(predicate).into_iter().flatten();
+            assert_eq!(known.count(), 5_000);
+        }
+    }
+    let text = vec!["s"; 10_000].join(" || ");
+    let chain = parse(&format!("{text} = 'a'"), "UTC", ParseMode::Strict).expect("a chain");
+    assert_eq!(strict(&chain.to_string()), chain);
+    assert!(parse(&format!("{}1", "(1 + ".repeat(101)), "UTC", ParseMode::Strict).is_err());
 }

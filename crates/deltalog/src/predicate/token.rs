@@ -23,6 +23,8 @@ pub(super) enum Token {
     Quoted(String),
     /// A string literal, unescaped.
     Text(String),
+    /// A string literal in double quotes, unescaped. In standard SQL it would be a name.
+    DoubleQuoted(String),
     /// The digits of `X'…'`.
     Hex(String),
     /// A number without its sign, and its suffix in upper case.
@@ -37,6 +39,7 @@ impl fmt::Display for Token {
             Self::Word(text) | Self::Symbol(text) => f.write_str(text),
             Self::Quoted(text) => write!(f, "`{text}`"),
             Self::Text(text) => write!(f, "'{text}'"),
+            Self::DoubleQuoted(text) => write!(f, "\"{text}\""),
             Self::Hex(digits) => write!(f, "X'{digits}'"),
             Self::Number(digits, suffix) => write!(f, "{digits}{suffix}"),
         }
@@ -106,7 +109,7 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
                 Token::Number(digits, if long { "L".to_owned() } else { String::new() })
             }
             SqlToken::SingleQuotedString(raw) => Token::Text(unescape(&raw, '\'')),
-            SqlToken::DoubleQuotedString(raw) => Token::Text(unescape(&raw, '"')),
+            SqlToken::DoubleQuotedString(raw) => Token::DoubleQuoted(unescape(&raw, '"')),
             SqlToken::HexStringLiteral(digits) => Token::Hex(digits),
             other => Token::Symbol(other.to_string()),
         };
