@@ -59,7 +59,8 @@ def begin_write(
       `with`, call `abort()`. End all workers first: files that are written later belong to no version.
 
     Args:
-        table_or_uri: as for `write_deltalake`.
+        table_or_uri: as for `write_deltalake`. A table stays at its version when the write is committed, perhaps by
+            another process: call `update_incremental()`.
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
             default it is that of the table.
         mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
@@ -84,7 +85,7 @@ def begin_write(
         schema_mode,
         size_argument(target_file_size),
     )
-    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
+    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider, mode)
     wanted = schema if schema is None or isinstance(schema, Schema) else Schema.from_arrow(schema)
     json = None if wanted is None else wanted.to_json()
     return _internal.begin_write(uri, json, arguments, storage_options=options, base=base)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltalog import _internal
 from deltalog.arguments import size_argument, span_argument
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.errors import InvalidArgumentError
 from deltalog.filters import Filter, filter_argument
+from deltalog.schema import Schema
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable
@@ -20,6 +20,7 @@ __all__ = ["TableOptimizer"]
 class TableOptimizer:
     """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
 
+    Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses it.
     Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
     their ids. Appends, and statements that delete rows by deletion vectors, may go on meanwhile: rows that they delete
     are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
@@ -136,11 +137,6 @@ class TableOptimizer:
             InvalidArgumentError: the table has no clustering columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
         """
-        snapshot = self._table._snapshot
-        if not snapshot.clustering_columns():
-            raise InvalidArgumentError(
-                f"the table {snapshot.uri} has no clustering columns: choose some by alter.cluster_by, or use compact"
-            )
         return self._run(
             None,
             target_size,
@@ -246,9 +242,14 @@ class TableOptimizer:
         z_order: tuple[list[str], str] | None = None,
         cluster: tuple[bool, int | None] | None = None,
     ) -> dict[str, Any]:
+        newest = self._table._newest_to_change()
+        if cluster is not None and not newest.clustering_columns():
+            raise InvalidArgumentError(
+                f"the table {newest.uri} has no clustering columns: choose some by alter.cluster_by, or use compact"
+            )
         metrics, version = _internal.optimize(
-            self._table._snapshot,
-            filter_argument(partition_filters, self._table.schema()),
+            newest,
+            filter_argument(partition_filters, Schema._of(newest.schema_json)),
             size_argument(target_size),
             span_argument(min_commit_interval, "min_commit_interval"),
             purges,
@@ -258,6 +259,5 @@ class TableOptimizer:
             cluster,
             check_rows,
         )
-        if version is not None:
-            open_committed(self._table, version)
+        self._table._has_committed(version)
         return metrics

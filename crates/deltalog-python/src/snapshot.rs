@@ -280,6 +280,17 @@ impl Snapshot {
         }
     }
 
+    /// Opens what follows the commit of `version` by this process.
+    fn after_commit(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
+        call(py, || self.0.after_commit(version)).map(Self)
+    }
+
+    /// Opens the version that an overwrite replaces if the rows up to `seen` were read, and the versions `own` come from
+    /// the reader.
+    fn as_seen(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<Self> {
+        call(py, || self.0.as_seen(seen, &own)).map(Self)
+    }
+
     /// Opens version `version`, or the newest version at the time `timestamp_ms`.
     #[pyo3(signature = (version = None, timestamp_ms = None))]
     fn at(&self, py: Python<'_>, version: Option<u64>, timestamp_ms: Option<i64>) -> PyResult<Self> {
@@ -451,7 +462,7 @@ impl Snapshot {
             }
             scan.read()
         })?;
-        ArrowStream::start(py, rows.schema(), rows)
+        Ok(ArrowStream::start(py, rows.schema(), rows)?.of(&self.0))
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, CommitArguments};
 use crate::snapshot::Snapshot;
-use crate::stream::reader_of;
+use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep;
 use crate::write_batches::pieces;
 
@@ -110,7 +110,8 @@ pub(crate) struct MergeArguments {
     clauses: Vec<ClauseArguments>,
 }
 
-/// Merges the rows of an Arrow stream, which is read once.
+/// Merges the rows of an Arrow stream, which is read once. If they were read from the table itself, the statement is
+/// based on that version, and whatever has changed the table since is a conflict.
 #[pyfunction]
 pub(crate) fn merge_rows(
     py: Python<'_>,
@@ -119,8 +120,12 @@ pub(crate) fn merge_rows(
     arguments: MergeArguments,
     commit: CommitArguments,
 ) -> PyResult<Done> {
+    let stream = source.cast::<ArrowStream>().ok();
+    let origin = stream.and_then(|stream| stream.get().origin_in(&snapshot.get().0).cloned());
     let reader = reader_of(source)?;
-    run(py, snapshot, commit, |base, request| {
+    run(py, snapshot, commit, |newest, mut request| {
+        request.reads_whole_table = origin.is_some();
+        let base = origin.as_ref().unwrap_or(newest);
         let MergeArguments { condition, source_alias, target_alias, clauses } = arguments;
         let clauses = clauses.into_iter().map(ClauseArguments::clause).collect::<Result<_>>()?;
         let merge = Merge { condition, source_alias, target_alias, clauses };

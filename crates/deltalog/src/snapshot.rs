@@ -29,7 +29,7 @@ use crate::protocol::{
     Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol,
     SetTransaction, StructType, clustering_columns,
 };
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
+use crate::replay::{AddRequest, Commit, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
 use crate::upkeep::LeftOver;
 use crate::verify::{Verification, verify};
@@ -180,6 +180,47 @@ impl Snapshot {
                 }
                 Ok(newest)
             }
+        }
+    }
+
+    /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
+    /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
+    ///
+    /// What others have changed since is left out, so that an overwrite on this base would be a conflict with it.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
+    #[doc(hidden)]
+    pub fn after_commit(&self, version: u64) -> Result<Self> {
+        if self.version() >= version {
+            return Ok(self.clone());
+        }
+        self.refresh()?.as_seen(version, &[])
+    }
+
+    /// Returns the version that an overwrite replaces if the rows up to `seen` were read, and the later versions `own`
+    /// come from the reader: the last version before what others have changed since `seen`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::at_version`].
+    #[doc(hidden)]
+    pub fn as_seen(&self, seen: u64, own: &[u64]) -> Result<Self> {
+        let mut last = seen;
+        while last < self.version() && (own.contains(&(last + 1)) || self.only_moves_rows(last + 1)?) {
+            last += 1;
+        }
+        self.at_version(last)
+    }
+
+    /// Returns whether a commit changes neither rows nor the protocol nor the metadata.
+    fn only_moves_rows(&self, version: u64) -> Result<bool> {
+        let known = self.0.state.single_commits().find(|commit| commit.version == version);
+        if let Some(commit) = known {
+            return Ok(!commit.changes_table());
+        }
+        match Commit::read_without_stats(self.storage(), CommitFile::named(version)) {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+            commit => Ok(!commit?.changes_table()),
         }
     }
 
