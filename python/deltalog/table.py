@@ -190,8 +190,8 @@ class DeltaTable(
         Args:
             table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
                 allowed roots. The mode `overwrite` replaces exactly what was read through it, see `DeltaTable`: if
-                another writer has added or removed files since then, it raises `CommitConflictError`. Pass the table that
-                `data` are computed from. It is then at the version that was committed.
+                another writer has added or removed files since then, it raises `CommitConflictError`. Pass the table
+                that `data` are computed from. It is then at the version that was committed.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
                 `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
             mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it

@@ -22,8 +22,8 @@ class TableStatements(TableHandle):
     A statement begins with a look at the log, acts on the newest version, and makes one commit, which the table is then
     at. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
 
-    If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed rows
-    are written. Otherwise the files that have such rows are written again. Two statements on different rows of one file
+    If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
+    rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one file
     both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
 
     Statements return their metrics by the names that `history()` shows, which are those of the JVM connector, such as

@@ -285,8 +285,8 @@ impl Snapshot {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Opens the version that an overwrite replaces if the rows up to `seen` were read, and the versions `own` come from
-    /// the reader.
+    /// Opens the version that an overwrite replaces if the rows up to `seen` were read, and the versions `own` come
+    /// from the reader.
     fn as_seen(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<Self> {
         call(py, || self.0.as_seen(seen, &own)).map(Self)
     }
