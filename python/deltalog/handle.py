@@ -133,7 +133,7 @@ class TableHandle:
         def newer(opened: Opened) -> Opened:
             snapshot = caught_up(opened).snapshot
             found = self._keeper(snapshot).snapshot(limit)
-            return Opened.at(found if found.version > snapshot.version else snapshot)
+            return Opened.at(found if found.version >= snapshot.version else snapshot)
 
         self._move(newer)
 

@@ -273,11 +273,7 @@ impl Snapshot {
             Some(staged) => core.refresh_with(staged_of(staged)?),
             None => core.refresh(),
         })?;
-        if newest.version() == slf.get().0.version() {
-            Ok(slf.unbind())
-        } else {
-            Py::new(slf.py(), Self(newest))
-        }
+        if newest.is_same(&slf.get().0) { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
     }
 
     /// Opens what follows the commit of `version` by this process.
