@@ -22,7 +22,7 @@ use crate::commit_actions::{CommitActions, Commits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
 use crate::log::{
-    CommitFile, CommitTimes, LogSegment, Newer, NewerVersions, StagedCommit, VersionChecksum,
+    CommitFile, CommitTimes, LogSegment, Look, Newer, NewerVersions, StagedCommit, VersionChecksum,
     read_commit_info,
 };
 use crate::protocol::{
@@ -170,7 +170,8 @@ impl Snapshot {
     }
 
     fn refresh_from(&self, source: &Source) -> Result<Self> {
-        if let Some(newest) = self.newest_in(source)? {
+        let look = if self.0.state.has_lost_checkpoint() { Look::Lost } else { Look::Newest };
+        if let Some(newest) = self.newest_in(source, look)? {
             return Ok(newest);
         }
         let newest = Self::load(source, source.find(None)?, None)?;
@@ -183,11 +184,14 @@ impl Snapshot {
     /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
     /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata can tell whether
     /// the table is the same.
-    fn newest_in(&self, source: &Source) -> Result<Option<Self>> {
+    fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
         let Inner { source: own, state, facts, .. } = &*self.0;
-        match self.segment().newer_in(source.segments(), state.has_lost_checkpoint())? {
+        let knows_all = |segment: &LogSegment| {
+            segment.version == self.version() && segment.checksum == self.segment().checksum
+        };
+        match self.segment().newer_in(source.segments(), look)? {
             Newer::Unchanged => Ok(Some(self.clone())),
-            Newer::Segment(segment) if segment.version == self.version() => {
+            Newer::Segment(segment) if knows_all(&segment) => {
                 let state = own.state(*segment, Some(state))?;
                 Ok(Some(Self::of(own.clone(), state, Arc::clone(facts))))
             }
@@ -252,7 +256,7 @@ impl Snapshot {
     #[doc(hidden)]
     pub fn reopen(&self) -> Result<Self> {
         let source = &self.0.source;
-        match self.newest_in(source) {
+        match self.newest_in(source, Look::Place) {
             Ok(Some(newest)) => Ok(newest),
             Err(error) if !matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
                 Err(error)
@@ -413,6 +417,15 @@ impl Snapshot {
         match read_commit_info(self.storage(), file) {
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
             info => info,
+        }
+    }
+
+    /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, its
+    /// checksum tells.
+    pub(crate) fn in_commit_timestamp(&self) -> Result<Option<i64>> {
+        match self.commit_info()? {
+            Some(info) => Ok(info.in_commit_timestamp),
+            None => Ok(self.checksum()?.and_then(|checksum| checksum.in_commit_timestamp)),
         }
     }
 

@@ -58,6 +58,17 @@ pub(crate) struct NewerVersions {
 /// How many versions of a segment are listed again to find newer checkpoints. They fit into one page of a listing.
 const MOST_LISTED: u64 = 100;
 
+/// How newer versions than that of a segment are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Files of the segment need not be there any more if they were read.
+    Newest,
+    /// The same, but some files of the segment could not be read.
+    Lost,
+    /// What is found is what an open finds: all files must be there.
+    Place,
+}
+
 /// What a look for newer versions than that of a segment has found.
 #[derive(Debug)]
 pub(crate) enum Newer {
@@ -250,14 +261,14 @@ impl LogSegment {
     /// have been written for this version or an older one meanwhile, and has the files of `self` that it needs.
     ///
     /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are listed now and
-    /// then only, so that a listing costs one request; `is_lost` says that files of `self` are not there any more.
+    /// then only, so that a listing costs one request, unless `look` asks for all.
     ///
     /// # Errors
     /// `TableReplaced` or `NotATable` if the log is not the one in which `self` was found, `CorruptLog` for a
     /// gap; also errors of the store.
-    pub(crate) fn newer_in(&self, source: SegmentSource<'_>, is_lost: bool) -> Result<Newer> {
+    pub(crate) fn newer_in(&self, source: SegmentSource<'_>, look: Look) -> Result<Newer> {
         // The listing includes this version, to check that it is still the same.
-        let start = self.start_of_listing(is_lost);
+        let start = self.start_of_listing(look);
         let listing = Listing::from(source, start, None)?;
         if !self.is_still_in(source.storage, &listing)? {
             return Ok(Newer::Unknown);
@@ -272,15 +283,19 @@ impl LogSegment {
             }
             (own, found) => found.or_else(|| own.clone()),
         };
-        if version == self.version && checkpoint == self.checkpoint {
+        let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
+        if look == Look::Place && !self.is_whole_in(&listing, checkpoint.as_ref(), first) {
+            return Ok(Newer::Unknown);
+        }
+        let checksum = listing.checksum_of(version);
+        if version == self.version && checkpoint == self.checkpoint && checksum == self.checksum {
             return Ok(Newer::Unchanged);
         }
-        let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
         let Some(mut commits) = self.commits_with(&listing, first) else { return Ok(Newer::Unknown) };
         fill_gaps(source.storage, first, version, &mut commits)?;
-        let (checksum, commit) = match version == self.version {
-            true => (self.checksum.clone(), self.commit.clone()),
-            false => (listing.checksum_of(version), listing.published_commit(source.storage, version)?),
+        let commit = match version == self.version {
+            true => self.commit.clone(),
+            false => listing.published_commit(source.storage, version)?,
         };
         let own_checksum = || self.checksum.clone().map(|file| (self.version, file));
         let older_checksum = match checksum {
@@ -326,16 +341,31 @@ impl LogSegment {
         Some(all.filter(|commit| commit.version >= first).collect())
     }
 
+    /// Returns whether the listing shows all files of this segment that a newer one with `checkpoint` and the commits
+    /// from `first` on needs.
+    fn is_whole_in(&self, listing: &Listing, checkpoint: Option<&CheckpointFiles>, first: u64) -> bool {
+        let shows = |own: &CommitFile| {
+            let is_staged = matches!(own.kind, CommitKind::Staged(_));
+            is_staged || listing.commits.binary_search_by_key(&own.version, |found| found.version).is_ok()
+        };
+        let needed = self.commits.partition_point(|commit| commit.version < first);
+        self.commits.get(needed..).unwrap_or_default().iter().all(shows)
+            && checkpoint.is_none_or(|checkpoint| listing.checkpoints.have(checkpoint))
+    }
+
     /// Returns the version of the checkpoint; 0 without one.
     fn base(&self) -> u64 {
         self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version)
     }
 
     /// Returns the version from which the log is listed for newer versions and newer checkpoints.
-    fn start_of_listing(&self, is_lost: bool) -> u64 {
+    fn start_of_listing(&self, look: Look) -> u64 {
         let behind = self.version - self.base();
         let is_due = self.version - self.searched >= MOST_LISTED.max(behind / 4);
-        if behind <= MOST_LISTED || is_due || is_lost { self.base() } else { self.version - MOST_LISTED }
+        match look {
+            Look::Newest if behind > MOST_LISTED && !is_due => self.version - MOST_LISTED,
+            _ => self.base(),
+        }
     }
 
     /// Lists the log from this version on, and returns the newer versions. Returns `None` if this version was
