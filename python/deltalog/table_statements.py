@@ -23,8 +23,8 @@ class TableStatements(TableHandle):
     at. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
 
     If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
-    rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one file
-    both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
+    rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one
+    file both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
 
     Statements return their metrics by the names that `history()` shows, which are those of the JVM connector, such as
     `numDeletedRows`. If no row is concerned, nothing is committed, and the table is at the newest version. If
