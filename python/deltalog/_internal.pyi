@@ -254,6 +254,10 @@ class Snapshot:
     def writer_features(self) -> list[str] | None: ...
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
         """Returns the newest version, and reads only the new commits; returns itself when there is none."""
+    def after_commit(self, version: int) -> Snapshot:
+        """Returns the version that a caller has committed since this one, or a later one with the same rows."""
+    def as_seen(self, seen: int, own: Sequence[int]) -> Snapshot:
+        """Returns the last version before what others have changed since `seen`; `own` are not by others."""
     def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
         """Returns another version of the same table, or the one that was the newest at a time."""
     def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
@@ -522,7 +526,10 @@ def merge_rows(
     file_format: str | None = None,
     merge_schema: bool = False,
 ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
-    """Merges the rows of an Arrow stream. Returns the metrics, and the version if there was something to do."""
+    """Merges the rows of an Arrow stream. Returns the metrics, and the version if there was something to do.
+
+    If the stream is of rows of the table itself, the statement is based on the version of these rows.
+    """
 
 def create_table(
     uri: str,

@@ -8,7 +8,6 @@ from deltalog._internal import TableChange
 from deltalog.arguments import Names, names_argument, options_argument, text_argument
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.errors import InvalidArgumentError, wrong_argument
 from deltalog.schema import Field, PrimitiveType, Schema
 
@@ -23,8 +22,9 @@ class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
     Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then at.
-    If the table is already as it would be, nothing is committed. A change is based on the version that is open: a
-    commit since then that has changed the metadata, or rows that the change depends on, is a conflict.
+    If the table is already as it would be, nothing is committed. A change begins with a look at the log, and is one of
+    the newest version. A table that is pinned to a version refuses it. A commit meanwhile that has changed the
+    metadata, or rows that the change depends on, is a conflict.
 
     A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
     parts of an array are `element`, those of a map `key` and `value`.
@@ -156,14 +156,16 @@ class TableAlterer:
             CommitConflictError: another writer has changed the metadata, or rows that the drop depends on.
         """
         arguments = commit_arguments(commit_properties)
+        newest = self._table._newest_to_change()
         try:
-            version = _internal.drop_feature(self._table._snapshot, feature, truncate_history, arguments)
+            version = _internal.drop_feature(newest, feature, truncate_history, arguments)
         except InvalidArgumentError:
-            # Only the history may be left, and the next call must see what this one has done.
+            # Only the history may be left, and the table has what was done about the feature.
             if truncate_history:
-                self._table.update_incremental()
+                self._table._newest_to_change()
             raise
-        return open_committed(self._table, version)
+        self._table._has_committed(version)
+        return version
 
     def add_columns(
         self,
@@ -350,6 +352,8 @@ class TableAlterer:
         return self._commit(TableChange.drop_constraint(name, not raise_if_not_exists), commit_properties)
 
     def _commit(self, change: TableChange, properties: CommitProperties | None) -> int:
-        """Commits a change of the version that is open, and opens the newest version."""
+        """Commits a change of the newest version."""
         arguments = commit_arguments(properties)
-        return open_committed(self._table, _internal.alter_table(self._table._snapshot, change, arguments))
+        version = _internal.alter_table(self._table._newest_to_change(), change, arguments)
+        self._table._has_committed(version)
+        return version

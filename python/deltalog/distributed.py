@@ -104,7 +104,8 @@ def begin_write(
       `with`, call `abort()`. End all workers first: files that are written later belong to no version.
 
     Args:
-        table_or_uri: as for `write_deltalake`.
+        table_or_uri: as for `write_deltalake`. A table stays at its version when the write is committed, perhaps by
+            another process: call `update_incremental()`.
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
             default it is that of the table.
         mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
@@ -130,6 +131,6 @@ def begin_write(
         size_argument(target_file_size, "target_file_size"),
         file_format_argument(writer_properties),
     )
-    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
+    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider, mode)
     json = None if schema is None else schema_argument(schema).to_json()
     return _internal.begin_write(uri, json, arguments, storage_options=options, base=base)

@@ -148,8 +148,7 @@ class CommitStateUnknownError(DeltaError):
 class AfterCommitError(DeltaError):
     """The write or the change was committed as `version`, and a later step failed. Do not repeat it.
 
-    Spark's writes raise it, and their `hint` tells how to do what failed. `DeltaTable.alter` raises it if the new
-    version cannot be opened.
+    Spark's writes raise it, and their `hint` tells how to do what failed.
     """
 
 

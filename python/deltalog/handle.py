@@ -4,8 +4,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from deltalog import _internal
+from deltalog._internal import AlreadyApplied
 from deltalog.arguments import (
     StagedCommit,
     required_version,
@@ -18,7 +20,13 @@ from deltalog.errors import InvalidArgumentError
 from deltalog.filters import Filter, filter_argument
 from deltalog.schema import Schema
 
-__all__ = ["TableHandle"]
+__all__ = ["Opened", "TableHandle", "caught_up"]
+
+_MOST_OWN_COMMITS = 100
+"""How many of its own commits after those of others a table remembers. If there are more, some count as others'."""
+
+_MOST_COMMITS_BEHIND = 8
+"""How many of its own commits a table may have that it has not read, when it appends again."""
 
 # Held only while a table goes from one snapshot to another, never during I/O; a forked child gets it free.
 _swap = threading.Lock()
@@ -26,18 +34,64 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_swap.acquire, after_in_parent=_swap.release, after_in_child=_swap.release)
 
 
+class Opened(NamedTuple):
+    """What a table has open. It is replaced as a whole."""
+
+    snapshot: _internal.Snapshot
+    seen: int
+    """The version whose rows the caller has read, or has committed on top of that. An overwrite replaces it."""
+    is_pinned: bool = False
+    """Whether the caller has chosen the version."""
+    committed: int | None = None
+    """A later version, which the table has committed and not opened yet."""
+    own: tuple[int, ...] = ()
+    """Versions after `seen` that the table has committed, with those of others in between."""
+
+    @staticmethod
+    def at(snapshot: _internal.Snapshot, *, is_pinned: bool = False) -> "Opened":
+        """Returns a table at `snapshot`, whose rows the caller reads."""
+        return Opened(snapshot, snapshot.version, is_pinned)
+
+    def moved(self, snapshot: _internal.Snapshot) -> "Opened":
+        """Returns the table at a newer version, whose rows the caller does not read yet."""
+        return self._replace(snapshot=snapshot, committed=None)
+
+
 @checks_arguments
 class TableHandle:
-    """The snapshot of a table that is open, which threads may share."""
+    """The snapshot of a table that is open, which threads may share.
 
-    _snapshot: _internal.Snapshot
+    - A table that was opened without a version follows its place: what changes it begins with a look at the log, and
+      acts on the newest version. A table at a version that the caller has chosen is pinned, and changes nothing.
+    - An overwrite replaces what the caller has seen. A change may go on to versions of others, which are not seen until
+      their rows are read.
+    - A commit is opened when it is asked for: until then it costs nothing.
+    """
+
+    _opened: Opened
     _recent: tuple[int, _internal.Recent] | None = None
     """What keeps the newest snapshot, and the process that it works for."""
 
     @property
+    def _snapshot(self) -> _internal.Snapshot:
+        """The version that is open: at least the one that the table has committed last."""
+        opened = self._opened
+        return opened.snapshot if opened.committed is None else self._move(caught_up).snapshot
+
+    @property
+    def _rows(self) -> _internal.Snapshot:
+        """The version that is open, whose rows the caller reads."""
+        opened = self._opened
+        if opened.committed is None and opened.seen == opened.snapshot.version:
+            return opened.snapshot
+        return self._move(
+            lambda opened: Opened.at(caught_up(opened).snapshot, is_pinned=opened.is_pinned)
+        ).snapshot
+
+    @property
     def table_uri(self) -> str:
         """The location of the table, as a URL."""
-        return self._snapshot.uri
+        return self._opened.snapshot.uri
 
     def version(self) -> int:
         """Returns the version that is open."""
@@ -53,7 +107,7 @@ class TableHandle:
         staged_commits: Iterable[StagedCommit] | None = None,
         max_age: float | timedelta | None = None,
     ) -> None:
-        """Goes to the newest version; reads only the commits that are new.
+        """Goes to the newest version; reads only the commits that are new. A table that was pinned follows again.
 
         Threads may call it at once: one that is slow never puts the table back to an older version than
         another has opened meanwhile.
@@ -71,16 +125,17 @@ class TableHandle:
         limit = span_argument(max_age, "max_age")
         if limit is None:
             staged = staged_argument(staged_commits)
-            self._move(lambda snapshot: snapshot.refresh(staged))
+            self._move(lambda opened: Opened.at(_newest(opened, staged)))
             return
         if staged_commits is not None:
             raise InvalidArgumentError(
                 "with staged_commits there is no max_age: the catalog names the newest version"
             )
 
-        def newer(snapshot: _internal.Snapshot) -> _internal.Snapshot:
+        def newer(opened: Opened) -> Opened:
+            snapshot = caught_up(opened).snapshot
             found = self._keeper(snapshot).snapshot(limit)
-            return found if found.version > snapshot.version else snapshot
+            return Opened.at(found if found.version >= snapshot.version else snapshot)
 
         self._move(newer)
 
@@ -93,7 +148,9 @@ class TableHandle:
         return recent[1]
 
     def load_as_version(self, version: int | str | datetime) -> None:
-        """Goes to another version of the table, older or newer.
+        """Goes to another version of the table, older or newer, and stays there: the table is pinned to it.
+
+        `update_incremental()` ends that. Until then, what would change the table is refused.
 
         Args:
             version: the version, or a time as in `DeltaTable(timestamp=...)`.
@@ -103,22 +160,103 @@ class TableHandle:
         """
         if isinstance(version, (str, datetime)):
             timestamp = timestamp_argument(version, "version")
-            self._move(lambda snapshot: snapshot.at(None, timestamp))
+            self._move(lambda opened: Opened.at(opened.snapshot.at(None, timestamp), is_pinned=True))
             return
         number = required_version(version)
-        self._move(lambda snapshot: snapshot.at(number, None))
+        self._move(lambda opened: Opened.at(opened.snapshot.at(number, None), is_pinned=True))
+
+    def _newest_to_change(self) -> _internal.Snapshot:
+        """Goes to the newest version, which is about to be changed, and returns it.
+
+        Raises:
+            InvalidArgumentError: the table is pinned to a version.
+        """
+
+        def newest(opened: Opened) -> Opened:
+            _ensure_follows(opened)
+            return opened.moved(_newest(opened))
+
+        return self._move(newest).snapshot
+
+    def _base_of_write(self, mode: str) -> _internal.Snapshot:
+        """Returns the version that a write with this mode is based on.
+
+        An overwrite replaces what the caller has seen. An append extends the newest version, which its commit looks
+        for, so that it need not be opened before.
+
+        Raises:
+            InvalidArgumentError: the table is pinned to a version.
+        """
+        opened = self._opened
+        _ensure_follows(opened)
+        if str(mode).lower() == "append":
+            behind = 0 if opened.committed is None else opened.committed - opened.snapshot.version
+            return opened.snapshot if behind <= _MOST_COMMITS_BEHIND else self._snapshot
+        opened = self._move(caught_up)
+        is_seen = opened.seen == opened.snapshot.version
+        return opened.snapshot if is_seen else opened.snapshot.as_seen(opened.seen, opened.own)
+
+    def _has_written(self, answer: int | AlreadyApplied | None) -> None:
+        """As `_has_committed`, for what became of a write. If it was done before, the table shows it as well."""
+        if isinstance(answer, AlreadyApplied):
+            self._has_committed(answer.table_version, is_own=False)
+        else:
+            self._has_committed(answer)
+
+    def _has_committed(self, version: int | None, *, is_own: bool = True) -> None:
+        """Notes that the table has committed `version`, if it has. It is opened when it is asked for."""
+        with _swap:
+            opened = self._opened
+            if version is None or opened.is_pinned:
+                return
+            if version > max(opened.snapshot.version, opened.committed or 0):
+                opened = opened._replace(committed=version)
+            if is_own and version == opened.seen + 1:
+                opened = opened._replace(seen=version)
+            elif is_own and version > opened.seen:
+                opened = opened._replace(own=(*opened.own[-_MOST_OWN_COMMITS:], version))
+            self._opened = opened
 
     def _filter(self, filters: Filter | None, name: str = "predicate") -> str | None:
         if filters is None or isinstance(filters, str):
             return filters
         return filter_argument(filters, self.schema(), name)
 
-    def _move(self, to: Callable[[_internal.Snapshot], _internal.Snapshot]) -> None:
-        """Opens what `to` makes of the open snapshot; again, if another thread has opened one meanwhile."""
+    def _move(self, to: Callable[[Opened], Opened]) -> Opened:
+        """Opens what `to` makes of what is open, and returns it; again, if another thread has opened something else
+        meanwhile."""
         while True:
-            before = self._snapshot
+            before = self._opened
             after = to(before)
             with _swap:
-                if self._snapshot is before:
-                    self._snapshot = after
-                    return
+                if self._opened is before:
+                    self._opened = after
+                    return after
+
+
+def caught_up(opened: Opened) -> Opened:
+    """Returns the table at the version that it has committed last, if there is one."""
+    if opened.committed is None:
+        return opened
+    return opened.moved(opened.snapshot.after_commit(opened.committed))
+
+
+def _newest(
+    opened: Opened, staged_commits: "list[str | tuple[int, bytes]] | None" = None
+) -> _internal.Snapshot:
+    newest = opened.snapshot.refresh(staged_commits)
+    # A listing may lag behind.
+    is_behind = opened.committed is not None and newest.version < opened.committed
+    return caught_up(opened._replace(snapshot=newest)).snapshot if is_behind else newest
+
+
+def _ensure_follows(opened: Opened) -> None:
+    if opened.is_pinned:
+        error = InvalidArgumentError(
+            f"the table is pinned to version {opened.snapshot.version}, and only its newest version can be changed"
+        )
+        error.table, error.version = opened.snapshot.uri, opened.snapshot.version
+        error.hint = (
+            "call update_incremental() to go to the newest version, or open the table without a version"
+        )
+        raise error

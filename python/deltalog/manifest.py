@@ -39,8 +39,9 @@ class TableManifests(TableHandle):
             The version that the manifests show.
 
         Raises:
+            InvalidArgumentError: the table is pinned to a version.
             UnsupportedFeatureError: the table has column mapping, or files with deletion vectors, which such engines
                 would read as if no row were deleted; or a partition value is too long for the name of a directory.
             DeltaError: some manifests may be those of an older version. Generate them again.
         """
-        return generate(self._snapshot, mode)
+        return generate(self._newest_to_change(), mode)

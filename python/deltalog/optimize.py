@@ -8,9 +8,9 @@ from deltalog import _internal
 from deltalog.arguments import names_argument, size_argument, span_argument
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.filters import Filter, filter_argument
+from deltalog.schema import Schema
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = ["TableOptimizer"]
 class TableOptimizer:
     """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
 
+    Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses it.
     Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
     their ids. Appends, and statements that delete rows by deletion vectors, may go on meanwhile: rows that they delete
     are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
@@ -145,14 +146,6 @@ class TableOptimizer:
             CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
         """
         cube = size_argument(cube_size, "cube_size")
-        size_argument(target_size, "target_size")
-        span_argument(min_commit_interval, "min_commit_interval")
-        commit_arguments(commit_properties)
-        file_format_argument(writer_properties)
-        snapshot = self._table._snapshot
-        if not snapshot.clustering_columns():
-            refused = InvalidArgumentError(f"the table {snapshot.uri} has no clustering columns")
-            raise hinted(refused, "choose some by alter.cluster_by, or use compact")
         return self._run(
             None,
             target_size,
@@ -263,19 +256,25 @@ class TableOptimizer:
         z_order: tuple[list[str], str] | None = None,
         cluster: tuple[bool, int | None] | None = None,
     ) -> dict[str, Any]:
+        size = size_argument(target_size, "target_size")
+        interval = span_argument(min_commit_interval, "min_commit_interval")
+        commit, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
+        newest = self._table._newest_to_change()
+        if cluster is not None and not newest.clustering_columns():
+            refused = InvalidArgumentError(f"the table {newest.uri} has no clustering columns")
+            raise hinted(refused, "choose some by alter.cluster_by, or use compact")
         metrics, version = _internal.optimize(
-            self._table._snapshot,
-            filter_argument(partition_filters, self._table.schema(), "partition_filters"),
-            size_argument(target_size, "target_size"),
-            span_argument(min_commit_interval, "min_commit_interval"),
+            newest,
+            filter_argument(partition_filters, Schema._of(newest.schema_json), "partition_filters"),
+            size,
+            interval,
             purges,
             dry_run,
-            commit_arguments(commit_properties),
+            commit,
             z_order,
             cluster,
             check_rows,
-            file_format_argument(writer_properties),
+            encoding,
         )
-        if version is not None:
-            open_committed(self._table, version)
+        self._table._has_committed(version)
         return metrics

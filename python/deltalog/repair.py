@@ -5,7 +5,6 @@ from typing import Any, Literal
 from deltalog import _internal
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.handle import TableHandle
 
 __all__ = ["TableRepair"]
@@ -78,19 +77,18 @@ class TableRepair(TableHandle):
             committed.
 
         Raises:
-            InvalidArgumentError: the table is append-only, and files are missing.
+            InvalidArgumentError: the table is append-only, and files are missing; or it is pinned to a version.
             MissingFileError, CorruptDataError: deletion vectors are not there or do not fit, and their files are not
                 to be dropped. A dry run says so too. Nothing was committed.
             CommitConflictError: another writer has removed one of the files meanwhile.
         """
         metrics, files, version = _internal.repair(
-            self._snapshot,
+            self._newest_to_change(),
             remove_damaged,
             drop_files_without_vectors,
             dry_run,
             commit_arguments(commit_properties),
         )
-        if version is not None:
-            open_committed(self, version)
+        self._has_committed(version)
         paths = [file["dataFilePath"] for file in files]
         return {"dry_run": dry_run, "files_removed": paths, "files": files, **metrics}

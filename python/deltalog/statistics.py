@@ -5,7 +5,6 @@ from typing import Any
 from deltalog import _internal
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.handle import TableHandle
 
 __all__ = ["TableStatistics"]
@@ -47,13 +46,12 @@ class TableStatistics(TableHandle):
             `numFilesByRows`, and `numFilesGivenUp`, which others have changed meanwhile.
 
         Raises:
-            InvalidArgumentError: the predicate reads other than partition columns.
+            InvalidArgumentError: the predicate reads other than partition columns, or the table is pinned to a version.
             MissingFileError, CorruptDataError: a file cannot be read.
             CommitConflictError: another writer has changed the metadata or the protocol meanwhile.
         """
         metrics, version = _internal.recompute_statistics(
-            self._snapshot, predicate, all_files, dry_run, commit_arguments(commit_properties)
+            self._newest_to_change(), predicate, all_files, dry_run, commit_arguments(commit_properties)
         )
-        if version is not None:
-            open_committed(self, version)
+        self._has_committed(version)
         return metrics

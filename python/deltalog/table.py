@@ -28,9 +28,9 @@ from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 from deltalog.checked import checks_arguments
 from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
+from deltalog.handle import Opened, caught_up
 from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
@@ -80,10 +80,22 @@ class DeltaTable(
     TableRepair,
     TableManifests,
 ):
-    """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
+    """A table at a version, for reads and changes.
 
-    Threads may share a table. It can be pickled: location, version, allowed roots and a function as credential provider
-    are, storage options are not, so that no secret leaves the process.
+    - Reads are of the version that is open. It stays until `update_incremental()`, `load_as_version()`, or a change of
+      the table through this object.
+    - What changes the table begins with a look at the log, and acts on the newest version: `delete`, `update`, `merge`,
+      `restore`, the methods of `alter` and `optimize`, `repair`, `recompute_statistics`, `vacuum`, `generate`,
+      `cleanup_metadata`, and appends by `write_deltalake`. The table is then at the version that it has committed, or
+      at a later one with the same rows.
+    - An overwrite by `write_deltalake` or `create` replaces what was read through this object, from which its rows may
+      have been computed: the version that it opened, or that rows were read from since, and its own commits. If another
+      writer has changed the table after that, it is a conflict.
+    - A table that was opened by `version` or `timestamp`, or went to a version by `load_as_version()`, is pinned: it
+      refuses all that changes the table. `update_incremental()` goes to the newest version, and ends that.
+
+    Threads may share a table. It can be pickled: location, version, whether it is pinned, allowed roots and a function
+    as credential provider are, storage options are not, so that no secret leaves the process.
 
     Args:
         table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
@@ -133,7 +145,7 @@ class DeltaTable(
         credential_provider: CredentialProvider | None = None,
     ) -> None:
         location = location_argument(table_uri)
-        self._snapshot = _internal.Snapshot.open(
+        snapshot = _internal.Snapshot.open(
             location,
             version_argument(version),
             timestamp_argument(timestamp),
@@ -142,6 +154,7 @@ class DeltaTable(
             roots_argument(allowed_roots),
             max_age=span_argument(max_age, "max_age"),
         )
+        self._opened = Opened.at(snapshot, is_pinned=version is not None or timestamp is not None)
         self._has_catalog = staged_commits is not None
         self._credential_provider = credential_provider
 
@@ -191,9 +204,9 @@ class DeltaTable(
 
         Args:
             table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
-                allowed roots. The mode `overwrite` replaces exactly that version: if another commit has added or
-                removed files since then, it raises `CommitConflictError`. Pass the table that `data` are computed from.
-                The table itself stays at its version.
+                allowed roots. The mode `overwrite` replaces exactly what was read through it, see `DeltaTable`: if
+                another writer has added or removed files since then, it raises `CommitConflictError`. Pass the table
+                that `data` are computed from. It is then at the version that was committed.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
                 `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
             mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
@@ -215,12 +228,14 @@ class DeltaTable(
             TableAlreadyExistsError: there is a table, and the mode is `error`.
             SchemaMismatchError: a table cannot have this schema or partitioning, or `data` do not fit it.
             InvalidArgumentError: rules contradict each other, an expression cannot be evaluated, a column cannot be
-                clustered by, or the table that was to be replaced is append-only.
+                clustered by, or the table that was to be replaced is append-only, or is pinned to a version.
             CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
-        uri, options, base = target_argument(table_uri, storage_options, credential_provider, "table_uri")
-        _internal.create_table(
+        uri, options, base = target_argument(
+            table_uri, storage_options, credential_provider, mode, "table_uri"
+        )
+        created = _internal.create_table(
             uri,
             None if schema is None else schema_argument(schema).to_json(),
             mode,
@@ -234,8 +249,9 @@ class DeltaTable(
             file_format_argument(writer_properties),
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
+            table_uri._has_written(created)
             return cls._at(
-                base.refresh(),
+                Opened.at(base.refresh()),
                 has_catalog=table_uri._has_catalog,
                 credential_provider=table_uri._credential_provider,
             )
@@ -244,13 +260,13 @@ class DeltaTable(
     @classmethod
     def _at(
         cls,
-        snapshot: _internal.Snapshot,
+        opened: Opened,
         *,
         has_catalog: bool,
         credential_provider: CredentialProvider | None = None,
     ) -> "DeltaTable":
         table = cls.__new__(cls)
-        table._snapshot, table._has_catalog = snapshot, has_catalog
+        table._opened, table._has_catalog = opened, has_catalog
         table._credential_provider = credential_provider
         return table
 
@@ -378,11 +394,12 @@ class DeltaTable(
 
         Raises:
             VersionNotFoundError: there is no such version or time.
-            InvalidArgumentError: the version is not before the newest one, or the table is append-only.
+            InvalidArgumentError: the version is not before the newest one, or the table is append-only, or is pinned to
+                a version.
             MissingFileError: files are no longer there. The message names them.
-            CommitConflictError: the table has changed since this version was opened.
+            CommitConflictError: the table has changed meanwhile.
         """
-        snapshot = self._snapshot
+        snapshot = self._newest_to_change()
         if isinstance(target, (str, datetime)):
             timestamp = timestamp_argument(target, "target")
             earlier, asked = snapshot.at(None, timestamp), str(target)
@@ -398,8 +415,7 @@ class DeltaTable(
             dry_run,
             commit_arguments(commit_properties),
         )
-        if version is not None:
-            open_committed(self, version)
+        self._has_committed(version)
         return metrics
 
     @property
@@ -413,13 +429,15 @@ class DeltaTable(
                 "a table that was opened with staged commits cannot be pickled; "
                 "open it in the other process with what the catalog lists then"
             )
-        snapshot, provider = self._snapshot, self._credential_provider
+        opened, provider = self._move(caught_up), self._credential_provider
+        snapshot = opened.snapshot
         if provider is not None and is_foreign(provider):
             raise UnsupportedFeatureError(
                 f"a table with credentials of the type {type(provider).__name__} cannot be pickled, because they may "
                 "hold secrets; pass a function that makes them as credential_provider"
             )
-        return _reopen, (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id, provider)
+        place = (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
+        return _reopen, (*place, provider, opened.seen, opened.is_pinned)
 
     def __repr__(self) -> str:
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
@@ -430,9 +448,11 @@ def _reopen(
     version: int,
     allowed_roots: list[str],
     table_id: str,
-    credential_provider: CredentialProvider | None = None,
+    credential_provider: CredentialProvider | None,
+    seen: int,
+    is_pinned: bool,
 ) -> DeltaTable:
-    """Opens a table that was pickled."""
+    """Opens a table that was pickled, at the same version."""
     snapshot = _internal.Snapshot.open(
         table_uri,
         version=version,
@@ -440,16 +460,18 @@ def _reopen(
         allowed_roots=allowed_roots,
         table_id=table_id,
     )
-    return DeltaTable._at(snapshot, has_catalog=False, credential_provider=credential_provider)
+    opened = Opened(snapshot, seen, is_pinned)
+    return DeltaTable._at(opened, has_catalog=False, credential_provider=credential_provider)
 
 
 def target_argument(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
     storage_options: Mapping[str, str] | None,
     credential_provider: CredentialProvider | None,
+    mode: str,
     name: str = "table_or_uri",
 ) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
-    """Returns where to write, what opens its store, and the version that a table is at."""
+    """Returns where to write with `mode`, what opens its store, and the version that a table bases the write on."""
     if not isinstance(table_or_uri, DeltaTable):
         location = location_argument(table_or_uri, name)
         return location, store_argument(location, storage_options, credential_provider), None
@@ -460,4 +482,4 @@ def target_argument(
         if passed:
             refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")
             raise hinted(refused, f"pass {option} where the table is opened")
-    return table_or_uri.table_uri, StoreOptions({}), table_or_uri._snapshot
+    return table_or_uri.table_uri, StoreOptions({}), table_or_uri._base_of_write(mode)

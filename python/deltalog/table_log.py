@@ -149,10 +149,11 @@ class TableLog(TableHandle):
             deleted.
 
         Raises:
+            InvalidArgumentError: the table is pinned to a version.
             UnsupportedFeatureError: the table cannot be written, a catalog manages it, or its retention is not a
                 time span in weeks or smaller units.
         """
-        return self._snapshot.clean_up_log(dry_run)
+        return self._newest_to_change().clean_up_log(dry_run)
 
     def compact_logs(self, starting_version: int, ending_version: int) -> None:
         """Writes the commits of a range of versions into one more file (protocol: "Log Compaction Files").
@@ -203,7 +204,8 @@ class TableLog(TableHandle):
 
         Its form follows from the table's properties: `delta.checkpointPolicy`,
         `delta.checkpoint.writeStatsAsJson` and `delta.checkpoint.writeStatsAsStruct`. Writes do this on their own,
-        every `delta.checkpointInterval` versions.
+        every `delta.checkpointInterval` versions. A checkpoint does not change the table, so a table that is pinned to
+        a version can have one, too.
 
         Raises:
             DeltaError: the table cannot be read or written. It is unchanged.

@@ -29,7 +29,7 @@ class TableRows(TableHandle):
         partition columns has no partitions. With a `predicate`, only partitions with a file that may hold a
         matching row are returned.
         """
-        snapshot = self._snapshot
+        snapshot = self._rows
         columns = snapshot.partition_columns
         found = snapshot.partitions(self._filter(predicate))
         return [dict(zip(columns, values, strict=True)) for values in found]
@@ -48,11 +48,11 @@ class TableRows(TableHandle):
         With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`), files that cannot hold a matching row
         are left out, by their partition values and statistics.
         """
-        return self._snapshot.files(columns_argument(columns), self._filter(predicate))
+        return self._rows.files(columns_argument(columns), self._filter(predicate))
 
     def file_uris(self, predicate: Filter | None = None) -> list[str]:
         """Returns the URLs of the live data files; with a `predicate`, of those that may hold a matching row."""
-        return self._snapshot.file_uris(self._filter(predicate))
+        return self._rows.file_uris(self._filter(predicate))
 
     def to_arrow(
         self,
@@ -92,7 +92,7 @@ class TableRows(TableHandle):
             MissingFileError: a data file is not there.
             CorruptDataError: a data file cannot be read.
         """
-        return self._snapshot.scan(columns_argument(columns), self._filter(predicate), row_ids, view_types)
+        return self._rows.scan(columns_argument(columns), self._filter(predicate), row_ids, view_types)
 
     def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""
@@ -155,7 +155,7 @@ class TableRows(TableHandle):
         files whose statistics have no count are opened. A predicate on partition columns is answered in the
         same way. For a predicate on other columns, those columns are read from the files that may match.
         """
-        return self._snapshot.count(self._filter(predicate))
+        return self._rows.count(self._filter(predicate))
 
     def count_by_partition(self, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns how many rows each partition has, as an Arrow stream of the partition columns and `count`.
@@ -163,7 +163,7 @@ class TableRows(TableHandle):
         Partitions are in the order of their values, null first; those without rows are left out. A table
         without partition columns has one row. The counts are exact, and as cheap as `count`.
         """
-        return self._snapshot.count_by_partition(self._filter(predicate))
+        return self._rows.count_by_partition(self._filter(predicate))
 
     def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
         """Returns the least and the greatest value of a column, or None if the log does not tell them exactly.
@@ -177,7 +177,7 @@ class TableRows(TableHandle):
         Raises:
             InvalidArgumentError: there is no such column.
         """
-        return self._snapshot.min_max(column, self._filter(predicate))
+        return self._rows.min_max(column, self._filter(predicate))
 
     def load_cdf(
         self,
@@ -217,7 +217,7 @@ class TableRows(TableHandle):
             InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.
             MissingFileError: a data file is not there, as after a vacuum.
         """
-        return self._snapshot.changes(
+        return self._rows.changes(
             ChangeRange(
                 version_argument(starting_version, "starting_version"),
                 version_argument(ending_version, "ending_version"),

@@ -9,7 +9,6 @@ from deltalog.arguments import size_argument, stream_argument
 from deltalog.arrow_types import ArrowData
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter, value_as_sql
 from deltalog.handle import TableHandle
@@ -25,18 +24,20 @@ __all__ = ["TableStatements"]
 class TableStatements(TableHandle):
     """DELETE, UPDATE and MERGE.
 
-    A statement is based on the version that is open, and makes one commit. If the table allows deletion vectors
-    (`delta.enableDeletionVectors`), rows are deleted by them, and only changed rows are written. Otherwise the files
-    that have such rows are written again. Two statements on different rows of one file both commit, if they delete rows
-    by vectors; on a common row, the second one is a conflict.
+    A statement begins with a look at the log, acts on the newest version, and makes one commit, which the table is then
+    at. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
+
+    If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
+    rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one
+    file both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
 
     Statements return their metrics by the names that `history()` shows, which are those of the JVM connector, such as
-    `numDeletedRows`. The table is then at the newest version. If no row is concerned, nothing is committed. If
+    `numDeletedRows`. If no row is concerned, nothing is committed, and the table is at the newest version. If
     `commit_properties` name an application that has done the statement before, an `AlreadyApplied` is returned.
 
     Raises:
         InvalidArgumentError: a condition or a value cannot be evaluated, a row breaks a rule of the table, or the table
-            is append-only. The table is unchanged.
+            is append-only, or is pinned to a version. The table is unchanged.
         SchemaMismatchError: a value does not fit its column.
         CommitConflictError: another writer has changed the same rows, or added rows that the statement should have
             seen.
@@ -80,7 +81,8 @@ class TableStatements(TableHandle):
             footer; `numDeletedRows` is missing if such a footer cannot be read.
         """
         arguments, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
-        return self._done(_internal.delete_rows(self._snapshot, self._filter(predicate), arguments, encoding))
+        newest = self._newest_to_change()
+        return self._done(_internal.delete_rows(newest, self._filter(predicate), arguments, encoding))
 
     @overload
     def update(
@@ -134,9 +136,10 @@ class TableStatements(TableHandle):
         """
         _ensure_strict(error_on_type_mismatch)
         arguments, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
+        newest = self._newest_to_change()
         condition = self._filter(predicate)
-        values = list(_values(updates, new_values, self.schema()).items())
-        return self._done(_internal.update_rows(self._snapshot, values, condition, arguments, encoding))
+        values = list(_values(updates, new_values, Schema._of(newest.schema_json)).items())
+        return self._done(_internal.update_rows(newest, values, condition, arguments, encoding))
 
     @overload
     def merge(
@@ -197,6 +200,10 @@ class TableStatements(TableHandle):
 
         Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
 
+        `execute()` merges into the version that is the newest then. Rows of the source that you have computed from an
+        older version do not know what others have changed since. If the source is a table, or a stream of
+        `to_arrow()`, and was read from this table, such a change is a conflict.
+
         Args:
             source: anything with the Arrow stream interface (a pyarrow table, a polars frame, a reader). It is read
                 once and held in memory; the table is not.
@@ -220,19 +227,18 @@ class TableStatements(TableHandle):
         encoding = file_format_argument(writer_properties)
 
         def run(merge: MergeArguments) -> Metrics | AlreadyApplied:
-            return self._done(
-                _internal.merge_rows(self._snapshot, stream, merge, arguments, encoding, merge_schema)
-            )
+            newest = self._newest_to_change()
+            rows = stream._snapshot.scan() if isinstance(stream, TableHandle) else stream
+            return self._done(_internal.merge_rows(newest, rows, merge, arguments, encoding, merge_schema))
 
         return TableMerger(run, predicate, source_alias, target_alias)
 
     def _done(self, done: tuple[dict[str, int], int | None] | AlreadyApplied) -> Metrics | AlreadyApplied:
-        """Opens the version of a statement, if there is one, and returns its metrics."""
+        """Notes the version of a statement, if there is one, and returns its metrics."""
         if isinstance(done, AlreadyApplied):
             return done
         metrics, version = done
-        if version is not None:
-            open_committed(self, version)
+        self._has_committed(version)
         return Metrics(metrics)
 
 

@@ -9,7 +9,6 @@ from deltalog import _internal
 from deltalog.arguments import required_version, stream_argument
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.committed import open_committed
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.handle import TableHandle
 
@@ -89,7 +88,7 @@ class VacuumPlan:
             DeltaError: some files may have been deleted. Run VACUUM again.
         """
         files, size, directories, version = self._plan.delete()
-        open_committed(self._table, version)
+        self._table._has_committed(version)
         return VacuumResult(files, size, directories, version)
 
     def __repr__(self) -> str:
@@ -143,7 +142,8 @@ class TableVacuum(TableHandle):
             sizes and why each may go.
 
         Raises:
-            InvalidArgumentError: the retention is shorter than that of the table, or the inventory is of another place.
+            InvalidArgumentError: the retention is shorter than that of the table, the inventory is of another place, or
+                the table is pinned to a version.
             VersionNotFoundError: with `full=False`, the log does not reach back to the last VACUUM.
             UnsupportedFeatureError: the table cannot be written, a catalog manages it, or its retention is not a time
                 span in weeks or smaller units.
@@ -188,7 +188,7 @@ class TableVacuum(TableHandle):
             versions,
         )
         commit = commit_arguments(commit_properties)
-        return VacuumPlan(self, _internal.plan_vacuum(self._snapshot, arguments, commit))
+        return VacuumPlan(self, _internal.plan_vacuum(self._newest_to_change(), arguments, commit))
 
 
 def _versions(keep_versions: object) -> list[int]:

@@ -40,11 +40,11 @@ def write_deltalake(
     """Writes `data` as one commit, and makes the table if there is none.
 
     Args:
-        table_or_uri: a path, a `file://` URL, or a table. A table passes on the version it is at, its storage
-            options, its allowed roots and its staged commits. An overwrite replaces exactly that version: if
-            another commit has added or removed files since then, it raises `CommitConflictError`. An append
-            goes on top of the newest version. The table itself stays at its version until
-            `update_incremental()`.
+        table_or_uri: a path, a `file://` URL, or a table. A table passes on what was read through it, its storage
+            options, its allowed roots and its staged commits. An overwrite replaces exactly what was read, see
+            `DeltaTable`: if another writer has added or removed files since then, it raises `CommitConflictError`. An
+            append goes on top of the newest version. The table is then at the version that was committed, or at a
+            later one with the same rows. A table that is pinned to a version is refused.
         data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3 frame, a
             duckdb relation. It is read batch by batch; memory stays bounded. Columns are matched by name, in
             any case; missing ones become null. A value either arrives as it was or is refused: nothing is
@@ -85,7 +85,7 @@ def write_deltalake(
         TableAlreadyExistsError: with the mode `error`.
         SchemaMismatchError: the data do not fit the table.
         InvalidArgumentError: an argument cannot be right, a row does not meet the predicate, the data stream
-            failed, or the table is append-only and was to be overwritten.
+            failed, the table is append-only and was to be overwritten, or it is pinned to a version.
         CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed;
             `reason` tells why, and `version` which version won.
         CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
@@ -103,5 +103,9 @@ def write_deltalake(
         size_argument(target_file_size, "target_file_size"),
         file_format_argument(writer_properties),
     )
-    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider)
-    return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)
+    stream = stream_argument(data)
+    uri, options, base = target_argument(table_or_uri, storage_options, credential_provider, mode)
+    answer = _internal.write_stream(uri, stream, arguments, storage_options=options, base=base)
+    if isinstance(table_or_uri, DeltaTable):
+        table_or_uri._has_written(answer)
+    return answer

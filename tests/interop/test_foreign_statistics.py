@@ -108,6 +108,7 @@ def edges() -> list[pa.Table]:
 
 
 def added(path: Path, version: int) -> dict[str, Any]:
+    add: dict[str, Any]
     [add] = [action["add"] for action in actions(path, version) if "add" in action]
     return add
 

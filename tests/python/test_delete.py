@@ -21,6 +21,7 @@ from deltalog import (
     Transaction,
 )
 from deltalog._internal import AlreadyApplied
+from tests.python.interfering import overtaken
 from tests.python.place import actions, data_files, tree
 from tests.python.statement_support import (
     FEED,
@@ -162,7 +163,7 @@ def test_a_statement_of_an_application_is_done_once(tmp_path: Path) -> None:
 
 def test_statements_on_common_rows_conflict(tmp_path: Path) -> None:
     created(tmp_path, FILES, VECTORS)
-    first, second, third = (DeltaTable(tmp_path) for _ in range(3))
+    first, second, third = (overtaken(DeltaTable(tmp_path)) for _ in range(3))
     first.delete("id = 1")
     second.delete("id = 2")
     files = tree(tmp_path)

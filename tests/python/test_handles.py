@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -99,6 +101,44 @@ def test_a_forked_child_refreshes_on_its_own(tmp_path: Path) -> None:
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+_MANY_HANDLES = """
+import resource, sys
+from deltalog import DeltaTable
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+tables = [DeltaTable(sys.argv[1]) for _ in range(100)]
+for _ in range(2):
+    assert all(len(table.file_uris()) == 12 and table.count() == 12 for table in tables)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit")
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_handles_keep_no_file_open(tmp_path: Path, policy: str) -> None:
+    """A process may have some hundred files open, and more handles of tables with checkpoints."""
+    write_deltalake(tmp_path, ONE, configuration={"delta.checkpointPolicy": policy})
+    append(tmp_path, 11)
+    DeltaTable(tmp_path).create_checkpoint()
+    subprocess.run([sys.executable, "-c", _MANY_HANDLES, str(tmp_path)], check=True, timeout=120)
+
+
+def test_a_handle_outlives_its_checkpoint(tmp_path: Path) -> None:
+    """The log is cleaned up below it, and it goes on to the next checkpoint when it is refreshed."""
+    append(tmp_path, 6)
+    DeltaTable(tmp_path, version=3).create_checkpoint()
+    table, log = DeltaTable(tmp_path), tmp_path / "_delta_log"
+    assert len(table.file_uris()) == 6
+    DeltaTable(tmp_path, version=4).create_checkpoint()
+    for file in log.iterdir():
+        if file.name[:20].isdigit() and int(file.name[:20]) < 4:
+            file.unlink()
+    table.update_incremental()
+    assert (table.version(), len(table.file_uris()), table.count()) == (5, 6, 6)
+    append(tmp_path)
+    table.delete()
+    assert (table.version(), table.count()) == (7, 0)
 
 
 @pytest.mark.parametrize("max_age", [-1, "1", True, float("nan"), timedelta(days=-1)])

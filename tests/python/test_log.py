@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -310,3 +311,28 @@ def test_logs_are_compacted(table: Path) -> None:
     assert ids(DeltaTable(table, version=7)) == list(range(8))
     with pytest.raises(deltalog.InvalidArgumentError, match="up to 11"):
         opened.compact_logs(10, 12)
+
+
+@pytest.mark.parametrize("has_commit", [True, False])
+def test_in_commit_timestamps_increase_although_the_commit_before_is_gone(
+    tmp_path: Path, has_commit: bool
+) -> None:
+    """PROTOCOL, "Writer Requirements for In-Commit Timestamps". The commit before is by a clock that is ahead, and its
+    checksum has its time as well."""
+    ahead = 4_102_444_800_000
+    rows = pa.table({"id": [1]})
+    write_deltalake(tmp_path, rows, configuration={"delta.enableInCommitTimestamps": "true"})
+    assert deltalog.upkeep.wait(60)
+    log = tmp_path / "_delta_log"
+    for name, field in [("json", "inCommitTimestamp"), ("crc", "inCommitTimestampOpt")]:
+        file = log / f"{0:020}.{name}"
+        text, found = re.subn(rf'"{field}":\d+', f'"{field}":{ahead}', file.read_text())
+        assert found == 1
+        file.write_text(text)
+    DeltaTable(tmp_path).create_checkpoint()
+    if not has_commit:
+        (log / f"{0:020}.json").unlink()
+    for version in (1, 2):
+        write_deltalake(tmp_path, rows, mode="append")
+        first = (log / f"{version:020}.json").read_text().splitlines()[0]
+        assert json.loads(first)["commitInfo"]["inCommitTimestamp"] == ahead + version

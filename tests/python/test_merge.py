@@ -26,6 +26,7 @@ from deltalog import (
 )
 from deltalog._internal import AlreadyApplied
 from deltalog.merge import TableMerger
+from tests.python.interfering import overtaken
 from tests.python.place import data_files, tree
 from tests.python.statement_support import (
     FEED,
@@ -458,7 +459,7 @@ def test_a_merge_of_an_application_is_done_once(tmp_path: Path) -> None:
 
 def test_merges_of_the_same_key_conflict(tmp_path: Path) -> None:
     created(tmp_path, FILES, VECTORS)
-    first, second, third, fourth = (DeltaTable(tmp_path) for _ in range(4))
+    first, second, third, fourth = (overtaken(DeltaTable(tmp_path)) for _ in range(4))
 
     def upsert(table: DeltaTable, row: Row) -> None:
         merging(table, [row]).when_matched_update_all().when_not_matched_insert_all().execute()
@@ -473,7 +474,7 @@ def test_merges_of_the_same_key_conflict(tmp_path: Path) -> None:
     assert caught.value.reason == "concurrent_append"
     assert data_files(tmp_path) == files
     # A row that was matched, and therefore not inserted, must still be there.
-    stale = DeltaTable(tmp_path)
+    stale = overtaken(DeltaTable(tmp_path))
     DeltaTable(tmp_path).delete("id = 3")
     with pytest.raises(CommitConflictError) as caught:
         merging(stale, [(3, "x", 0), (80, "y", 0)]).when_not_matched_insert_all().execute()

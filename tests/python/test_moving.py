@@ -16,6 +16,7 @@ import pytest
 
 import deltalog
 from deltalog import DeltaTable, write_deltalake
+from deltalog.handle import Opened
 
 
 def ids(table: DeltaTable) -> list[int]:
@@ -47,7 +48,7 @@ def test_a_slow_thread_does_not_move_a_table_back(tmp_path: Path) -> None:
     append(tmp_path, 0)
     table = DeltaTable(tmp_path)
     slow = Slow(table._snapshot)
-    table._snapshot = slow  # type: ignore[assignment]
+    table._opened = Opened(slow, 0)  # type: ignore[arg-type]
     append(tmp_path, 1)
     thread = threading.Thread(target=table.update_incremental)
     thread.start()

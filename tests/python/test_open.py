@@ -130,7 +130,7 @@ def test_is_deltatable(table: Path, tmp_path: Path) -> None:
 
 def test_update_goes_to_the_newest(table: Path) -> None:
     opened, other = DeltaTable(table, version=0), DeltaTable(table)
-    write_deltalake(opened, pa.table({"id": [3]}), mode="append")
+    write_deltalake(table, pa.table({"id": [3]}), mode="append")
     assert (opened.version(), rows(opened)) == (0, 1)
     opened.update_incremental()
     assert (opened.version(), rows(opened)) == (3, 4)
@@ -256,9 +256,11 @@ def test_files_outside_of_the_table_are_read_below_allowed_roots(tmp_path: Path)
 
 def test_an_update_never_mixes_two_tables(tmp_path: Path) -> None:
     """The table is dropped and another one is created at the same path, with the same number of versions."""
-    for _ in range(3):
+    write_deltalake(tmp_path, pa.table({"id": [1]}), mode="append")
+    old = DeltaTable(tmp_path)
+    for _ in range(2):
         write_deltalake(tmp_path, pa.table({"id": [1]}), mode="append")
-    table, old = DeltaTable(tmp_path), DeltaTable(tmp_path, version=0)
+    table = DeltaTable(tmp_path)
     shutil.rmtree(tmp_path)
     for _ in range(5):
         write_deltalake(tmp_path, pa.table({"id": [2]}), mode="append")

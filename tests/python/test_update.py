@@ -22,6 +22,7 @@ from deltalog import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from tests.python.interfering import overtaken
 from tests.python.place import data_files, tree
 from tests.python.statement_support import (
     FEED,
@@ -240,14 +241,13 @@ def test_values_come_from_one_argument(tmp_path: Path) -> None:
 
 def test_an_update_conflicts_with_rows_that_it_should_have_seen(tmp_path: Path) -> None:
     created(tmp_path, FILES, VECTORS)
-    first, second = DeltaTable(tmp_path), DeltaTable(tmp_path)
+    first, second = DeltaTable(tmp_path), overtaken(DeltaTable(tmp_path))
     # A blind append may come before or after.
     deltalog.write_deltalake(tmp_path, rows_of([(9, "z", 9)]), mode="append")
     first.update({"n": "100"}, predicate="id = 1")
     second.update({"n": "101"}, predicate="id = 2")
     assert content(tmp_path) == in_order([(1, "a", 100), (2, "a", 101), *ROWS[2:], (9, "z", 9)])
-    late = DeltaTable(tmp_path)
-    first.update_incremental()
+    late = overtaken(DeltaTable(tmp_path))
     first.update({"n": "5"}, predicate="id = 3")
     files = data_files(tmp_path)
     with pytest.raises(CommitConflictError) as caught:

@@ -110,11 +110,11 @@ def test_delta_table_is_also_in_deltalog_tables() -> None:
         (lambda spark, table: table.merge(spark.range(1), "true").whenMatchedDelete(3), "condition"),
         (lambda spark, table: table.count(3), "condition"),
         (lambda spark, table: table.min_max(["id"]), "column"),
-        (lambda spark, table: DeltaTable.forPath(spark, 3), "path"),
-        (lambda spark, table: DeltaTable.forPath(None, "x"), "sparkSession"),
-        (lambda spark, table: DeltaTable.forName(spark, 3), "tableOrViewName"),
-        (lambda spark, table: deltalog.spark.enable(None), "spark"),
-        (lambda spark, table: deltalog.spark.enable(spark, alias_delta="yes"), "alias_delta"),
+        (lambda spark, table: DeltaTable.forPath(spark, 3), "path"),  # type: ignore[arg-type]
+        (lambda spark, table: DeltaTable.forPath(None, "x"), "sparkSession"),  # type: ignore[arg-type]
+        (lambda spark, table: DeltaTable.forName(spark, 3), "tableOrViewName"),  # type: ignore[arg-type]
+        (lambda spark, table: deltalog.spark.enable(None), "spark"),  # type: ignore[arg-type]
+        (lambda spark, table: deltalog.spark.enable(spark, alias_delta="yes"), "alias_delta"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_argument_is_named(spark: SparkSession, tmp_path: Path, wrong: Any, name: str) -> None:

@@ -274,11 +274,18 @@ impl Snapshot {
             Some(staged) => core.refresh_with(staged_of(staged)?),
             None => core.refresh(),
         })?;
-        if newest.version() == slf.get().0.version() {
-            Ok(slf.unbind())
-        } else {
-            Py::new(slf.py(), Self(newest))
-        }
+        if newest.is_same(&slf.get().0) { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
+    }
+
+    /// Opens what follows the commit of `version` by this process.
+    fn after_commit(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
+        call(py, || self.0.after_commit(version)).map(Self)
+    }
+
+    /// Opens the version that an overwrite replaces if the rows up to `seen` were read, and the versions `own` come
+    /// from the reader.
+    fn as_seen(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<Self> {
+        call(py, || self.0.as_seen(seen, &own)).map(Self)
     }
 
     /// Opens version `version`, or the newest version at the time `timestamp_ms`.
@@ -453,7 +460,7 @@ impl Snapshot {
             scan.read()
         })?;
         let schema = self.0.schema().describe_rows(&rows.schema());
-        ArrowStream::start(py, Arc::new(schema), rows)
+        Ok(ArrowStream::start(py, Arc::new(schema), rows)?.of(&self.0))
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, CommitArguments};
 use crate::snapshot::Snapshot;
-use crate::stream::reader_of;
+use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep::environment_with;
 use crate::write_batches::pieces;
 
@@ -119,7 +119,8 @@ pub(crate) struct MergeArguments {
     clauses: Vec<ClauseArguments>,
 }
 
-/// Merges the rows of an Arrow stream, which is read once.
+/// Merges the rows of an Arrow stream, which is read once. If they were read from the table itself, the statement is
+/// based on that version, and whatever has changed the table since is a conflict.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(
@@ -131,18 +132,39 @@ pub(crate) fn merge_rows(
     file_format: Option<String>,
     merge_schema: bool,
 ) -> PyResult<Done> {
+    let stream = source.cast::<ArrowStream>().ok();
+    let origin = stream.and_then(|stream| stream.get().origin_in(&snapshot.get().0).cloned());
     let reader = reader_of(source)?;
-    run(py, snapshot, commit, file_format, |base, request| {
+    run(py, snapshot, commit, file_format, |newest, mut request| {
+        request.reads_whole_table = origin.is_some();
+        let base = origin.as_ref().unwrap_or(newest);
         let MergeArguments { condition, source_alias, target_alias, clauses } = arguments;
         let clauses = clauses.into_iter().map(ClauseArguments::clause).collect::<Result<_>>()?;
         let merge = Merge { condition, source_alias, target_alias, clauses };
         let schema = reader.schema();
         let source = MergeSource::new(&schema, pieces(reader))?;
         match merge_schema {
-            true => dml::merge(&with_columns_of(base, &schema, &request)?, &merge, &source, request),
+            true => {
+                let widened = with_columns_of(base, &schema, &request)?;
+                // On a later version, nothing would conflict with what others have changed since the rows were read.
+                if origin.is_some() && widened.version() > base.version() + 1 {
+                    return Err(changed_since(base));
+                }
+                dml::merge(&widened, &merge, &source, request)
+            }
             false => dml::merge(base, &merge, &source, request),
         }
     })
+}
+
+/// Returns the error of a MERGE with rows of a version that is no longer the newest, and whose schema it would change.
+fn changed_since(base: &CoreSnapshot) -> Error {
+    let read = base.version();
+    Error::invalid_argument(format!(
+        "the source was read from version {read} of the table, which has changed since"
+    ))
+    .with_hint("read the source from the newest version")
+    .in_table(base.storage().url())
 }
 
 /// Adds the columns of `schema` that the table lacks, in a commit of their own, and returns the table with them.

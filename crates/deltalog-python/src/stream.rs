@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::StructType;
-use deltalog::{Error, ErrorKind};
+use deltalog::{Error, ErrorKind, Snapshot as CoreSnapshot};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -26,6 +26,8 @@ type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ArrowStream {
     schema: SchemaRef,
+    /// The version of a table whose rows these are, if they are rows of a table.
+    origin: Option<CoreSnapshot>,
     batches: Mutex<Option<Batches>>,
 }
 
@@ -40,7 +42,21 @@ impl ArrowStream {
         let mut batches: Batches = Box::new(batches);
         let first = call(py, || batches.next().transpose())?;
         let batches: Batches = Box::new(first.map(Ok).into_iter().chain(batches));
-        Ok(Self { schema, batches: Mutex::new(Some(batches)) })
+        Ok(Self { schema, origin: None, batches: Mutex::new(Some(batches)) })
+    }
+
+    /// Returns the stream of rows of `snapshot`.
+    pub(crate) fn of(self, snapshot: &CoreSnapshot) -> Self {
+        Self { origin: Some(snapshot.clone()), ..self }
+    }
+
+    /// Returns the version of the table of `snapshot` whose rows these are, if they are rows of that table.
+    pub(crate) fn origin_in(&self, snapshot: &CoreSnapshot) -> Option<&CoreSnapshot> {
+        let is_same = |origin: &&CoreSnapshot| {
+            origin.storage().url() == snapshot.storage().url()
+                && origin.metadata().id == snapshot.metadata().id
+        };
+        self.origin.as_ref().filter(is_same)
     }
 }
 

@@ -22,14 +22,14 @@ use crate::commit_actions::{CommitActions, Commits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
 use crate::log::{
-    CommitFile, CommitTimes, LogSegment, NewerVersions, Refreshed, StagedCommit, VersionChecksum,
+    CommitFile, CommitTimes, LogSegment, Look, Newer, NewerVersions, StagedCommit, VersionChecksum,
     read_commit_info,
 };
 use crate::protocol::{
     Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol,
     SetTransaction, StructType, clustering_columns,
 };
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
+use crate::replay::{AddRequest, Commit, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
 use crate::upkeep::LeftOver;
 use crate::verify::{Verification, verify};
@@ -63,6 +63,8 @@ struct Inner {
     source: Source,
     state: State,
     facts: Arc<Facts>,
+    /// See [`Snapshot::memory`].
+    memory: OnceLock<u64>,
 }
 
 /// What is known about a version apart from its files. Copies of a snapshot share it.
@@ -75,8 +77,6 @@ struct Facts {
     checksum: OnceLock<Option<Box<VersionChecksum>>>,
     /// Whether the checksum turned out to contradict the files of the version.
     is_checksum_wrong: AtomicBool,
-    /// See [`Snapshot::memory`].
-    memory: OnceLock<u64>,
 }
 
 /// How much there is in a version.
@@ -178,21 +178,83 @@ impl Snapshot {
     }
 
     fn refresh_from(&self, source: &Source) -> Result<Self> {
-        match self.segment().refresh_in(source.segments())? {
-            Refreshed::Unchanged => Ok(self.clone()),
-            Refreshed::Newer(segment) => Self::load(source, *segment, Some((&self.0.state, Some(self)))),
-            Refreshed::CleanedUp => {
-                let newest = Self::load(source, source.find(None)?, None)?;
-                if newest.version() < self.version() || newest.metadata().id != self.metadata().id {
-                    return Err(self.segment().replaced(self.storage()));
-                }
-                Ok(newest)
+        let look = if self.0.state.has_lost_checkpoint() { Look::Lost } else { Look::Newest };
+        if let Some(newest) = self.newest_in(source, look)? {
+            return Ok(newest);
+        }
+        let newest = Self::load(source, source.find(None)?, None)?;
+        if newest.version() < self.version() || newest.metadata().id != self.metadata().id {
+            return Err(self.segment().replaced(self.storage()));
+        }
+        Ok(newest)
+    }
+
+    /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
+    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata can tell whether
+    /// the table is the same.
+    fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
+        let Inner { source: own, state, facts, .. } = &*self.0;
+        let knows_all = |segment: &LogSegment| {
+            segment.version == self.version() && segment.checksum == self.segment().checksum
+        };
+        match self.segment().newer_in(source.segments(), look)? {
+            Newer::Unchanged => Ok(Some(self.clone())),
+            Newer::Segment(segment) if knows_all(&segment) => {
+                let state = own.state(*segment, Some(state))?;
+                Ok(Some(Self::of(own.clone(), state, Arc::clone(facts))))
             }
+            Newer::Segment(segment) => Self::load(source, *segment, Some((state, Some(self)))).map(Some),
+            Newer::Unknown => Ok(None),
+        }
+    }
+
+    fn of(source: Source, state: State, facts: Arc<Facts>) -> Self {
+        Self(Arc::new(Inner { source, state, facts, memory: OnceLock::new() }))
+    }
+
+    /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
+    /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
+    ///
+    /// What others have changed since is left out, so that an overwrite on this base would be a conflict with it.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
+    #[doc(hidden)]
+    pub fn after_commit(&self, version: u64) -> Result<Self> {
+        if self.version() >= version {
+            return Ok(self.clone());
+        }
+        self.refresh()?.as_seen(version, &[])
+    }
+
+    /// Returns the version that an overwrite replaces if the rows up to `seen` were read, and the later versions `own`
+    /// come from the reader: the last version before what others have changed since `seen`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::at_version`].
+    #[doc(hidden)]
+    pub fn as_seen(&self, seen: u64, own: &[u64]) -> Result<Self> {
+        let mut last = seen;
+        while last < self.version() && (own.contains(&(last + 1)) || self.only_moves_rows(last + 1)?) {
+            last += 1;
+        }
+        self.at_version(last)
+    }
+
+    /// Returns whether a commit changes neither rows nor the protocol nor the metadata.
+    fn only_moves_rows(&self, version: u64) -> Result<bool> {
+        let known = self.0.state.commits().find(|commit| commit.version == version);
+        if let Some(commit) = known {
+            return Ok(!commit.changes_table());
+        }
+        match Commit::read_without_stats(self.storage(), CommitFile::named(version)) {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+            commit => Ok(!commit?.changes_table()),
         }
     }
 
     /// Opens the newest version of the table that is now at this location. Reuses what was read for this version if
-    /// each commit and checkpoint file still has the same name, size and time.
+    /// the commits that are listed still have the same sizes and times.
     ///
     /// Costs one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it opens a table that
     /// was dropped and created again.
@@ -202,34 +264,34 @@ impl Snapshot {
     #[doc(hidden)]
     pub fn reopen(&self) -> Result<Self> {
         let source = &self.0.source;
-        let found = source.find(None)?;
-        if !found.continues(self.segment()) {
-            return Self::load(source, found, None);
+        match self.newest_in(source, Look::Place) {
+            Ok(Some(newest)) => Ok(newest),
+            Err(error) if !matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
+                Err(error)
+            }
+            Ok(None) | Err(_) => Self::load(source, source.find(None)?, None),
         }
-        let found = found.with_compactions_of(self.segment());
-        if found == *self.segment() {
-            return Ok(self.clone());
-        }
-        Self::load(source, found, Some((&self.0.state, Some(self))))
     }
 
     /// Returns a copy without open files. It shares everything else that was read, and opens files on its own.
     #[doc(hidden)]
     #[must_use]
     pub fn without_open_files(&self) -> Self {
-        let Inner { source, state, facts } = &*self.0;
-        Self(Arc::new(Inner {
-            source: source.clone(),
-            state: state.without_open_files(),
-            facts: Arc::clone(facts),
-        }))
+        let Inner { source, state, facts, .. } = &*self.0;
+        Self::of(source.clone(), state.without_open_files(), Arc::clone(facts))
+    }
+
+    /// Returns whether both are clones of one snapshot.
+    #[doc(hidden)]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Estimates the memory in bytes that a snapshot without open files keeps.
     #[doc(hidden)]
     pub fn memory(&self) -> u64 {
         let checksum = self.segment().checksum.as_ref().map_or(0, |file| file.size);
-        *self.0.facts.memory.get_or_init(|| self.0.state.memory() + checksum)
+        *self.0.memory.get_or_init(|| self.0.state.memory() + checksum)
     }
 
     /// Returns the number of the newest version of the same table. Costs one listing; new commits are not read.
@@ -363,6 +425,15 @@ impl Snapshot {
         match read_commit_info(self.storage(), file) {
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
             info => info,
+        }
+    }
+
+    /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, its
+    /// checksum tells.
+    pub(crate) fn in_commit_timestamp(&self) -> Result<Option<i64>> {
+        match self.commit_info()? {
+            Some(info) => Ok(info.in_commit_timestamp),
+            None => Ok(self.checksum()?.and_then(|checksum| checksum.in_commit_timestamp)),
         }
     }
 

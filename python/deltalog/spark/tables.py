@@ -49,7 +49,11 @@ __all__ = [
 
 
 class DeltaTable:
-    """A Delta table, created by `forPath` or `forName`. Each call uses the newest version."""
+    """A Delta table, created by `forPath` or `forName`.
+
+    Each call uses the newest version: what changes the table acts on it, whoever has committed it. A DataFrame stays on
+    the version that was the newest when it was made.
+    """
 
     def __init__(
         self,

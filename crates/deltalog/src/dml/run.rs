@@ -27,6 +27,8 @@ pub struct Request {
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
+    /// Whether the source of a MERGE comes from the table itself, at the version that the statement is based on.
+    pub reads_whole_table: bool,
     /// The clock and the ids.
     pub environment: Environment,
 }
@@ -37,6 +39,7 @@ impl Request {
         Self {
             operation: Operation::default(),
             app_transactions: Vec::new(),
+            reads_whole_table: false,
             environment: environment.clone(),
         }
     }

@@ -109,6 +109,11 @@ impl CheckpointCandidates {
         found
     }
 
+    /// Returns whether `checkpoint` is among them, unchanged.
+    pub(super) fn have(&self, checkpoint: &CheckpointFiles) -> bool {
+        self.complete().any(|found| found.is_same(checkpoint))
+    }
+
     /// Returns the version of the oldest complete checkpoint.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.complete().map(|checkpoint| checkpoint.version).min()

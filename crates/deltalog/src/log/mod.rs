@@ -28,7 +28,7 @@ pub use times::{CommitTimes, InCommitTimestamps};
 
 pub(crate) use file_totals::{Change, FileTotals};
 pub(crate) use inventory::LogInventory;
-pub(crate) use segment::{NewerVersions, Refreshed, SegmentSource, replaced};
+pub(crate) use segment::{Look, Newer, NewerVersions, SegmentSource, replaced};
 pub(crate) use times::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, read_commit_info};
 
 /// The directory of the log, relative to the table's root.

@@ -42,6 +42,8 @@ pub struct LogSegment {
     /// The newest checksum file of an earlier version, if this version has none: with the commits since, it tells
     /// what the checksum of this version would say.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
+    /// The version that was the newest when a listing has last shown all files from the checkpoint on.
+    pub(crate) searched: u64,
 }
 
 /// The versions after that of a segment.
@@ -53,16 +55,30 @@ pub(crate) struct NewerVersions {
     pub(crate) entries: BTreeMap<u64, FileMeta>,
 }
 
-/// The outcome of refreshing a segment.
+/// How many versions of a segment are listed again to find newer checkpoints. They fit into one page of a listing.
+const MOST_LISTED: u64 = 100;
+
+/// How newer versions than that of a segment are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Files of the segment need not be there any more if they were read.
+    Newest,
+    /// The same, but some files of the segment could not be read.
+    Lost,
+    /// What is found is what an open finds: all files must be there.
+    Place,
+}
+
+/// What a look for newer versions than that of a segment has found.
 #[derive(Debug)]
-pub(crate) enum Refreshed {
-    /// There are no new versions.
+pub(crate) enum Newer {
+    /// There is neither a newer version nor a newer checkpoint.
     Unchanged,
-    /// There are new versions.
-    Newer(Box<LogSegment>),
-    /// The version of the segment was cleaned up after a newer checkpoint was written. Only the metadata can
-    /// tell whether the table is still the same.
-    CleanedUp,
+    /// There is one.
+    Segment(Box<LogSegment>),
+    /// The version of the segment was cleaned up after a newer checkpoint was written, or commits were replaced. Only
+    /// the metadata can tell whether the table is still the same.
+    Unknown,
 }
 
 /// The log in which segments are found, and restrictions on what may be used.
@@ -241,30 +257,46 @@ impl LogSegment {
         Self::build(source, listing, version)
     }
 
-    /// Lists the log from this version on, and returns the segment of the newest version: `self` plus the new
-    /// files.
+    /// Lists the log, and returns the segment of the newest version. It begins with the newest checkpoint, which may
+    /// have been written for this version or an older one meanwhile, and has the files of `self` that it needs.
+    ///
+    /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are listed now and
+    /// then only, so that a listing costs one request, unless `look` asks for all.
     ///
     /// # Errors
     /// `TableReplaced` or `NotATable` if the log is not the one in which `self` was found, `CorruptLog` for a
     /// gap; also errors of the store.
-    pub(crate) fn refresh_in(&self, source: SegmentSource<'_>) -> Result<Refreshed> {
-        // The listing includes this version, to check that it is still the same, and to find a checkpoint that
-        // was written after the commit.
-        let listing = Listing::from(source, self.version, None)?;
+    pub(crate) fn newer_in(&self, source: SegmentSource<'_>, look: Look) -> Result<Newer> {
+        // The listing includes this version, to check that it is still the same.
+        let start = self.start_of_listing(look);
+        let listing = Listing::from(source, start, None)?;
         if !self.is_still_in(source.storage, &listing)? {
-            return Ok(Refreshed::CleanedUp);
+            return Ok(Newer::Unknown);
         }
-        let newer = listing.checkpoints.newest(source.without);
-        let newest = listing
-            .commits
-            .last()
-            .map(|commit| commit.version)
-            .max(newer.as_ref().map(|checkpoint| checkpoint.version));
-        let Some(version) = newest.filter(|version| *version > self.version) else {
-            return Ok(Refreshed::Unchanged);
+        let version = listing.newest_version().unwrap_or_default().max(self.version);
+        let found = listing.checkpoints.newest(source.without);
+        let checkpoint = match (&self.checkpoint, found) {
+            (Some(own), Some(found)) if found.version < own.version => Some(own.clone()),
+            // Of several checkpoints of one version, the one that was read is kept.
+            (Some(own), Some(found)) if found.version == own.version && listing.checkpoints.have(own) => {
+                Some(own.clone())
+            }
+            (own, found) => found.or_else(|| own.clone()),
         };
-        let (checksum, commit) =
-            (listing.checksum_of(version), listing.published_commit(source.storage, version)?);
+        let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
+        if look == Look::Place && !self.is_whole_in(&listing, checkpoint.as_ref(), first) {
+            return Ok(Newer::Unknown);
+        }
+        let checksum = listing.checksum_of(version);
+        if version == self.version && checkpoint == self.checkpoint && checksum == self.checksum {
+            return Ok(Newer::Unchanged);
+        }
+        let Some(mut commits) = self.commits_with(&listing, first) else { return Ok(Newer::Unknown) };
+        fill_gaps(source.storage, first, version, &mut commits)?;
+        let commit = match version == self.version {
+            true => self.commit.clone(),
+            false => listing.published_commit(source.storage, version)?,
+        };
         let own_checksum = || self.checksum.clone().map(|file| (self.version, file));
         let older_checksum = match checksum {
             Some(_) => None,
@@ -272,21 +304,13 @@ impl LogSegment {
                 listing.checksum_before(version).or_else(own_checksum).or_else(|| self.older_checksum.clone())
             }
         };
-        let checkpoint = newer.or_else(|| self.checkpoint.clone());
-        let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
-        let mut commits = self.commits.clone();
-        commits.extend(listing.commits.into_iter().filter(|commit| commit.version > self.version));
-        commits.retain(|commit| commit.version >= first);
-        fill_gaps(source.storage, first, version, &mut commits)?;
         // Compactions that were read already are kept; new ones are used only for new commits.
         let mut compactions = self.compactions.clone();
         compactions.retain(|compaction| compaction.start() >= first);
-        let new = commits
-            .iter()
-            .position(|commit| commit.version > self.version)
-            .and_then(|index| commits.get(index..));
-        compactions.extend(useful_compactions(new.unwrap_or_default(), &listing.compactions));
-        Ok(Refreshed::Newer(Box::new(Self {
+        let new = commits.partition_point(|commit| commit.version <= self.version);
+        compactions.extend(useful_compactions(commits.get(new..).unwrap_or_default(), &listing.compactions));
+        let searched = if start <= self.base() { version } else { self.searched };
+        Ok(Newer::Segment(Box::new(Self {
             version,
             checkpoint,
             commits,
@@ -294,47 +318,61 @@ impl LogSegment {
             commit,
             checksum,
             older_checksum,
+            searched,
         })))
     }
 
-    /// Returns whether the log of this newest segment continues the log of `older`, which was found before: the
-    /// files of `older` that this segment shows, including its newest commit or its checkpoint, are the same.
-    pub(crate) fn continues(&self, older: &Self) -> bool {
-        if self.version == older.version && self.commit != older.commit {
-            return false;
+    /// Returns the commits from `first` on, of this segment and of the listing of a newer one. Returns `None` if the
+    /// listing shows that one of them was replaced.
+    fn commits_with(&self, listing: &Listing, first: u64) -> Option<Vec<CommitFile>> {
+        let listed_from = listing.commits.first().map_or(u64::MAX, |commit| commit.version);
+        let (older, shown) =
+            self.commits.split_at(self.commits.partition_point(|commit| commit.version < listed_from));
+        let mut newer: BTreeMap<u64, CommitFile> =
+            shown.iter().map(|commit| (commit.version, *commit)).collect();
+        for found in &listing.commits {
+            let own = newer.insert(found.version, *found);
+            // A staged commit is published in another file.
+            if own.is_some_and(|own| own != *found && own.kind == found.kind) {
+                return None;
+            }
         }
-        if self.checkpoint == older.checkpoint {
-            return self.commits.starts_with(&older.commits);
-        }
-        // Commits before a newer checkpoint are not shown.
-        let version = |checkpoint: &Option<CheckpointFiles>| checkpoint.as_ref().map(|found| found.version);
-        if version(&self.checkpoint) <= version(&older.checkpoint) {
-            return false;
-        }
-        if self.version == older.version {
-            return self.commit.is_some();
-        }
-        let shown = self.commits.iter().take_while(|commit| commit.version <= older.version).count();
-        let shown = self.commits.get(..shown).unwrap_or_default();
-        !shown.is_empty() && older.commits.ends_with(shown)
+        let all = older.iter().copied().chain(newer.into_values());
+        Some(all.filter(|commit| commit.version >= first).collect())
     }
 
-    /// Replaces the compactions by those of `older`, which were read, and by new ones of newer commits only.
-    pub(crate) fn with_compactions_of(self, older: &Self) -> Self {
-        let first = self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
-        let mut compactions = older.compactions.clone();
-        compactions.retain(|compaction| compaction.start() >= first);
-        let newer = self.commits.iter().position(|commit| commit.version > older.version);
-        let newer = newer.and_then(|index| self.commits.get(index..)).unwrap_or_default();
-        compactions.extend(useful_compactions(newer, &self.compactions));
-        Self { compactions, ..self }
+    /// Returns whether the listing shows all files of this segment that a newer one with `checkpoint` and the commits
+    /// from `first` on needs.
+    fn is_whole_in(&self, listing: &Listing, checkpoint: Option<&CheckpointFiles>, first: u64) -> bool {
+        let shows = |own: &CommitFile| {
+            let is_staged = matches!(own.kind, CommitKind::Staged(_));
+            is_staged || listing.commits.binary_search_by_key(&own.version, |found| found.version).is_ok()
+        };
+        let needed = self.commits.partition_point(|commit| commit.version < first);
+        self.commits.get(needed..).unwrap_or_default().iter().all(shows)
+            && checkpoint.is_none_or(|checkpoint| listing.checkpoints.have(checkpoint))
+    }
+
+    /// Returns the version of the checkpoint; 0 without one.
+    fn base(&self) -> u64 {
+        self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version)
+    }
+
+    /// Returns the version from which the log is listed for newer versions and newer checkpoints.
+    fn start_of_listing(&self, look: Look) -> u64 {
+        let behind = self.version - self.base();
+        let is_due = self.version - self.searched >= MOST_LISTED.max(behind / 4);
+        match look {
+            Look::Newest if behind > MOST_LISTED && !is_due => self.version - MOST_LISTED,
+            _ => self.base(),
+        }
     }
 
     /// Lists the log from this version on, and returns the newer versions. Returns `None` if this version was
-    /// cleaned up, see [`Refreshed::CleanedUp`].
+    /// cleaned up, see [`Newer::Unknown`].
     ///
     /// # Errors
-    /// The same as [`LogSegment::refresh_in`], but gaps are not detected.
+    /// The same as [`LogSegment::newer_in`], but gaps are not detected.
     pub(crate) fn newer_versions_in(&self, source: SegmentSource<'_>) -> Result<Option<NewerVersions>> {
         let mut listing = Listing::from(source, self.version, None)?;
         let newest = listing.newest_version().unwrap_or_default().max(self.version);
@@ -442,7 +480,16 @@ impl LogSegment {
         let compactions = useful_compactions(&commits, &listing.compactions);
         let commit = listing.published_commit(storage, newest)?;
         let (checksum, older_checksum) = (listing.checksum_of(newest), listing.checksum_before(newest));
-        Ok(Self { version: newest, checkpoint, commits, compactions, commit, checksum, older_checksum })
+        Ok(Self {
+            version: newest,
+            checkpoint,
+            commits,
+            compactions,
+            commit,
+            checksum,
+            older_checksum,
+            searched: newest,
+        })
     }
 
     /// Returns the error for a version that cannot be found, which lists the readable versions.

@@ -1,8 +1,9 @@
 //! A commit, parsed: file actions as record batches, other actions as structs.
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
 
 use super::builder::{AddRows, RemoveRows, nothing};
+use super::columns::FileColumn;
 use super::quick;
 use crate::error::{Error, Result};
 use crate::log::CommitFile;
@@ -91,6 +92,22 @@ impl Commit {
     /// As [`Commit::parse`].
     pub(crate) fn parse_without_stats(bytes: &[u8], version: u64) -> Result<Self> {
         Self::parse_with(bytes, version, 0, KeptStatistics::None)
+    }
+
+    /// Returns whether the commit sets the protocol or the metadata, or adds or removes rows. If it only moves rows to
+    /// other files, it does not.
+    pub(crate) fn changes_table(&self) -> bool {
+        let moves_rows = |batch: &RecordBatch| {
+            let changes = batch.column_by_name(FileColumn::DataChange.name());
+            batch.num_rows() == 0
+                || changes
+                    .and_then(|column| column.as_boolean_opt())
+                    .is_some_and(|changes| changes.true_count() == 0)
+        };
+        self.protocol.is_some()
+            || self.metadata.is_some()
+            || !moves_rows(&self.adds)
+            || !moves_rows(&self.removes)
     }
 
     /// Returns a commit of `version` without file actions. The other actions can be set.

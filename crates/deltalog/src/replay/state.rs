@@ -81,6 +81,11 @@ impl State {
         }
     }
 
+    /// Returns whether the checkpoint could not be read.
+    pub(crate) fn has_lost_checkpoint(&self) -> bool {
+        self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.is_lost())
+    }
+
     /// Returns about how many bytes of memory the commits take: their file actions, which are nearly all of it.
     pub(crate) fn memory(&self) -> u64 {
         let of = |commit: &Arc<Commit>| {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use url::Url;
 
 use super::checksum::{believable, understood};
-use super::{Facts, Inner, Snapshot};
+use super::{Facts, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, replaced};
 use crate::protocol::{
@@ -160,7 +160,7 @@ impl Source {
         LogSegment::find_in(self.segments(), version)
     }
 
-    fn state(&self, segment: LogSegment, older: Option<&State>) -> Result<State> {
+    pub(super) fn state(&self, segment: LogSegment, older: Option<&State>) -> Result<State> {
         State::load(&self.storage, &self.resolver, &self.staged, segment, older, &[])
     }
 
@@ -247,9 +247,8 @@ impl Snapshot {
             totals: OnceLock::new(),
             checksum: checksum.map_or_else(OnceLock::new, OnceLock::from),
             is_checksum_wrong: AtomicBool::new(false),
-            memory: OnceLock::new(),
         };
-        Ok(Self(Arc::new(Inner { source: source.clone(), state, facts: Arc::new(facts) })))
+        Ok(Self::of(source.clone(), state, Arc::new(facts)))
     }
 }
 

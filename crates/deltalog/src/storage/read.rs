@@ -1,8 +1,9 @@
 //! Files opened for ranged reads, through the interface of the Parquet reader.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -18,18 +19,79 @@ pub struct FileReader(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Local(Arc<File>, u64),
+    Local(Arc<File>, Arc<LocalFile>),
+    /// It is opened whenever something is read of it.
+    Idle(Arc<LocalFile>),
     Remote(Arc<RemoteFile>, Option<Arc<Plan>>),
 }
 
-impl FileReader {
-    pub(super) fn open_local(path: &std::path::Path) -> io::Result<Self> {
+/// A file of the local file system.
+#[derive(Debug)]
+struct LocalFile {
+    path: PathBuf,
+    size: u64,
+    /// Device and number of the file; nothing where they are not known.
+    id: (u64, u64),
+}
+
+impl LocalFile {
+    fn open(path: &Path) -> io::Result<(File, Self)> {
         let file = File::open(path)?;
         let meta = file.metadata()?;
         if meta.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "the path is a directory"));
         }
-        Ok(Self(Source::Local(Arc::new(file), meta.len())))
+        let found = Self { path: path.to_owned(), size: meta.len(), id: id_of(&meta) };
+        Ok((file, found))
+    }
+
+    /// Opens the file again. Another one in its place counts as a missing file.
+    fn reopen(&self) -> io::Result<File> {
+        let (file, found) = Self::open(&self.path)?;
+        if (found.id, found.size) == (self.id, self.size) {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::NotFound, "the file was replaced by another one"))
+        }
+    }
+}
+
+#[cfg(unix)]
+fn id_of(meta: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino())
+}
+
+#[cfg(not(unix))]
+fn id_of(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+impl FileReader {
+    pub(super) fn open_local(path: &Path) -> io::Result<Self> {
+        let (file, found) = LocalFile::open(path)?;
+        Ok(Self(Source::Local(Arc::new(file), Arc::new(found))))
+    }
+
+    /// Returns a reader of the same file that does not keep it open between its uses.
+    ///
+    /// A process may have some hundred files open. What is kept for long should have none.
+    pub(crate) fn idle(&self) -> Self {
+        match &self.0 {
+            Source::Local(_, file) => Self(Source::Idle(Arc::clone(file))),
+            Source::Idle(_) | Source::Remote(..) => self.clone(),
+        }
+    }
+
+    /// Returns a reader of the same file that keeps it open.
+    ///
+    /// # Errors
+    /// `NotFound` if the file is not there any more, and others of the file system.
+    pub(crate) fn opened(&self) -> io::Result<Self> {
+        match &self.0 {
+            Source::Idle(file) => Ok(Self(Source::Local(Arc::new(file.reopen()?), Arc::clone(file)))),
+            Source::Local(..) | Source::Remote(..) => Ok(self.clone()),
+        }
     }
 
     pub(super) fn remote(file: RemoteFile) -> Self {
@@ -40,7 +102,7 @@ impl FileReader {
     /// are read of it. A remote store is then asked for whole units. Other ranges can still be read.
     pub(crate) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
         match &self.0 {
-            Source::Local(..) => self.clone(),
+            Source::Local(..) | Source::Idle(_) => self.clone(),
             Source::Remote(file, _) => {
                 let plan = Plan::new(units(), file.size());
                 Self(Source::Remote(Arc::clone(file), Some(Arc::new(plan))))
@@ -61,7 +123,7 @@ impl FileReader {
     /// Returns the failure of the store that is behind an error of a reader, if that is the reason for it.
     pub(crate) fn failure(&self) -> Option<Error> {
         match &self.0 {
-            Source::Local(..) => None,
+            Source::Local(..) | Source::Idle(_) => None,
             Source::Remote(file, _) => file.failure(),
         }
     }
@@ -69,7 +131,7 @@ impl FileReader {
     /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         match &self.0 {
-            Source::Local(_, size) => *size,
+            Source::Local(_, file) | Source::Idle(file) => file.size,
             Source::Remote(file, _) => file.size(),
         }
     }
@@ -90,6 +152,7 @@ impl ChunkReader for FileReader {
                 // Clones of a handle share its position, so only positioned reads are safe.
                 Ok(Box::new(io::BufReader::new(PositionedRead { file: Arc::clone(file), at: start })))
             }
+            Source::Idle(_) => self.opened()?.get_read(start),
             Source::Remote(file, plan) => {
                 let (file, plan) = (Arc::clone(file), plan.clone());
                 Ok(Box::new(RemoteRead { file, plan, at: start, bytes: Bytes::new() }))
@@ -106,6 +169,7 @@ impl ChunkReader for FileReader {
         }
         match &self.0 {
             Source::Local(file, _) => Ok(read_at(file, start, length)?.into()),
+            Source::Idle(_) => self.opened()?.get_bytes(start, length),
             Source::Remote(file, plan) => Ok(ranges::exactly(file, plan.as_deref(), start, length)?),
         }
     }

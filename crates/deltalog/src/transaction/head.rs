@@ -39,7 +39,7 @@ impl Head {
             None => false,
         };
         let timestamp_ms = match base.filter(|_| has_timestamps) {
-            Some(base) => base.commit_info()?.and_then(|info| info.in_commit_timestamp),
+            Some(base) => base.in_commit_timestamp()?,
             None => None,
         };
         Ok(Self {

@@ -37,6 +37,7 @@ mod duties;
 mod engine_cloned;
 mod engine_optimized;
 mod evolved;
+mod followers;
 mod fragments;
 mod handles;
 mod histories;

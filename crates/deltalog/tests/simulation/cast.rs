@@ -7,7 +7,7 @@ use deltalog_testkit::judge::IDENTITY;
 use deltalog_testkit::random::Random;
 
 use crate::place::Place;
-use crate::verbs::{KEEPER, READER, Role, WRITER};
+use crate::verbs::{FOLLOWER, KEEPER, READER, Role, WRITER};
 
 /// A part in a run.
 pub struct Part {
@@ -52,6 +52,7 @@ impl Cast {
         add("writer", WRITER, writers, random);
         add("reader", READER, readers, random);
         add("keeper", KEEPER, keepers, random);
+        add("follower", FOLLOWER, random.below(2), random);
         let (is_founded, has_rows) = (random.chance(700), random.chance(300));
         let (counts, pauses) = (has_rows && random.chance(250), random.chance(150) && place.has_days());
         let pause_days = if pauses { 2 } else { 0 };

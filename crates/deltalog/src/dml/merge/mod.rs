@@ -102,14 +102,14 @@ pub fn merge(
     source: &MergeSource,
     request: Request,
 ) -> Result<RowChangeOutcome> {
-    let environment = request.environment.clone();
+    let (environment, reads_whole_table) = (request.environment.clone(), request.reads_whole_table);
     run(base, request, &merge.statement(), |change| {
         let clauses = Clauses::bind(base, merge, source.schema())?;
         let sides = Sides::new(&clauses.joint, source, base.storage().batch_bytes());
         let matcher = Matcher::new(base, merge, &clauses, &sides)?;
         let condition = pruning(&matcher, &clauses)?;
         let bound = condition.bind(base.arrow_schema())?;
-        change.reads(Some(condition.clone()));
+        change.reads((!reads_whole_table).then(|| condition.clone()));
         let by_vectors = deletes_by_vectors(base)?;
         let records = base.metadata().has_change_feed()
             && (clauses.have(Bound::is_update) || (!by_vectors && clauses.have(Bound::is_delete)));

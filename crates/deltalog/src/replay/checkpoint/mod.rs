@@ -9,7 +9,7 @@
 //! - A checkpoint is an optimization. One that cannot be read is replaced by the state of its version,
 //!   computed from an older checkpoint or from the commits alone, with a warning in the process's log. It is
 //!   an error only if there is no replacement.
-//! - Each file is opened once, however often it is read.
+//! - The footer of each file is read once, however often the file is read. No file is kept open between reads.
 //! - What is a V2 checkpoint is told by its content, unless its name has a UUID: it has `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
@@ -54,6 +54,8 @@ pub(crate) struct Checkpoint {
     top: OnceLock<Arc<Top>>,
     /// Shared by all copies, so that each of them avoids a checkpoint that failed halfway.
     is_damaged: Arc<AtomicBool>,
+    /// Whether it had to be replaced. Shared by all copies.
+    is_lost: Arc<AtomicBool>,
     replacement: OnceLock<Arc<State>>,
 }
 
@@ -112,15 +114,17 @@ impl Checkpoint {
             staged: Arc::clone(staged),
             top: OnceLock::new(),
             is_damaged: Arc::default(),
+            is_lost: Arc::default(),
             replacement: OnceLock::new(),
         }
     }
 
     /// Returns a copy that has not opened any files.
     pub(crate) fn unopened(&self) -> Self {
-        let Self { storage, resolver, files, without, staged, is_damaged, .. } = self;
+        let Self { storage, resolver, files, without, staged, is_damaged, is_lost, .. } = self;
         Self {
             is_damaged: Arc::clone(is_damaged),
+            is_lost: Arc::clone(is_lost),
             ..Self::new(storage, resolver, files.clone(), without, staged)
         }
     }
@@ -180,6 +184,7 @@ impl Checkpoint {
         if let Some(state) = self.replacement.get() {
             return Ok(Arc::clone(state));
         }
+        self.is_lost.store(true, Ordering::Relaxed);
         let file = error.path().map_or_else(
             || self.files.files.first().map(|file| file.name.clone()).unwrap_or_default(),
             str::to_owned,
@@ -230,6 +235,11 @@ impl Checkpoint {
         self.replace(Error::corrupt_log("a part of the checkpoint is damaged")).ok()
     }
 
+    /// Returns whether it could not be read, so that a newer one is looked for.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+
     /// Records that a part of the checkpoint cannot be read.
     fn mark_damaged(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
@@ -254,9 +264,9 @@ impl Checkpoint {
             let (path, listed) = heads.into_iter().next().unwrap_or_default();
             return self.open_json(&path, listed).map_err(|error| error.at_path(path));
         }
-        let top = Top { parquet: open_listed(&self.storage, &heads)?, json: None, sidecars: OnceLock::new() };
+        let files = open_listed(&self.storage, &heads)?;
         let mut actions = Vec::new();
-        for file in &top.parquet {
+        for file in &files {
             file.actions("checkpointMetadata", "version", true, &mut actions)?;
         }
         // A checkpoint with the classic name may be of either spec, which its content tells.
@@ -269,7 +279,9 @@ impl Checkpoint {
             self.check_version(&actions)
                 .map_err(|error| heads.iter().fold(error, |error, (path, _)| error.at_path(path)))?;
         }
-        Ok(top)
+        // Snapshots live long, and a process may have some hundred files open.
+        let parquet = files.into_iter().map(ParquetFile::idle).collect();
+        Ok(Top { parquet, json: None, sidecars: OnceLock::new() })
     }
 
     fn open_json(&self, path: &str, listed: Option<Listed>) -> Result<Top> {

@@ -8,6 +8,7 @@
 //! - A damaged file is an error, even if it makes the decoder panic.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +23,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::int96::int96_as_micros;
 use crate::panics::caught;
 use crate::protocol::Action;
@@ -47,7 +48,7 @@ impl From<usize> for Piece {
     }
 }
 
-/// An open file with its footer. Cheap to clone.
+/// A file with its footer. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ParquetFile {
     pub(super) path: Arc<str>,
@@ -66,6 +67,26 @@ impl ParquetFile {
         let file = storage.open_listed(path, listed).map_err(located)?;
         let footer = load(&file, ArrowReaderOptions::default()).map_err(located)?;
         Ok(Self { path: path.into(), file, footer, with_pages: Arc::default(), is_planned: false })
+    }
+
+    /// Returns the same file, which is not kept open between its uses if it is a local one.
+    pub(super) fn idle(self) -> Self {
+        Self { file: self.file.idle(), ..self }
+    }
+
+    /// Returns the same file, which is kept open.
+    pub(super) fn opened(&self) -> Result<Self> {
+        let file = self.file.opened().map_err(|error| {
+            let (kind, message) = match error.kind() {
+                io::ErrorKind::NotFound => (ErrorKind::FileNotFound, "the file is not there"),
+                io::ErrorKind::PermissionDenied => {
+                    (ErrorKind::PermissionDenied, "permission to read the file was denied")
+                }
+                _ => (ErrorKind::Unavailable, "the file could not be opened"),
+            };
+            Error::new(kind, message).at_path(&*self.path).with_source(error)
+        })?;
+        Ok(Self { file, ..self.clone() })
     }
 
     /// Returns the footer with the locations of pages. Without readable locations, returns the plain footer,
@@ -195,6 +216,7 @@ impl ParquetFile {
         mask: ProjectionMask,
         filters: Vec<Box<dyn ArrowPredicate>>,
     ) -> Result<Batches> {
+        let opened = self.opened()?;
         let footer =
             if filters.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
         let selection = rows.map(|rows| {
@@ -205,7 +227,7 @@ impl ParquetFile {
             let leaves: Vec<usize> = leaves.filter(|leaf| mask.leaf_included(*leaf)).collect();
             column_ranges(footer.metadata(), &groups, &leaves, selection.clone())
         };
-        let file = if self.is_planned { self.file.clone() } else { self.file.planned(plan) };
+        let file = if self.is_planned { opened.file } else { opened.file.planned(plan) };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), footer)
             .with_projection(mask)
             .with_row_groups(groups)

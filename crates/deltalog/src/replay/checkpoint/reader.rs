@@ -142,7 +142,8 @@ impl CheckpointReader {
         let sidecars = open_all(&self.checkpoint.storage, self.checkpoint.sidecars(&top)?)?;
         let request = self.kind.rows();
         let mut groups = Vec::new();
-        for file in top.parquet.iter().chain(&sidecars) {
+        let top_files = top.parquet.iter().map(ParquetFile::opened).collect::<Result<Vec<_>>>()?;
+        for file in top_files.iter().chain(&sidecars) {
             groups.extend(request.groups(file).into_iter().map(|group| (file.clone(), Piece::from(group))));
         }
         let lines = top.json.as_ref().map(|json| self.kind.project(json)).transpose()?;
