@@ -29,6 +29,7 @@ mod selection;
 mod shares;
 mod stream;
 mod variant;
+mod variant_levels;
 mod views;
 
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! The footers of data files that others have written.
 
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::footer;
 use crate::panics::caught;
 use crate::storage::FileReader;
 
@@ -23,8 +24,7 @@ pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
 }
 
 fn decoded(file: &FileReader) -> Result<ParquetMetaData> {
-    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
-    reader.parse_and_finish(file).map_err(|error| match (error, file.failure()) {
+    footer::decode(file).map_err(|error| match (error, file.failure()) {
         (_, Some(failure)) => failure,
         (error @ ParquetError::External(_), None) => {
             Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error)

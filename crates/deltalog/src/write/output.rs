@@ -5,10 +5,13 @@
 //! - A file that was closed before its time can be read back, and another one takes its place.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 
 use super::data_file::{ClosedFile, DataFile};
 use super::data_writer::WriteOptions;
@@ -19,6 +22,7 @@ use super::hive;
 use super::spec::TableWriteSpec;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::footer;
 use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, collect_stats};
 use crate::storage::Storage;
@@ -160,8 +164,10 @@ impl Output {
     /// `Unavailable` if the file cannot be read. The batches fail in the same way.
     pub(super) fn read(&self, file: &WrittenFile) -> Result<WrittenRows> {
         let opened = self.storage.open_file(&file.path)?.planned_whole();
-        let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
-            .and_then(|builder| {
+        let reader = footer::decode(&opened)
+            .and_then(|footer| ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::new()))
+            .and_then(|footer| {
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, footer);
                 let row_groups = builder.metadata().row_groups().iter();
                 let (bytes, rows) = row_groups.fold((0, 0), |(bytes, rows), group| {
                     (bytes + group.total_byte_size(), rows + group.num_rows())

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::ParquetMetaData;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::counted;
@@ -212,8 +212,7 @@ fn is_plain(path: &str) -> bool {
 
 fn footer(file: &FileReport<'_>) -> Result<ParquetMetaData> {
     let bytes = bytes::Bytes::copy_from_slice(file.footer);
-    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
-    let metadata = reader.parse_and_finish(&bytes).map_err(|error| {
+    let metadata = crate::footer::decode(&bytes).map_err(|error| {
         Error::corrupt_data("a task has reported a footer that cannot be read").with_source(error)
     })?;
     if u64::try_from(metadata.file_metadata().num_rows()) != Ok(file.rows) {

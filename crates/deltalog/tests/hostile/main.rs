@@ -19,6 +19,7 @@
 
 mod bytes;
 mod corpus;
+mod footers;
 mod fuzz;
 mod partitions;
 mod tables;

@@ -41,7 +41,7 @@ pub(crate) use widening::{TYPE_CHANGES, is_iceberg_widening, is_widening};
 use crate::{Error, Result};
 
 /// The maximum nesting depth of structs, arrays and maps.
-pub const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = crate::limits::SCHEMA_LEVELS;
 
 /// The type of a column, an element, a key or a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,9 +21,10 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder, RowFilter, RowSelection, RowSelectionPolicy, RowSelector,
 };
 use parquet::bloom_filter::Sbbf;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::footer;
 use crate::int96::int96_as_micros;
 use crate::panics::caught;
 use crate::protocol::Action;
@@ -65,7 +66,7 @@ impl ParquetFile {
     pub(super) fn open(storage: &Storage, path: &str, listed: Option<Listed>) -> Result<Self> {
         let located = |error: Error| error.at_path(path).in_table(storage.url());
         let file = storage.open_listed(path, listed).map_err(located)?;
-        let footer = load(&file, ArrowReaderOptions::default()).map_err(located)?;
+        let footer = load(&file).map_err(located)?;
         Ok(Self { path: path.into(), file, footer, with_pages: Arc::default(), is_planned: false })
     }
 
@@ -92,9 +93,13 @@ impl ParquetFile {
     /// Returns the footer with the locations of pages. Without readable locations, returns the plain footer,
     /// which only costs time.
     fn with_pages(&self) -> ArrowReaderMetadata {
-        let options = ArrowReaderOptions::default().with_offset_index_policy(PageIndexPolicy::Optional);
-        let read = || load(&self.file, options).unwrap_or_else(|_| self.footer.clone());
-        self.with_pages.get_or_init(read).clone()
+        let read = || {
+            let mut reader = ParquetMetaDataReader::new_with_metadata(self.metadata().clone())
+                .with_offset_index_policy(PageIndexPolicy::Optional);
+            reader.read_page_indexes(&self.file).map_err(damaged_by)?;
+            as_arrow(reader.finish().map_err(damaged_by)?)
+        };
+        self.with_pages.get_or_init(|| guarded(read).unwrap_or_else(|_| self.footer.clone())).clone()
     }
 
     /// Returns whether reading the file means waiting for a network.
@@ -310,11 +315,15 @@ impl ParquetFile {
     }
 }
 
-fn load(file: &FileReader, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
-    guarded(|| {
-        let footer = ArrowReaderMetadata::load(file, options).map_err(|error| failed(file, error))?;
-        int96_as_micros(footer, ArrowReaderOptions::default(), Some("UTC")).map_err(damaged_by)
-    })
+fn load(file: &FileReader) -> Result<ArrowReaderMetadata> {
+    guarded(|| as_arrow(footer::decode(file).map_err(|error| failed(file, error))?))
+}
+
+fn as_arrow(footer: ParquetMetaData) -> Result<ArrowReaderMetadata> {
+    let options = ArrowReaderOptions::default();
+    ArrowReaderMetadata::try_new(Arc::new(footer), options.clone())
+        .and_then(|footer| int96_as_micros(footer, options, Some("UTC")))
+        .map_err(damaged_by)
 }
 
 /// Batches that are being decoded.

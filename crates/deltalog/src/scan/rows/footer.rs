@@ -10,12 +10,13 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 
 use super::faults::{WatchedFile, guarded};
 use crate::error::{Error, ErrorKind, Result};
+use crate::footer;
 use crate::int96::int96_as_micros;
 
 /// Reads the footer. Ignores the Arrow schema that some writers store there: it describes the writer's memory
 /// layout, whereas the Parquet schema describes the values.
 pub(super) fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(file).map_err(|error| file.error(error))?;
+    let metadata = footer::decode(file).map_err(|error| file.error(error))?;
     as_arrow(Arc::new(metadata)).map_err(|error| file.error(error))
 }
 

@@ -20,8 +20,10 @@ use arrow::datatypes::{DataType, Fields};
 use arrow::error::ArrowError;
 use parquet_variant_compute::{VariantArray, unshred_variant};
 
+use super::variant_levels;
+
 const METADATA: &str = "metadata";
-const VALUE: &str = "value";
+pub(super) const VALUE: &str = "value";
 const TYPED_VALUE: &str = "typed_value";
 
 /// The variant null: a primitive of type 0.
@@ -42,7 +44,10 @@ pub(super) fn is_stored_variant(fields: &Fields) -> bool {
 /// Returns the variants of a file as structs of `parts`, which are `metadata` and `value`.
 pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef, ArrowError> {
     let whole = match stored.column_by_name(TYPED_VALUE) {
-        Some(_) => Cow::Owned(unshred_variant(&VariantArray::try_new(stored)?)?.into_inner()),
+        Some(_) => {
+            variant_levels::check(stored)?;
+            Cow::Owned(unshred_variant(&VariantArray::try_new(stored)?)?.into_inner())
+        }
         None => Cow::Borrowed(stored),
     };
     let part = |name: &str| {

@@ -1,0 +1,107 @@
+use bytes::Bytes;
+
+use super::*;
+use crate::limits::PARQUET_LEVELS;
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 127 {
+        bytes.push(value as u8 & 127 | 128);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+fn int(value: i64) -> Vec<u8> {
+    varint((value << 1 ^ value >> 63) as u64)
+}
+
+/// A group with `children`, or a column of 64-bit integers.
+fn element(children: Option<i64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // type
+    bytes.extend(if children.is_none() { vec![0x15, 4, 0x25, 2] } else { vec![0x35, 2] });
+    // name
+    bytes.extend([0x18, 1, b'n']);
+    // num_children
+    bytes.extend(children.into_iter().flat_map(|children| [vec![0x15], int(children)].concat()));
+    bytes.push(0);
+    bytes
+}
+
+fn list(length: u64) -> Vec<u8> {
+    [vec![0xfc], varint(length)].concat()
+}
+
+/// A file without row groups, or with a list of them that claims to be longer.
+fn file(elements: &[Vec<u8>], groups: &[u8]) -> Bytes {
+    let version = [vec![0x15], int(1)].concat();
+    let schema = [vec![0x19], list(elements.len() as u64), elements.concat()].concat();
+    let rows = [vec![0x16], int(0), vec![0x19], groups.to_vec(), vec![0]].concat();
+    of_footer(&[version, schema, rows].concat())
+}
+
+fn of_footer(footer: &[u8]) -> Bytes {
+    let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+    [b"PAR1".as_slice(), footer, &length, b"PAR1"].concat().into()
+}
+
+fn nested(levels: usize) -> Bytes {
+    let groups = std::iter::repeat_n(element(Some(1)), levels);
+    file(&groups.chain([element(None)]).collect::<Vec<_>>(), &[0x0c])
+}
+
+fn refused(bytes: &Bytes) -> String {
+    decode(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn levels_are_limited_before_the_schema_is_decoded() {
+    let footer = decode(&nested(PARQUET_LEVELS)).unwrap();
+    assert_eq!(footer.file_metadata().schema_descr().num_columns(), 1);
+    for levels in [PARQUET_LEVELS + 1, 1_500, 10_000, 1_000_000] {
+        let error = refused(&nested(levels));
+        assert!(error.contains("levels") && error.len() < 200, "{error}");
+    }
+}
+
+#[test]
+fn groups_have_no_more_children_than_there_are_elements() {
+    for children in [-1, 2, 1 << 20, (1 << 31) - 1] {
+        let error = refused(&file(&[element(Some(children)), element(None)], &[0x0c]));
+        assert!(error.contains("children"), "{error}");
+    }
+    // Each of many groups claims all elements that follow.
+    let greedy: Vec<_> = (1..=100).rev().map(|left| element(Some(left))).chain([element(None)]).collect();
+    assert!(refused(&file(&greedy, &[0x0c])).contains("children"));
+}
+
+#[test]
+fn lists_are_no_longer_than_the_footer() {
+    for length in [1, 1 << 31, u64::MAX] {
+        let error = refused(&of_footer(&[vec![0x15, 2, 0x19], list(length)].concat()));
+        assert!(error.contains("elements") || error.contains("cannot be decoded"), "{error}");
+        let groups = list(length.max(1 << 20));
+        assert!(decode(&file(&[element(Some(1)), element(None)], &groups)).is_err());
+    }
+    let mut groups = list(1 << 20);
+    groups.resize(2 << 20, 0);
+    assert!(refused(&file(&[element(Some(1)), element(None)], &groups)).contains("row groups"));
+}
+
+#[test]
+fn fields_that_decoders_could_read_differently_are_refused() {
+    let schema = [vec![0x19], list(2), element(Some(1)), element(None)].concat();
+    for (what, footer) in [
+        // A version that is a text to those who look at its type, and a number to those who do not.
+        ("a version of another type", [vec![0x18, 0], schema.clone()].concat()),
+        ("row groups before the schema", vec![0x49, 0x0c]),
+        ("texts before the schema", [vec![0x68, 1, b'x', 0x09], int(2)].concat()),
+        // num_children as text, after the name.
+        ("children of another type", [vec![0x19], list(1), vec![0x48, 1, b'n', 0x18, 1, b'1', 0]].concat()),
+    ] {
+        let error = refused(&of_footer(&footer));
+        assert!(error.contains("field"), "{what}: {error}");
+    }
+}
