@@ -233,7 +233,7 @@ fn numbers_that_fit_are_preserved() {
         Arc::new(Float64Array::from(vec![
             Some(9_007_199_254_740_992.0),
             None,
-            Some(-9.223_372_036_854_775_808e18),
+            Some(-9.223_372_036_854_776e18),
         ])),
     );
     equal(Arc::new(UInt64Array::from(vec![1 << 63])), Arc::new(Float32Array::from(vec![9.223_372e18])));

@@ -1,4 +1,4 @@
-//! Parquet files whose schema is nested so deeply, or claims so many children, that decoding them would end the process.
+//! Parquet files whose schema is nested so deeply, or claims so many children, that a decoder would end the process.
 
 use deltalog::{ErrorKind, Snapshot};
 use serde_json::json;
