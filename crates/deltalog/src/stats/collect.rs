@@ -34,7 +34,7 @@ pub struct CollectOptions {
     /// The columns for which statistics are collected.
     pub columns: IndexedColumns,
     /// Whether this crate, or an engine for it, has just written the file. Only then are the statistics marked as its
-    /// own ([`super::origin`]).
+    /// own (see `stats::origin`).
     pub is_own: bool,
 }
 
