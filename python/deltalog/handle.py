@@ -197,7 +197,11 @@ class TableHandle:
                 opened = self._move(caught_up)
             return opened.snapshot
         opened = self._move(_settled)
-        return opened.snapshot if opened.seen == opened.snapshot.version else opened.snapshot.as_base(opened.seen)
+        return (
+            opened.snapshot
+            if opened.seen == opened.snapshot.version
+            else opened.snapshot.as_base(opened.seen)
+        )
 
     def _has_written(self, answer: int | AlreadyApplied | None) -> None:
         """As `_has_committed`, for what became of a write. If it was done before, the table shows it as well."""
