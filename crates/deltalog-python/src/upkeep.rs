@@ -4,8 +4,8 @@
 //!   because they may end at any time without waiting.
 //! - At the exit of the interpreter the process waits for them, but not for ever.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use deltalog::{Background, Environment, Error, Result};

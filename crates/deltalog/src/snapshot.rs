@@ -227,7 +227,9 @@ impl Snapshot {
         }
         let newest = self.refresh()?;
         match newest.at_version(newest.unchanged_since(version, &[])?) {
-            Err(error) if error.kind() == ErrorKind::VersionNotFound && newest.version() > version => Ok(newest),
+            Err(error) if error.kind() == ErrorKind::VersionNotFound && newest.version() > version => {
+                Ok(newest)
+            }
             found => found,
         }
     }
