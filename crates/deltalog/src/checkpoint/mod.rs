@@ -48,8 +48,8 @@ use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints by the V2 spec, a version
-/// keeps the one that it has, beside which another one would stand under another name.
+/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints by the V2 spec, a
+/// version keeps the one that it has, beside which another one would stand under another name.
 ///
 /// # Errors
 /// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for
@@ -62,8 +62,8 @@ pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Resul
     Ok(())
 }
 
-/// Returns whether the table has checkpoints by the V2 spec, and its log a readable checkpoint of the version in one file,
-/// or in sidecars. One with the classic name may be of another writer and by the V1 spec, which is as good.
+/// Returns whether the table has checkpoints by the V2 spec, and its log a readable checkpoint of the version that is not
+/// in several parts. One with the classic name may be of another writer and by the V1 spec, which is as good.
 ///
 /// # Errors
 /// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone below those that are
