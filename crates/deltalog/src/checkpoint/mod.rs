@@ -62,8 +62,8 @@ pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Resul
     Ok(())
 }
 
-/// Returns whether the table has checkpoints by the V2 spec, and its log a readable checkpoint of the version that is not
-/// in several parts. One with the classic name may be of another writer and by the V1 spec, which is as good.
+/// Returns whether the table has checkpoints by the V2 spec, and its log a readable checkpoint of the version that is
+/// not in several parts. One with the classic name may be of another writer and by the V1 spec, which is as good.
 ///
 /// # Errors
 /// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone below those that are
