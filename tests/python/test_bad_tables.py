@@ -57,8 +57,9 @@ def test_no_table(tmp_path: Path) -> None:
     (junk / "_delta_log" / "notes.json").write_text("{}")
     file = tmp_path / "file"
     file.write_text("")
-    for path in (tmp_path / "absent", empty, junk, file):
-        with pytest.raises(FileNotFoundError, match=r"no Delta table.*create the table first") as caught:
+    cases = [(path, "create the table first") for path in (tmp_path / "absent", empty, junk)]
+    for path, way_out in [*cases, (file, "this is a file.*pass the directory")]:
+        with pytest.raises(FileNotFoundError, match=f"no Delta table.*{way_out}") as caught:
             DeltaTable(path)
         assert type(caught.value) is deltalog.NotATableError
         assert caught.value.table == path.as_uri()
@@ -264,7 +265,7 @@ def test_every_error_is_a_delta_error() -> None:
         for name, kind in vars(deltalog).items()
         if isinstance(kind, type) and issubclass(kind, Exception)
     }
-    assert len(kinds) == 16
+    assert len(kinds) == 18
     parents = {
         "NotATableError": FileNotFoundError,
         "TableAlreadyExistsError": FileExistsError,

@@ -71,7 +71,6 @@ def test_commits_say_that_rows_keep_their_ids(tmp_path: Path) -> None:
         (CommitProperties({"x": float("nan")}), deltalog.InvalidArgumentError, "no JSON form"),
         (CommitProperties({"x": object()}), deltalog.InvalidArgumentError, "no JSON form"),
         (CommitProperties({1: "x"}), deltalog.InvalidArgumentError, "a key of custom_metadata"),  # type: ignore[dict-item]
-        (CommitProperties(max_commit_retries=3), deltalog.UnsupportedFeatureError, "max_commit_retries"),
         (recorded(Transaction("a", 1), Transaction("a", 2)), deltalog.InvalidArgumentError, "named twice"),
         (recorded(Transaction("a", 2**63)), deltalog.InvalidArgumentError, "whole numbers"),
         (recorded(("a", 1)), deltalog.InvalidArgumentError, "pass a Transaction"),  # type: ignore[arg-type]

@@ -188,7 +188,7 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
             "that is not given, 'day'",
         ),
         ({"partition_by": ["city"]}, InvalidArgumentError, "partition_by cannot be"),
-        ({"partition_strategy": "other"}, InvalidArgumentError, "the partition strategy is 'hive'"),
+        ({"partition_strategy": "other"}, InvalidArgumentError, "partition_strategy cannot be 'other'"),
         ({"mode": "overwrite"}, InvalidArgumentError, "a conversion does not replace a table"),
         ({"time_zone": 1}, InvalidArgumentError, "a time zone is the name of a region"),
         ({"files": [1]}, InvalidArgumentError, "__arrow_c_stream__"),

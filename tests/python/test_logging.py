@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltalog import DeltaTable, write_deltalake
+from deltalog import DeltaTable, _internal, write_deltalake
 
 VERSIONS = 13
 """The versions of the table, with a checkpoint at version 10."""
@@ -121,6 +121,8 @@ def test_python_levels_apply_at_any_time(table: Path, records: Records) -> None:
         DeltaTable(table)
         assert records.records == []
         logger.setLevel(logging.NOTSET)
+        # A table that the process knows is opened without the hint.
+        _internal.forget_snapshots()
         DeltaTable(table)
         assert len(records.records) == 1
     finally:
@@ -138,7 +140,8 @@ def test_each_thread_logs_its_own_warnings(table: Path, records: Records) -> Non
 
     with ThreadPoolExecutor(8, thread_name_prefix="reader") as pool:
         names = set(pool.map(open_it, range(8), timeout=120))
-    assert len(records.records) == 8
+    # A thread that finds the table open reads no hint.
+    assert 1 <= len(records.records) <= 8
     # A call also delivers records that another thread has just queued.
     assert {record.threadName for record in records.records} <= names
 

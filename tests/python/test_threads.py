@@ -151,4 +151,4 @@ def test_all_lists_every_public_name() -> None:
     # Which modules are names of the package depends on what the tests before this one have imported.
     names = {name for name, value in vars(deltalog).items() if not isinstance(value, ModuleType)}
     public = {name for name in names if not name.startswith("_")}
-    assert set(deltalog.__all__) == public | {"__version__", "storage", "upkeep"}
+    assert set(deltalog.__all__) == public | {"__version__", "exceptions", "storage", "upkeep"}
