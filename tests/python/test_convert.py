@@ -189,8 +189,8 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
         ),
         ({"partition_by": ["city"]}, InvalidArgumentError, "partition_by cannot be"),
         ({"partition_strategy": "other"}, InvalidArgumentError, "partition_strategy cannot be 'other'"),
-        ({"mode": "overwrite"}, InvalidArgumentError, "a conversion does not replace a table"),
-        ({"time_zone": 1}, InvalidArgumentError, "a time zone is the name of a region"),
+        ({"mode": "overwrite"}, InvalidArgumentError, "mode cannot be 'overwrite'"),
+        ({"time_zone": 1}, InvalidArgumentError, "time_zone cannot be 1"),
         ({"files": [1]}, InvalidArgumentError, "__arrow_c_stream__"),
         (
             {"configuration": {"delta.columnMapping.mode": "id"}},

@@ -230,7 +230,7 @@ def test_a_table_that_a_catalog_manages(table: Path) -> None:
     assert (opened.version(), ids(opened)) == (13, list(range(12)))
     assert DeltaTable(table, 12, staged_commits=[staged.name]).version() == 12
     for wrong in (str(staged), [b"x"], [(1, "x")], ["x.json"], [(12, text), staged]):
-        with pytest.raises(deltalog.InvalidArgumentError, match="staged[_ ]commits"):
+        with pytest.raises(deltalog.InvalidArgumentError, match=r"staged[_ ]commits"):
             DeltaTable(table, staged_commits=wrong)  # type: ignore[arg-type]
 
 
