@@ -257,8 +257,10 @@ class Snapshot:
         """Returns the newest version, and reads only the new commits; returns itself when there is none."""
     def after_commit(self, version: int) -> Snapshot:
         """Returns the version that a caller has committed since this one, or a later one with the same rows."""
-    def as_seen(self, seen: int, own: Sequence[int]) -> Snapshot:
+    def unchanged_since(self, seen: int, own: Sequence[int]) -> int:
         """Returns the last version before what others have changed since `seen`; `own` are not by others."""
+    def as_base(self, version: int) -> Snapshot:
+        """Returns the version that an overwrite replaces. It is a conflict if the log no longer has it."""
     def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
         """Returns another version of the same table, or the one that was the newest at a time."""
     def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
@@ -385,8 +387,8 @@ def begin_write(
 def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
     """Changes a table, based on `snapshot`. Returns the version that it has then."""
 
-def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> int:
-    """Drops a table feature, based on `snapshot`. Returns the version that the table has then."""
+def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> list[int]:
+    """Drops a table feature, based on `snapshot`. Returns the versions of its commits."""
 
 @final
 class VacuumPlan:
@@ -441,8 +443,8 @@ def plan_vacuum(snapshot: Snapshot, arguments: VacuumArguments, commit: CommitAr
 
 def delete_rows(
     snapshot: Snapshot, predicate: str | None, commit: CommitArguments, file_format: str | None = None
-) -> tuple[dict[str, int], int | None] | AlreadyApplied:
-    """Deletes rows, based on `snapshot`. Returns the metrics, and the version if there was something to delete."""
+) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
+    """Deletes rows, based on `snapshot`. Returns the metrics, and the versions that were committed."""
 
 def generate_manifests(snapshot: Snapshot) -> tuple[int, int, int]:
     """Writes the manifests of the newest version.
@@ -516,8 +518,8 @@ def update_rows(
     predicate: str | None,
     commit: CommitArguments,
     file_format: str | None = None,
-) -> tuple[dict[str, int], int | None] | AlreadyApplied:
-    """Gives new values, in SQL, to columns. Returns the metrics, and the version if there were rows."""
+) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
+    """Gives new values, in SQL, to columns. Returns the metrics, and the versions that were committed."""
 
 def merge_rows(
     snapshot: Snapshot,
@@ -526,8 +528,8 @@ def merge_rows(
     commit: CommitArguments,
     file_format: str | None = None,
     merge_schema: bool = False,
-) -> tuple[dict[str, int], int | None] | AlreadyApplied:
-    """Merges the rows of an Arrow stream. Returns the metrics, and the version if there was something to do.
+) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
+    """Merges the rows of an Arrow stream. Returns the metrics, and the versions that were committed.
 
     If the stream is of rows of the table itself, the statement is based on the version of these rows.
     """
@@ -667,8 +669,8 @@ class StatementTask:
         """
     def commit(
         self, snapshot: Snapshot, committing: Any, fragments: Sequence[StatementFragment]
-    ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
-        """Commits what all tasks have done, and returns metrics and version as `SparkStatement.commit` does.
+    ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
+        """Commits what all tasks have done, and returns metrics and versions as `SparkStatement.commit` does.
 
         `committing` is a `deltalog.spark.connect.writer.Committing`. Without deletion vectors, the rows that stay are
         copied here. If it fails for certain, all new files are deleted.
@@ -1004,10 +1006,10 @@ class SparkStatement:
         scan_ms: int,
         rewrite_ms: int,
         auto_compaction: AutoCompaction | None = None,
-    ) -> tuple[dict[str, int], int | None] | AlreadyApplied:
-        """Commits what the tasks of the write have reported. Returns the metrics and the version.
+    ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
+        """Commits what the tasks of the write have reported. Returns the metrics and the versions.
 
-        The version is None if there was nothing to change. With `removes_once`, a row that two tasks have matched is an
+        There is none if there was nothing to change. With `removes_once`, a row that two tasks have matched is an
         `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
         """
 

@@ -158,14 +158,14 @@ class TableAlterer:
         arguments = commit_arguments(commit_properties)
         newest = self._table._newest_to_change()
         try:
-            version = _internal.drop_feature(newest, feature, truncate_history, arguments)
+            versions = _internal.drop_feature(newest, feature, truncate_history, arguments)
         except InvalidArgumentError:
             # Only the history may be left, and the table has what was done about the feature.
             if truncate_history:
                 self._table._newest_to_change()
             raise
-        self._table._has_committed(version)
-        return version
+        self._table._has_committed(*versions)
+        return versions[-1]
 
     def add_columns(
         self,

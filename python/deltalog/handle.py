@@ -23,7 +23,7 @@ from deltalog.schema import Schema
 __all__ = ["Opened", "TableHandle", "caught_up"]
 
 _MOST_OWN_COMMITS = 100
-"""How many of its own commits after those of others a table remembers. If there are more, some count as others'."""
+"""How many of its own commits after those of others a table remembers, until it looks at what these were."""
 
 _MOST_COMMITS_BEHIND = 8
 """How many of its own commits a table may have that it has not read, when it appends again."""
@@ -191,10 +191,17 @@ class TableHandle:
         _ensure_follows(opened)
         if str(mode).lower() == "append":
             behind = 0 if opened.committed is None else opened.committed - opened.snapshot.version
-            return opened.snapshot if behind <= _MOST_COMMITS_BEHIND else self._snapshot
-        opened = self._move(caught_up)
-        is_seen = opened.seen == opened.snapshot.version
-        return opened.snapshot if is_seen else opened.snapshot.as_seen(opened.seen, opened.own)
+            if len(opened.own) > _MOST_OWN_COMMITS:
+                opened = self._move(_settled)
+            elif behind > _MOST_COMMITS_BEHIND:
+                opened = self._move(caught_up)
+            return opened.snapshot
+        opened = self._move(_settled)
+        return (
+            opened.snapshot
+            if opened.seen == opened.snapshot.version
+            else opened.snapshot.as_base(opened.seen)
+        )
 
     def _has_written(self, answer: int | AlreadyApplied | None) -> None:
         """As `_has_committed`, for what became of a write. If it was done before, the table shows it as well."""
@@ -203,18 +210,21 @@ class TableHandle:
         else:
             self._has_committed(answer)
 
-    def _has_committed(self, version: int | None, *, is_own: bool = True) -> None:
-        """Notes that the table has committed `version`, if it has. It is opened when it is asked for."""
+    def _has_committed(self, *versions: int | None, is_own: bool = True) -> None:
+        """Notes that the table has committed `versions`, if it has. They are opened when they are asked for."""
         with _swap:
             opened = self._opened
-            if version is None or opened.is_pinned:
+            if opened.is_pinned:
                 return
-            if version > max(opened.snapshot.version, opened.committed or 0):
-                opened = opened._replace(committed=version)
-            if is_own and version == opened.seen + 1:
-                opened = opened._replace(seen=version)
-            elif is_own and version > opened.seen:
-                opened = opened._replace(own=(*opened.own[-_MOST_OWN_COMMITS:], version))
+            for version in versions:
+                if version is None:
+                    continue
+                if version > max(opened.snapshot.version, opened.committed or 0):
+                    opened = opened._replace(committed=version)
+                if is_own and version == opened.seen + 1:
+                    opened = opened._replace(seen=version)
+                elif is_own and version > opened.seen:
+                    opened = opened._replace(own=(*opened.own, version))
             self._opened = opened
 
     def _filter(self, filters: Filter | None, name: str = "predicate") -> str | None:
@@ -239,6 +249,15 @@ def caught_up(opened: Opened) -> Opened:
     if opened.committed is None:
         return opened
     return opened.moved(opened.snapshot.after_commit(opened.committed))
+
+
+def _settled(opened: Opened) -> Opened:
+    """As `caught_up`, and what follows `seen` is by others, and changes the table: own commits after that are not
+    remembered."""
+    opened = caught_up(opened)
+    if opened.seen == opened.snapshot.version:
+        return opened._replace(own=())
+    return opened._replace(seen=opened.snapshot.unchanged_since(opened.seen, opened.own), own=())
 
 
 def _newest(

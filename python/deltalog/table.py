@@ -232,6 +232,8 @@ class DeltaTable(
             CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
+        if isinstance(table_uri, DeltaTable) and data is table_uri:
+            data = table_uri.to_arrow()  # Before it is asked what was read.
         uri, options, base = target_argument(
             table_uri, storage_options, credential_provider, mode, "table_uri"
         )

@@ -233,12 +233,12 @@ class TableStatements(TableHandle):
 
         return TableMerger(run, predicate, source_alias, target_alias)
 
-    def _done(self, done: tuple[dict[str, int], int | None] | AlreadyApplied) -> Metrics | AlreadyApplied:
-        """Notes the version of a statement, if there is one, and returns its metrics."""
+    def _done(self, done: tuple[dict[str, int], list[int]] | AlreadyApplied) -> Metrics | AlreadyApplied:
+        """Notes the versions of a statement, and returns its metrics."""
         if isinstance(done, AlreadyApplied):
             return done
-        metrics, version = done
-        self._has_committed(version)
+        metrics, versions = done
+        self._has_committed(*versions)
         return Metrics(metrics)
 
 

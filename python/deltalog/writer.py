@@ -103,6 +103,8 @@ def write_deltalake(
         size_argument(target_file_size, "target_file_size"),
         file_format_argument(writer_properties),
     )
+    if isinstance(table_or_uri, DeltaTable) and data is table_or_uri:
+        data = table_or_uri.to_arrow()  # Before it is asked what was read.
     stream = stream_argument(data)
     uri, options, base = target_argument(table_or_uri, storage_options, credential_provider, mode)
     answer = _internal.write_stream(uri, stream, arguments, storage_options=options, base=base)

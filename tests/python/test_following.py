@@ -309,3 +309,82 @@ def test_many_appends_of_one_table_and_a_change_of_its_columns(tmp_path: Path) -
     assert opened(table) == list(range(32))
     table.delete("more IS NULL")
     assert in_files(tmp_path) == [30]
+
+
+def widened(table: DeltaTable) -> None:
+    source = pa.table({"id": [1, 5], "more": [1, 5]})
+    merge = table.merge(source, "target.id = source.id", merge_schema=True)
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def without_vectors(table: DeltaTable) -> None:
+    table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
+    table.alter.drop_feature("deletionVectors")
+
+
+@pytest.mark.parametrize("change", [widened, without_vectors])
+def test_an_overwrite_does_not_conflict_with_any_commit_of_a_change_before(
+    tmp_path: Path, change: Change
+) -> None:
+    """Some changes make several."""
+    write_deltalake(tmp_path, rows(1))
+    table = DeltaTable(tmp_path)
+    change(table)
+    version = table.version()
+    assert version > 1
+    values = pa.table({field.name: [7] for field in table.schema().fields})
+    assert write_deltalake(table, values, mode="overwrite") == version + 1
+    assert in_files(tmp_path) == opened(table) == [7]
+
+
+def test_an_overwrite_does_not_conflict_with_many_own_commits_after_a_compaction(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, rows(0), configuration={"delta.checkpointInterval": "1000"})
+    table = DeltaTable(tmp_path)
+    write_deltalake(table, rows(1), mode="append")
+    DeltaTable(tmp_path).optimize.compact()
+    for number in range(2, 120):
+        write_deltalake(table, rows(number), mode="append")
+    write_deltalake(table, rows(7), mode="overwrite")
+    assert in_files(tmp_path) == opened(table) == [7]
+
+
+def test_rows_of_the_table_itself_are_read_before_they_are_replaced(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, rows(1))
+    table = DeltaTable(tmp_path)
+    for data in (lambda: table, lambda: table.to_arrow()):
+        write_deltalake(tmp_path, rows(2), mode="append")
+        table.delete("id = 1")
+        write_deltalake(table, data(), mode="overwrite")
+        write_deltalake(tmp_path, rows(2), mode="append")
+        table.delete("id = 1")
+        DeltaTable.create(table, data=data(), mode="overwrite")
+        assert set(in_files(tmp_path)) == {2}
+
+
+def expired(path: Path, kept: int) -> None:
+    """Deletes the log before version `kept`, as a clean-up does."""
+    DeltaTable(path, version=kept).create_checkpoint()
+    for file in (path / "_delta_log").iterdir():
+        if file.name[:20].isdigit() and int(file.name[:20]) < kept:
+            file.unlink()
+
+
+def test_a_table_goes_on_when_its_own_commits_were_cleaned_up(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, rows(0), configuration={"delta.checkpointInterval": "1000"})
+    table = DeltaTable(tmp_path)
+    for number in range(1, 12):
+        write_deltalake(table, rows(number), mode="append")
+        write_deltalake(tmp_path, rows(-number), mode="append")
+    late = pickle.loads(pickle.dumps(table))  # noqa: S301
+    write_deltalake(table, rows(12), mode="append")
+    for number in range(13, 20):
+        write_deltalake(tmp_path, rows(number), mode="append")
+    expired(tmp_path, 25)
+    for handle in (table, late):
+        with pytest.raises(deltalog.CommitConflictError) as caught:
+            write_deltalake(handle, rows(99), mode="overwrite")
+        assert caught.value.reason == "log_cleaned_up"
+    newest = write_deltalake(table, rows(20), mode="append")
+    assert table.version() == newest
+    assert opened(table) == in_files(tmp_path) == list(range(-11, 21))
+    assert write_deltalake(table, rows(99), mode="overwrite") == newest + 1

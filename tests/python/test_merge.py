@@ -508,7 +508,7 @@ def test_merges_that_make_no_sense_are_refused(
 
 def test_what_is_not_implemented_is_refused_by_name(tmp_path: Path) -> None:
     table = created(tmp_path, FILES)
-    with pytest.raises(UnsupportedFeatureError, match="schema"):
-        table.merge(rows_of([]), "true", merge_schema=True)
+    with pytest.raises(UnsupportedFeatureError, match="error_on_type_mismatch"):
+        table.merge(rows_of([]), "true", error_on_type_mismatch=False)
     with pytest.raises(InvalidArgumentError, match="same alias"):
         table.merge(rows_of([]), "true", "t", "T").when_matched_delete().execute()

@@ -164,7 +164,11 @@ def needed(kind: str, call: Callable[..., Any], place: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "name"), list(calls()), ids=lambda part: part)
-def test_wrong_arguments(pristine: Path, tmp_path: Path, kind: str, name: str) -> None:
+def test_wrong_arguments(
+    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
+) -> None:
+    # A text may be taken for a path.
+    monkeypatch.chdir(tmp_path)
     place = tmp_path / "table"
     table = opened(pristine, place)
     for parameter in inspect.signature(call_of(kind, name, table)).parameters.values():

@@ -130,8 +130,9 @@ def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count
 def test_checkpoint(s3: S3Server, counted: Count) -> None:
     table = table_of(s3, 3)
     made = counted(table.create_checkpoint)
-    # The checkpoint and the hint at it. Between them it is made sure that the table was not dropped meanwhile.
-    assert made <= Counter(list=2, put=2, get=2, head=1), made
+    # The version is found again: it may have been cleaned up, or have a checkpoint. Then the checkpoint and the hint at
+    # it. Between them it is made sure that the table was not dropped meanwhile.
+    assert made <= Counter(list=2, put=2, get=3, head=1), made
 
 
 def test_scan_of_one_small_file(s3: S3Server, counted: Count) -> None:

@@ -1,6 +1,7 @@
 //! Changes of a table by itself: properties, features, columns and constraints.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use deltalog::{ColumnPath, ColumnPosition, Error, NewColumn, PrimitiveType, Result, StructType};
 use deltalog::{TableChange as CoreChange, alter_table, drop_feature};
@@ -183,7 +184,7 @@ pub(crate) fn alter(
     })
 }
 
-/// Drops a table feature, and returns the version that the table has then.
+/// Drops a table feature, and returns the versions of its commits. The table is at the last one then.
 #[pyfunction(name = "drop_feature")]
 pub(crate) fn drop_from(
     py: Python<'_>,
@@ -191,11 +192,12 @@ pub(crate) fn drop_from(
     name: &str,
     truncate_history: bool,
     commit: CommitArguments,
-) -> PyResult<u64> {
+) -> PyResult<Vec<u64>> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
-        let fields = commit.only_fields()?;
-        let committed = drop_feature(&snapshot, name, truncate_history, fields, &upkeep::environment())?;
-        Ok(committed.version)
+        let (fields, commits) = (commit.only_fields()?, Arc::default());
+        let environment = upkeep::environment().with_commits_in(&commits);
+        drop_feature(&snapshot, name, truncate_history, fields, &environment)?;
+        Ok(upkeep::noted(&commits))
     })
 }

@@ -11,9 +11,10 @@ use deltalog::engine::log::StagedCommit;
 use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
-use deltalog::engine::transaction::find_commit;
+use deltalog::engine::transaction::{Conflict, ConflictReason, find_commit};
 use deltalog::{
-    Environment, Snapshot as CoreSnapshot, SnapshotBuilder, clean_up_log, compact_log, write_checkpoint,
+    Environment, Error, ErrorKind, Snapshot as CoreSnapshot, SnapshotBuilder, clean_up_log, compact_log,
+    write_checkpoint,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -282,10 +283,23 @@ impl Snapshot {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Opens the version that an overwrite replaces if the rows up to `seen` were read, and the versions `own` come
-    /// from the reader.
-    fn as_seen(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<Self> {
-        call(py, || self.0.as_seen(seen, &own)).map(Self)
+    /// Returns the last version before what others have changed since `seen`, if the versions `own` come from the
+    /// caller.
+    fn unchanged_since(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<u64> {
+        call(py, || self.0.unchanged_since(seen, &own))
+    }
+
+    /// Opens `version`, on which an overwrite is based. It is a conflict if the log no longer has the version.
+    fn as_base(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
+        let gone = |error: Error| {
+            let conflict = Conflict::new(version + 1, ConflictReason::LogCleanedUp);
+            conflict.into_error(ErrorKind::CommitConflict, self.0.storage().url()).with_source(error)
+        };
+        let base = call(py, || match self.0.at_version(version) {
+            Err(error) if error.kind() == ErrorKind::VersionNotFound => Err(gone(error)),
+            base => base,
+        })?;
+        Ok(Self(base))
     }
 
     /// Opens version `version`, or the newest version at the time `timestamp_ms`.

@@ -1,6 +1,7 @@
 //! Statements that delete, change and merge rows.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
@@ -13,26 +14,35 @@ use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, CommitArguments};
 use crate::snapshot::Snapshot;
 use crate::stream::{ArrowStream, reader_of};
-use crate::upkeep::environment_with;
+use crate::upkeep::{environment_with, noted};
 use crate::write_batches::pieces;
 
 /// What became of a statement.
 #[derive(IntoPyObject)]
 pub(crate) enum Done {
-    /// The metrics, and the version, if there was something to change.
-    Metrics((BTreeMap<&'static str, u64>, Option<u64>)),
+    /// The metrics, and the versions that were committed; none if there was nothing to change.
+    Metrics((BTreeMap<&'static str, u64>, Vec<u64>)),
     AlreadyApplied(AlreadyApplied),
+}
+
+impl Done {
+    fn of(outcome: RowChangeOutcome, versions: Vec<u64>) -> Self {
+        match outcome {
+            RowChangeOutcome::Committed(_, metrics) | RowChangeOutcome::Unchanged(metrics) => {
+                Self::Metrics((metrics.into_iter().collect(), versions))
+            }
+            RowChangeOutcome::AlreadyApplied(applied) => Self::AlreadyApplied(AlreadyApplied::new(&applied)),
+        }
+    }
 }
 
 impl From<RowChangeOutcome> for Done {
     fn from(outcome: RowChangeOutcome) -> Self {
-        match outcome {
-            RowChangeOutcome::Committed(committed, metrics) => {
-                Self::Metrics((metrics.into_iter().collect(), Some(committed.version)))
-            }
-            RowChangeOutcome::Unchanged(metrics) => Self::Metrics((metrics.into_iter().collect(), None)),
-            RowChangeOutcome::AlreadyApplied(applied) => Self::AlreadyApplied(AlreadyApplied::new(&applied)),
-        }
+        let version = match &outcome {
+            RowChangeOutcome::Committed(committed, _) => Some(committed.version),
+            _ => None,
+        };
+        Self::of(outcome, version.into_iter().collect())
     }
 }
 
@@ -46,10 +56,13 @@ fn run(
 ) -> PyResult<Done> {
     let snapshot = snapshot.get().0.clone();
     call_that_commits(py, || {
-        let mut request = Request::new(&environment_with(file_format.as_deref())?);
+        let commits = Arc::default();
+        let environment = environment_with(file_format.as_deref())?.with_commits_in(&commits);
+        let mut request = Request::new(&environment);
         request.operation = commit.describe(Operation::default())?;
         request.app_transactions = commit.progress();
-        work(&snapshot, request).map(Done::from)
+        let outcome = work(&snapshot, request)?;
+        Ok(Done::of(outcome, noted(&commits)))
     })
 }
 

@@ -4,8 +4,8 @@
 //!   because they may end at any time without waiting.
 //! - At the exit of the interpreter the process waits for them, but not for ever.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use deltalog::{Background, Environment, Error, Result};
@@ -53,6 +53,11 @@ pub(crate) fn environment_with(file_format: Option<&str>) -> Result<Environment>
             .with_hint("pass numbers from 0, and texts, as WriterProperties names them")
     })?;
     Ok(environment().with_file_format(format))
+}
+
+/// Returns the commits that were noted, see [`Environment::with_commits_in`].
+pub(crate) fn noted(commits: &Mutex<Vec<u64>>) -> Vec<u64> {
+    std::mem::take(&mut *commits.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Sets whether what follows a commit is done behind it.

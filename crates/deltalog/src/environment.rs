@@ -3,7 +3,7 @@
 mod auto_compaction;
 mod file_format;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -24,6 +24,7 @@ pub struct Environment {
     background: Option<Arc<Queue>>,
     auto_compaction: AutoCompaction,
     file_format: Arc<FileFormat>,
+    commits: Option<Arc<Mutex<Vec<u64>>>>,
 }
 
 impl Environment {
@@ -46,6 +47,7 @@ impl Environment {
             background: None,
             auto_compaction: AutoCompaction::default(),
             file_format: Arc::default(),
+            commits: None,
         }
     }
 
@@ -88,6 +90,19 @@ impl Environment {
     /// Returns how data files are encoded.
     pub(crate) fn file_format(&self) -> &FileFormat {
         &self.file_format
+    }
+
+    /// Adds the version of each commit to `commits`, for a caller whose call makes several of them.
+    #[must_use]
+    pub fn with_commits_in(self, commits: &Arc<Mutex<Vec<u64>>>) -> Self {
+        Self { commits: Some(Arc::clone(commits)), ..self }
+    }
+
+    /// Takes note of a commit.
+    pub(crate) fn note_commit(&self, version: u64) {
+        if let Some(commits) = &self.commits {
+            commits.lock().unwrap_or_else(PoisonError::into_inner).push(version);
+        }
     }
 
     /// Returns a copy whose commits do what follows them before they return.

@@ -215,7 +215,8 @@ impl Snapshot {
     /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
     /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
     ///
-    /// What others have changed since is left out, so that an overwrite on this base would be a conflict with it.
+    /// What others have changed since is left out, unless the log was cleaned up meanwhile and no longer has such a
+    /// version: then it is the newest.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
@@ -224,21 +225,27 @@ impl Snapshot {
         if self.version() >= version {
             return Ok(self.clone());
         }
-        self.refresh()?.as_seen(version, &[])
+        let newest = self.refresh()?;
+        match newest.at_version(newest.unchanged_since(version, &[])?) {
+            Err(error) if error.kind() == ErrorKind::VersionNotFound && newest.version() > version => {
+                Ok(newest)
+            }
+            found => found,
+        }
     }
 
-    /// Returns the version that an overwrite replaces if the rows up to `seen` were read, and the later versions `own`
-    /// come from the reader: the last version before what others have changed since `seen`.
+    /// Returns the last version before what others have changed since `seen`, if the later versions `own` come from the
+    /// caller. If the rows up to `seen` were read, it is what an overwrite replaces.
     ///
     /// # Errors
-    /// As [`Snapshot::at_version`].
+    /// Errors of the store, and `CorruptLog`.
     #[doc(hidden)]
-    pub fn as_seen(&self, seen: u64, own: &[u64]) -> Result<Self> {
+    pub fn unchanged_since(&self, seen: u64, own: &[u64]) -> Result<u64> {
         let mut last = seen;
         while last < self.version() && (own.contains(&(last + 1)) || self.only_moves_rows(last + 1)?) {
             last += 1;
         }
-        self.at_version(last)
+        Ok(last)
     }
 
     /// Returns whether a commit changes neither rows nor the protocol nor the metadata.

@@ -48,8 +48,8 @@ use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that names it. A version keeps the checkpoint by the V2 spec that
-/// it has, whose name another one would not replace.
+/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints by the V2 spec, a version
+/// keeps the one that it has, beside which another one would stand under another name.
 ///
 /// # Errors
 /// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for
@@ -62,7 +62,8 @@ pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Resul
     Ok(())
 }
 
-/// Returns whether the log has a readable checkpoint of the version by the V2 spec under a name of its own.
+/// Returns whether the table has checkpoints by the V2 spec, and its log a readable checkpoint of the version in one file,
+/// or in sidecars. One with the classic name may be of another writer and by the V1 spec, which is as good.
 ///
 /// # Errors
 /// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone below those that are
@@ -76,8 +77,7 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
     let Some(checkpoint) = found.checkpoint.filter(|found| found.version == snapshot.version()) else {
         return Ok(false);
     };
-    if !matches!(checkpoint.kind, CheckpointKind::UuidParquet | CheckpointKind::UuidJson) || !is_v2(snapshot)
-    {
+    if checkpoint.kind == CheckpointKind::MultiPart || !is_v2(snapshot) {
         return Ok(false);
     }
     match check_checkpoint(snapshot.storage(), snapshot.resolver(), &checkpoint) {

@@ -176,6 +176,7 @@ impl<'a> Attempts<'a> {
         if let Some(base) = base {
             base.left_over().note_own_commit(version, &prepared.payload, tag);
         }
+        environment.note_commit(version);
         let bytes = prepared.payload.content_length() as u64;
         let own = prepared.into_commits(version, changes);
         let winners = std::mem::take(&mut self.winners).into_all();

@@ -157,19 +157,21 @@ proptest! {
             put(&store, file, NOW_MS - age);
         }
         let last = Table::at(&storage, history.len() as u64 - 1);
-        let cutoff = NOW_MS - retention;
+        // Without a retention, what has the time of now is old.
+        let cutoff = if retention == 0 { NOW_MS + 1 } else { NOW_MS - retention };
         let live = files_of(last.live.keys().cloned());
         let retained = last.dead.iter().filter(|(_, (_, time))| time.is_some_and(|time| time >= cutoff));
         let retained = files_of(retained.map(|(key, _)| key.clone()));
         // A tombstone of the same file that is older may come later.
         let removed_since = history.iter().flatten().filter_map(|step| match step {
-            Step::Remove { name, vector, age_ms: Some(age), .. } if *age <= retention => {
+            Step::Remove { name, vector, age_ms: Some(age), .. } if NOW_MS - *age >= cutoff => {
                 Some((*name, (*vector > 0).then(String::new)))
             }
             _ => None,
         });
         let may_be_retained = files_of(removed_since);
-        let may_go = |file: &str, age: i64| age > retention && !HIDDEN.contains(&file) && !live.contains(file);
+        let is_old = |age: i64| NOW_MS - age < cutoff;
+        let may_go = |file: &str, age: i64| is_old(age) && !HIDDEN.contains(&file) && !live.contains(file);
         let before = files(&storage);
 
         let listed = plan(&storage, request(retention));

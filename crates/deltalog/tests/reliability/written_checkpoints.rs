@@ -597,16 +597,23 @@ fn no_head_is_written_into_the_log_of_another_table() {
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);
-    let first = open(&storage);
-    for snapshot in [&first, &first, &open(&storage)] {
-        write_checkpoint(snapshot, &at(NOW_MS)).unwrap();
-        assert_eq!(other_files(&storage).len(), 2, "{:?}", other_files(&storage));
+    for (version, is_classic) in [(1, true), (2, false)] {
+        let before = open(&storage);
+        write_checkpoint(&before, &at(NOW_MS)).unwrap();
+        let written = other_files(&storage);
+        let prefix = format!("{version:020}.checkpoint.");
+        let name = written.iter().find(|name| name.starts_with(&prefix)).unwrap();
+        assert_eq!(*name == format!("{prefix}parquet"), is_classic, "{name}");
+        for snapshot in [&before, &open(&storage)] {
+            write_checkpoint(snapshot, &at(NOW_MS)).unwrap();
+            assert_eq!(other_files(&storage), written);
+        }
+        // One that cannot be read is no checkpoint.
+        storage.put(&format!("{LOG_DIRECTORY}/{name}"), "{".into()).unwrap();
+        write_checkpoint(&open(&storage), &at(NOW_MS)).unwrap();
+        assert_eq!(other_files(&storage).len(), written.len() + 1);
+        write_commit(&storage, version + 1, &[add_line("more")]);
     }
-    // One that cannot be read is no checkpoint.
-    let name = other_files(&storage).into_iter().find(|name| name.contains(".checkpoint.")).unwrap();
-    storage.put(&format!("{LOG_DIRECTORY}/{name}"), "{".into()).unwrap();
-    write_checkpoint(&first, &at(NOW_MS)).unwrap();
-    assert_eq!(other_files(&storage).len(), 3);
 }
 
 /// A slow process must not leave a checkpoint below those that a clean-up has left.

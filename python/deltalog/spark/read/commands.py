@@ -96,7 +96,7 @@ def _add_feature(snapshot: Snapshot, feature: str, user_metadata: str | None) ->
 
 
 def _drop_feature(snapshot: Snapshot, feature: str, truncate_history: bool, user_metadata: str | None) -> int:
-    return drop_feature(snapshot, feature, truncate_history, commit_arguments(None, user_metadata))
+    return drop_feature(snapshot, feature, truncate_history, commit_arguments(None, user_metadata))[-1]
 
 
 def _upgrade_protocol(snapshot: Snapshot, reader: int, writer: int, user_metadata: str | None) -> int:

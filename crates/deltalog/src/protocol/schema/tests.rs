@@ -62,13 +62,18 @@ fn invalid_schemas_are_a_corrupt_log() {
         &one_column(r#""decimal(39,0)""#),
         &one_column(r#""decimal(5,6)""#),
         &one_column(r#""decimal(0,0)""#),
-        concat!(
-            r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}},"#,
-            r#"{"name":"A","type":"long","nullable":true,"metadata":{}}]}"#,
-        ),
     ] {
         assert_eq!(StructType::from_json(json).unwrap_err().kind(), ErrorKind::CorruptLog, "{json}");
     }
+}
+
+#[test]
+fn names_that_differ_in_case_only_are_a_wrong_schema() {
+    let json = concat!(
+        r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}},"#,
+        r#"{"name":"A","type":"long","nullable":true,"metadata":{}}]}"#,
+    );
+    assert_eq!(StructType::from_json(json).unwrap_err().kind(), ErrorKind::SchemaMismatch);
 }
 
 #[test]

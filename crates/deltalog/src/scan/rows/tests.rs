@@ -242,7 +242,7 @@ fn the_projection_selects_and_orders_columns() {
     let error = table.scan().with_projection(&["nope"]).unwrap_err();
     assert_eq!(
         (error.kind(), error.hint()),
-        (ErrorKind::InvalidArgument, Some("the columns are: id, p, s, late"))
+        (ErrorKind::InvalidArgument, Some("the columns are: p, late, id, s"))
     );
     assert_eq!(table.scan().with_projection(&["id", "ID"]).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
