@@ -65,6 +65,7 @@ __all__ = [
     "drop_feature",
     "evaluate",
     "forget_snapshots",
+    "function_names",
     "generate_manifests",
     "merge_rows",
     "optimize",
@@ -616,6 +617,9 @@ def schema_to_arrow(json: str) -> Any:
 
 def schema_from_arrow(schema: Any) -> str:
     """Returns the Delta schema, as JSON, of an object with `__arrow_c_schema__`."""
+
+def function_names() -> list[str]:
+    """Returns the names of all functions of expressions, in lower case."""
 
 def evaluate(stream: Any, sql: str, time_zone: str) -> ArrowStream:
     """Returns the column `value`: the value of the expression `sql` for each row of an Arrow stream.

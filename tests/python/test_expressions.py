@@ -112,3 +112,97 @@ def test_what_cannot_be_computed_is_refused_by_name(table: DeltaTable) -> None:
     ]:
         with pytest.raises(InvalidArgumentError, match=part):
             table.to_arrow(predicate=sql)
+
+
+MOMENTS = {
+    "at": pa.timestamp("us", "UTC"),
+    "local": pa.timestamp("us"),
+    "day": pa.date32(),
+}
+
+
+def test_the_moment_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
+    """In all rows of all files, and in all clauses of a MERGE."""
+    empty = {name: pa.nulls(2, kind) for name, kind in MOMENTS.items()}
+    for first in (0, 2):
+        ids = pa.array([first, first + 1], pa.int32())
+        write_deltalake(
+            tmp_path, pa.table({"id": ids, "other": pa.nulls(2, MOMENTS["at"]), **empty}), mode="append"
+        )
+    table = DeltaTable(tmp_path)
+    before = datetime.now(timezone.utc)
+    table.update(
+        {"at": "now()", "other": "CURRENT_TIMESTAMP", "local": "localtimestamp()", "day": "current_date"}
+    )
+    after = datetime.now(timezone.utc)
+    rows = pa.table(table.to_arrow()).to_pylist()
+    (at,) = {row["at"] for row in rows} | {row["other"] for row in rows}
+    assert before <= at <= after
+    assert {row["local"] for row in rows} == {at.replace(tzinfo=None)}
+    assert {row["day"] for row in rows} == {at.date()}
+    source = pa.table({"id": pa.array([0, 9], pa.int32())})
+    merge = table.merge(source, "t.id = s.id", source_alias="s", target_alias="t")
+    merge = merge.when_matched_update({"at": "now()"}).when_not_matched_insert({"id": "s.id", "at": "now()"})
+    merge.when_not_matched_by_source_update({"at": "now()"}).execute()
+    assert len({row["at"] for row in pa.table(table.to_arrow()).to_pylist()}) == 1
+
+
+def test_a_column_goes_before_the_function_of_its_name(tmp_path: Path) -> None:
+    days = pa.array([date(2001, 1, 1), date(2002, 1, 1)], pa.date32())
+    write_deltalake(tmp_path, pa.table({"current_date": days, "day": days}))
+    table = DeltaTable(tmp_path)
+    assert table.count("current_date < DATE '2001-06-01'") == 1
+    assert table.count("current_date() < DATE '2001-06-01'") == 0
+    table.update({"day": "current_date + 1"})
+    assert sorted(pa.table(table.to_arrow())["day"].to_pylist()) == [date(2001, 1, 2), date(2002, 1, 2)]
+
+
+def test_a_moment_skips_files(tmp_path: Path) -> None:
+    now = datetime.now(timezone.utc)
+    for days in (0, 10, 20):
+        at = pa.array([now - timedelta(days=days, hours=1)], pa.timestamp("us", "UTC"))
+        write_deltalake(tmp_path, pa.table({"at": at}), mode="append")
+    table = DeltaTable(tmp_path)
+    for condition, files in [("at > now() - INTERVAL 2 DAYS", 1), ("at < current_timestamp() - INTERVAL 15 DAYS", 1),
+                             ("at::DATE > current_date() - 100", 3), ("at > now()", 0)]:  # fmt: skip
+        assert len(pa.table(table.files(condition))) == files, condition
+        assert table.count(condition) == files
+
+
+@pytest.mark.parametrize(
+    "sql", ["at < now()", "at::DATE <= current_date", "localtimestamp() > at::TIMESTAMP_NTZ"]
+)
+def test_what_changes_with_time_is_no_constraint(tmp_path: Path, sql: str) -> None:
+    write_deltalake(tmp_path, pa.table({"at": pa.array([], pa.timestamp("us", "UTC"))}))
+    with pytest.raises(InvalidArgumentError, match="another value at another time"):
+        DeltaTable(tmp_path).alter.add_constraint({"past": sql})
+    assert DeltaTable(tmp_path).version() == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("name RLIKE '(?=a)'", "looks around"),
+        ("name RLIKE '(?<!a)b'", "looks around"),
+        ("name RLIKE 'a*+'", "possessive"),
+        ("name RLIKE '(?>a)'", "atomic group"),
+        (r"name RLIKE '(a)\\1'", "refers to a group"),
+        (r"name RLIKE '\\bA'", r"has \\b"),
+        ("name RLIKE '[a&&[b]]'", "intersection"),
+        ("name RLIKE '[a[b]]'", "class inside a class"),
+        ("name RLIKE '(?m)^a'", "flags"),
+        ("name RLIKE '(a'", "without a \\)"),
+        ("name RLIKE '(a*)*'", "may match nothing"),
+        ("name RLIKE name", "constant"),
+        ("regexp_replace(name, 'a', '$1') = ''", "without the number of a group"),
+        ("regexp_extract(name, 'a') = ''", "no group 1"),
+        ("day + INTERVAL 1 MONTH 1 DAY > day", "interval"),
+        ("day + INTERVAL '1-2' YEAR TO MONTH > day", "interval"),
+        ("day + INTERVAL 1 DAY * 2 > day", "interval"),
+    ],
+)
+def test_what_has_no_equal_is_refused_by_name(tmp_path: Path, sql: str, why: str) -> None:
+    write_deltalake(tmp_path, pa.Table.from_pylist(ROWS, SCHEMA))
+    with pytest.raises(InvalidArgumentError, match=why) as refused:
+        DeltaTable(tmp_path).delete(sql)
+    assert "FUNCTIONS.md" in (refused.value.hint or "")

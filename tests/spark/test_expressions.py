@@ -148,6 +148,56 @@ EXPRESSIONS = [
     TRY_CAST(d AS DECIMAL(4,2)); TRY_CAST(g AS INT); CAST(NULL AS DATE); CAST(j > 0 AS INT) + 1;
     CAST(g AS FLOAT); CAST(f AS DOUBLE);
     """),
+    # Floating-point functions, to the last digit.
+    *expressions(r"""
+    sqrt(j); sqrt(g); sqrt(d); sqrt(w); cbrt(g); cbrt(j); cbrt(w); cbrt(l); cbrt(f); exp(j); exp(d); exp(g); exp(w / 7);
+    ln(i); ln(g); ln(w); log(d); log(2, w); log(g, j); log(1, w); log10(g); log10(w); log10(i); log10(f); log2(w);
+    log2(l); log10(1e-310D * (j + 10)); cbrt(1e-310D * j); pow(j, 2); power(g, j); pow(w, 0.3); power(d, 1.5D);
+    pow(j, 0.5D); power(1, g); pow(0, j); sign(j); sign(g); signum(d); sqrt(-1); ln(0); exp(1000); sign(f);
+    pow(NULL, j); sqrt(NULL); pow(-1, CAST('Infinity' AS DOUBLE)); power(g, 0);
+    """),
+    # Digests and strings of parts.
+    *expressions(r"""
+    md5(s); md5(b); sha(s); sha1(b); sha2(s, 256); sha2(s, 0); sha2(b, 224); sha2(s, 384); sha2(s, 512); sha2(s, 1);
+    sha2(s, j); crc32(s); crc32(b); md5(NULL); concat_ws('-', s, t); concat_ws(t, s, j, d, a, c); concat_ws(',');
+    concat_ws(NULL, s); concat_ws('x', NULL, s); repeat(s, 2); repeat(s, j); repeat(t, -1); hex(i); hex(l); hex(s);
+    hex(b); hex(y); unhex(hex(s)); unhex('abc'); unhex('xy'); unhex(s); unhex(''); ascii(s); ascii(t); chr(65); chr(j);
+    chr(i); chr(256); char(200); translate(s, 'abc', 'xy'); translate(s, 'a%', 'ö'); translate(s, t, 'q');
+    translate(s, 'aa', 'xy');
+    """),
+    # Patterns and casts in short.
+    *expressions(r"""
+    s ILIKE 'ABC'; s ILIKE '%ÜNÏ%'; s NOT ILIKE 'A%'; s ILIKE 'a$%%' ESCAPE '$'; s RLIKE 'b'; s RLIKE '^a.c$';
+    s NOT RLIKE 'b+'; s REGEXP '[a-c]+$'; regexp_like(s, '\\d'); regexp(s, '(?i)ABC'); rlike(s, '\\s'); s RLIKE NULL;
+    s RLIKE ''; s RLIKE '\\w{3}'; s RLIKE '[^\\w ]'; s RLIKE '(?i)[A-C]\\S'; s RLIKE '^$'; t RLIKE '[\\[\\]%-]';
+    concat(s, '\n') RLIKE 'c$'; concat(s, '\r\n') RLIKE 'c$'; concat(s, '\n') RLIKE 'a.c.'; s RLIKE 'a|ß|%';
+    concat(s, '\n') RLIKE '(?s)c.'; CAST(j AS STRING) RLIKE '^-?[0-9]+$'; CAST(a AS STRING) RLIKE '^\\d{4}-02';
+    regexp_replace(s, '[aeiou]', '*'); regexp_replace(s, '(a)(.)', '$2$1'); regexp_replace(s, '\\s+$', '');
+    regexp_replace(s, '^\\s+|\\s+$', ''); regexp_replace(t, 'x*', '-'); regexp_replace(t, '', '-');
+    regexp_replace(s, '.', '\\$'); regexp_replace(concat(s, ' \n'), '\\s+$', ''); regexp_replace(s, 'c$', 'X');
+    regexp_replace(concat(s, '\n'), 'c$', 'X'); regexp_replace(s, '(b)|(c)', '[$1]'); regexp_replace(s, 'b', NULL);
+    regexp_replace(s, '$', '!'); regexp_replace(concat(s, '\n'), '$', '!'); regexp_replace(s, '(.)', '$10');
+    regexp_extract(s, '(b)(c)', 2); regexp_extract(s, '(b)'); regexp_extract(s, 'b.', 0);
+    regexp_extract(s, '(x)?b'); regexp_extract(s, '([a-z]+)%([a-z])', 2); regexp_extract(s, '(?:a|b)+?(.)', 1);
+    regexp_extract(concat(s, '\n'), '.$', 0);
+    '12'::INT; j::STRING; d::DOUBLE + 1; -j::BIGINT; - y::INT; (-1)::STRING; j::DECIMAL(12,2) * 2; (j + 1)::BIGINT;
+    s::BINARY;    '2024-01-31'::DATE > a; n::INT::STRING; j + '1'::INT; i::BIGINT > 5;
+    """),
+    # Intervals. Timestamps are compared as whole numbers.
+    *expressions(r"""
+    date_sub(a, 1) + INTERVAL 1 DAY; a - INTERVAL 1 MONTH; datediff(a + INTERVAL 1 DAY, a);
+    datediff(a - INTERVAL '3' DAY, a); datediff(a + INTERVAL 2 WEEKS, a); datediff(a + INTERVAL 1 MONTH, a);
+    datediff(a - INTERVAL 1 YEAR, a); datediff(a + INTERVAL '1 month', a); datediff(INTERVAL 5 DAYS + a, a);
+    datediff(a + INTERVAL 1 YEAR 2 MONTHS, a); datediff(a - INTERVAL -1 MONTH, a);
+    unix_micros(a + INTERVAL 5 HOURS); unix_micros(a - INTERVAL 1 DAY 2 HOURS); unix_micros(a + INTERVAL 24 HOURS);
+    unix_micros(z + INTERVAL 1 DAY); unix_micros(z - INTERVAL 24 HOURS); unix_micros(z + INTERVAL 1 MONTH);
+    unix_micros(z - INTERVAL 3 YEARS); unix_micros(z + INTERVAL 1.5 SECONDS); unix_micros(z + INTERVAL 36 HOURS);
+    unix_micros(z - INTERVAL 90 MINUTES); unix_micros(z - INTERVAL '1' DAY + INTERVAL 1 HOUR);
+    unix_micros(z + INTERVAL 7 MILLISECONDS); unix_micros(z - INTERVAL 7 MICROSECONDS);
+    (k + INTERVAL 1 DAY)::STRING; k - INTERVAL 25 HOURS; (k + INTERVAL 1 MONTH)::STRING;
+    (INTERVAL '2 days 3 hours' + k)::STRING; a + INTERVAL 1 DAY > DATE '2000-01-01';
+    z > TIMESTAMP '2000-01-01 00:00:00' - INTERVAL 10 DAYS; a BETWEEN a - INTERVAL 1 DAY AND a + INTERVAL 1 DAY;
+    """),
     # Names.
     *expressions(r"""
     `j` + J; o.p + 1; O.P; concat(o.r, '!');

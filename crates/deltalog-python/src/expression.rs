@@ -10,6 +10,12 @@ use pyo3::prelude::*;
 use crate::call::call;
 use crate::stream::{ArrowStream, reader_of};
 
+/// Returns the names of all functions, in lower case.
+#[pyfunction]
+pub(crate) fn function_names() -> Vec<String> {
+    deltalog::function_names()
+}
+
 /// Returns a stream with one column, the values of `sql` for the rows of `stream`.
 #[pyfunction]
 pub(crate) fn evaluate(

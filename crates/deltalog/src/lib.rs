@@ -153,6 +153,8 @@ pub use optimize::{
     ClusteringStats, Curve, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize,
 };
 pub use pending_write::{PendingWrite, WriteOutcome};
+#[doc(hidden)]
+pub use predicate::function_names;
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,
     parse as parse_predicate,

@@ -52,6 +52,7 @@ impl Check {
                 .with_hint(hint)
         };
         let condition = Expression::bind(sql, &schema.to_arrow()?, time_zone).map_err(unusable)?;
+        condition.ensure_deterministic().map_err(unusable)?;
         ensure_bytes(condition.columns(), schema).map_err(unusable)?;
         match condition.data_type() {
             DataType::Boolean | DataType::Null => {

@@ -39,6 +39,7 @@ impl Generated {
             Error::invalid_argument(format!("there is no column {column}, which is to be generated"))
         })?;
         let expression = Expression::bind_as(sql, &arrow, time_zone, field.data_type()).map_err(unusable)?;
+        expression.ensure_deterministic().map_err(unusable)?;
         ensure_bytes(expression.columns(), schema).map_err(unusable)?;
         let path = ColumnPath::new([column]);
         if expression.columns().iter().any(|read| read.path.parts().first() == path.parts().first()) {

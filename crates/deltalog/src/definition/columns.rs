@@ -51,6 +51,11 @@ pub(super) fn check_rules(
             .with_hint("write the expression of that column instead of its name"));
         }
         let computed = Expression::bind(sql, &arrow, "UTC")?;
+        computed.ensure_deterministic().map_err(|error| {
+            Error::invalid_argument(format!(
+                "the generated column '{name}' ({sql}) cannot be computed: {error}"
+            ))
+        })?;
         let field = arrow.field_with_name(name).map_err(|error| {
             Error::invalid_argument(format!("there is no generated column '{name}'")).with_source(error)
         })?;

@@ -10,6 +10,7 @@
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
+use super::compute::Operation;
 use super::like::Pattern;
 use super::zone::Clock;
 use crate::error::{Error, Result};
@@ -52,6 +53,8 @@ pub(super) struct Binder<'a> {
     /// Whether a part that cannot be bound becomes unknown.
     pub(super) lenient: bool,
     keyword_columns: bool,
+    /// Whether values are the same whenever they are computed.
+    pub(super) is_deterministic: bool,
     pub(super) arena: Arena,
     /// The variants among the columns.
     variants: Vec<(usize, ColumnPath)>,
@@ -71,6 +74,7 @@ impl<'a> Binder<'a> {
             schema,
             lenient: false,
             keyword_columns: false,
+            is_deterministic: true,
             arena: Arena::default(),
             variants: Vec::new(),
             depth: 0,
@@ -185,7 +189,7 @@ impl Binder<'_> {
         if let Some(term) = self.restricted(value)? {
             return Ok(Side::Term(term));
         }
-        if self.lenient {
+        if self.lenient && !matches!(value, Expr::Apply(Operation::Now(..), _)) {
             return Err(Error::invalid_argument(format!("{value} restricts no single column")));
         }
         let bound = self.value(value)?;

@@ -3,7 +3,7 @@
 use super::ast::{CompareOp, Expr, Literal};
 use super::bind::{Binder, Side};
 use super::bound::{Bound, Source};
-use super::compute::{common, sql_name};
+use super::compute::{clocks, common, instants, sql_name};
 use super::like::Pattern;
 use super::place::{Place, place};
 use super::values::{Datum, Domain, domain_of};
@@ -211,6 +211,8 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
         Literal::String(_) => DataType::Utf8,
         Literal::Binary(_) => DataType::Binary,
         Literal::Date(_) => DataType::Date32,
+        Literal::Timestamp(_) => instants(),
+        Literal::TimestampNtz(_) => clocks(),
         _ => return Err(Error::invalid_argument(format!("{left} and {right} cannot be compared"))),
     };
     let (Some(Place::At(a)), Some(place)) = (place(left, &data_type), place(right, &data_type)) else {

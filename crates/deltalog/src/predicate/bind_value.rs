@@ -4,7 +4,8 @@ use super::ast::{Expr, Literal};
 use super::bind::{Binder, not_understood, variant_value};
 use super::bound::Arena;
 use super::compute::{
-    Argument, DatePattern, Node, Operation, cast, is_castable, is_complete, plain, signature, sql_name,
+    Argument, DatePattern, JavaPattern, Moment, Node, Operation, RegexUse, cast, is_castable, is_complete,
+    plain, signature, sql_name,
 };
 use super::filter::Rows;
 use super::function::{CastType, Function};
@@ -12,6 +13,7 @@ use super::parse::SPARK;
 use super::values::as_type;
 use super::zone::Clock;
 use crate::error::{Error, Result};
+use crate::protocol::text::MICROS_PER_DAY;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array,
     Int32Array, Int64Array, NullArray, StringArray, TimestampMicrosecondArray,
@@ -53,6 +55,15 @@ impl Binder<'_> {
             Expr::Call(function, of) => {
                 let of = self.value(of)?;
                 self.called(function, of, expr)
+            }
+            Expr::Apply(Operation::Now(moment, clock, begun), column) => {
+                if let [column] = column.as_slice()
+                    && let Ok(value) = self.value(column)
+                {
+                    return Ok(value);
+                }
+                self.is_deterministic = false;
+                constant(&literal_now(*moment, *clock, *begun)?)
             }
             Expr::Apply(operation, arguments) => self.applied(*operation, arguments, expr),
             Expr::Condition(condition) => {
@@ -115,7 +126,8 @@ impl Binder<'_> {
             | Operation::OfTime(_, clock)
             | Operation::DateFormat(clock)
             | Operation::DateDiff(clock)
-            | Operation::DateAdd(clock) => clock,
+            | Operation::DateAdd(clock)
+            | Operation::Shift(_, clock) => clock,
             Operation::TryCast(to, _) => {
                 let from = values.first().map_or(DataType::Null, |value| value.data_type.clone());
                 if !is_castable(&from, &to.arrow()) || !is_complete(&from, &to.arrow()) {
@@ -134,6 +146,9 @@ impl Binder<'_> {
                 DatePattern::parse(pattern.value(0)).map_err(|error| error.with_hint(SPARK))?;
             }
         }
+        if let (Operation::Regex(of), [_, pattern, more @ ..]) = (operation, values.as_slice()) {
+            ensure_regex(of, pattern, more).map_err(|error| error.with_hint(SPARK))?;
+        }
         let text = expr.to_string();
         let arguments = values
             .into_iter()
@@ -143,6 +158,50 @@ impl Binder<'_> {
         let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
         let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
         Ok(computed_once(node, signature.result, is_constant))
+    }
+}
+
+/// Returns the moment when a statement began.
+fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
+    let local = || {
+        clock.local(begun).ok_or_else(|| Error::invalid_argument("the clock of this machine is out of range"))
+    };
+    Ok(match moment {
+        Moment::CurrentTimestamp => Literal::Timestamp(begun),
+        Moment::LocalTimestamp => Literal::TimestampNtz(local()?),
+        Moment::CurrentDate => {
+            Literal::Date(i32::try_from(local()?.div_euclid(MICROS_PER_DAY)).unwrap_or_default())
+        }
+    })
+}
+
+/// Refuses a pattern that is not constant or not understood, and what does not belong to it.
+fn ensure_regex(of: RegexUse, pattern: &Value, more: &[Value]) -> Result<()> {
+    let constant = |value: &Value| {
+        value.node.constant().cloned().ok_or_else(|| {
+            Error::invalid_argument(
+                "a regular expression, its group and its replacement have to be constants",
+            )
+        })
+    };
+    let text = |value: &Value| -> Result<Option<String>> {
+        let value = constant(value)?;
+        let text = value.as_string_opt::<i32>().filter(|text| text.null_count() == 0);
+        Ok(text.map(|text| text.value(0).to_owned()))
+    };
+    let Some(pattern) = text(pattern)? else { return Ok(()) };
+    let pattern = JavaPattern::parse(&pattern)?;
+    match (of, more.first()) {
+        (RegexUse::Replace, Some(by)) => {
+            text(by)?.map(|by| pattern.replacement(&by)).transpose()?;
+            Ok(())
+        }
+        (RegexUse::Extract, None) => pattern.ensure_group(1),
+        (RegexUse::Extract, Some(group)) => match whole_number(&constant(group)?) {
+            Some(group) => pattern.ensure_group(group),
+            None => Err(Error::invalid_argument("the group of a regular expression is not a number")),
+        },
+        _ => Ok(()),
     }
 }
 

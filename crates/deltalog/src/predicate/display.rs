@@ -119,6 +119,8 @@ fn call(f: &mut Formatter<'_>, function: &Function, of: &Expr) -> fmt::Result {
 /// Writes an operation. Operators are in parentheses, so that they bind as in the tree.
 fn apply(f: &mut Formatter<'_>, operation: Operation, arguments: &[Expr]) -> fmt::Result {
     match (operation.form(), arguments) {
+        (_, [of]) if let Operation::Shift(by, _) = operation => write!(f, "({of} + {by})"),
+        (_, [column]) if matches!(operation, Operation::Now(..)) => column.fmt(f),
         (Form::Infix(symbol, _), [left, right]) => write!(f, "({left} {symbol} {right})"),
         (Form::Prefix(symbol), [of]) => write!(f, "({symbol} {of})"),
         (Form::Infix(name, _) | Form::Prefix(name) | Form::Call(name), arguments) => {

@@ -25,6 +25,7 @@ pub struct Expression {
     value: Node,
     data_type: DataType,
     columns: Vec<BoundColumn>,
+    is_deterministic: bool,
 }
 
 /// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
@@ -58,7 +59,7 @@ impl Expression {
     pub(super) fn of_value(parsed: &Expr, schema: &Schema) -> Result<Self> {
         let mut binder = Binder::new(schema);
         let value = binder.value(parsed)?;
-        Ok(Self::new(binder.arena, value))
+        Ok(Self::new(binder, value))
     }
 
     /// Parses and binds as [`Expression::bind`] does, and casts the value to `to`, unless it has that type.
@@ -88,12 +89,13 @@ impl Expression {
             ))
         })?;
         let value = binder.cast_to(value, to, clock, sql)?;
-        Ok(Self::new(binder.arena, value))
+        Ok(Self::new(binder, value))
     }
 
-    fn new(arena: Arena, value: Value) -> Self {
+    fn new(binder: Binder<'_>, value: Value) -> Self {
+        let (arena, is_deterministic) = (binder.arena, binder.is_deterministic);
         let columns = arena.columns_of(|visit| value.node.visit_columns(&arena.terms, visit));
-        Self { arena, value: value.node, data_type: value.data_type, columns }
+        Self { arena, value: value.node, data_type: value.data_type, columns, is_deterministic }
     }
 
     /// Compares a literal with itself after a cast. `sql` is its text.
@@ -136,6 +138,19 @@ impl Expression {
     /// Returns the columns that the value depends on, without duplicates.
     pub fn columns(&self) -> &[BoundColumn] {
         &self.columns
+    }
+
+    /// Refuses a value that may be another one each time that it is computed.
+    ///
+    /// # Errors
+    /// InvalidArgument.
+    pub(crate) fn ensure_deterministic(&self) -> Result<()> {
+        match self.is_deterministic {
+            true => Ok(()),
+            false => Err(Error::invalid_argument(
+                "it is another value at another time, so that rows could not be checked again",
+            )),
+        }
     }
 
     /// Computes the value for each row of `batch`, whose columns are found by name.

@@ -330,7 +330,7 @@ fn days(
     from_numbers(&as_numbers(&dates)?.unary_opt(of), to)
 }
 
-fn add_months(days: i64, more: i64) -> i64 {
+pub(super) fn add_months(days: i64, more: i64) -> i64 {
     let (year, month, day) = calendar_date(days);
     let months = year * 12 + month - 1 + more;
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);

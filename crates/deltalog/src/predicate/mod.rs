@@ -53,13 +53,15 @@ pub use ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 pub(crate) use bind_value::literal_of;
 pub use bound::{BoundColumn, BoundPredicate};
 pub use build::{col, lit};
-pub use compute::{DatePart, Operation, TimePart};
+pub use compute::{DatePart, Digest, Interval, Math, Moment, Operation, RegexUse, TimePart};
 pub use expression::Expression;
 pub(crate) use expression::is_constant;
 pub use filter::filter_mask;
 pub(crate) use filter::leaf as column_at;
 pub use function::{CastType, Function, TruncUnit};
 pub use parse::{ParseMode, parse};
+#[doc(hidden)]
+pub use parse_function::function_names;
 pub use prune::{FileBounds, prune};
 pub(crate) use scope::{Scope, ScopedValue};
 pub(crate) use values::{normal, null_safe_equal};

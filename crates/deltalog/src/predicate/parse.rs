@@ -6,9 +6,9 @@
 //! and        := not (AND not)*
 //! not        := NOT not | condition
 //! condition  := value (op value | [NOT] IN (value, …) | [NOT] BETWEEN value AND value
-//!                      | [NOT] LIKE text [ESCAPE text] | IS [NOT] …)*
+//!                      | [NOT] (LIKE | ILIKE) text [ESCAPE text] | [NOT] (RLIKE | REGEXP) text | IS [NOT] …)*
 //! value      := simple (operator simple)*                                    see `parse_value`
-//! simple     := literal | column | CAST(…) | CASE … END | function(…) | (or)
+//! simple     := (literal | column | CAST(…) | CASE … END | function(…) | (or)) (:: type)*
 //! ```
 //!
 //! - [`ParseMode::Strict`] reports the first unexpected token. [`ParseMode::Pruning`] never fails: the
@@ -24,6 +24,7 @@ use super::ast::{Expr, Predicate};
 use super::token::{Token, tokenize};
 use super::zone::Clock;
 use crate::error::{Error, Result};
+use chrono::Utc;
 
 /// The maximum nesting depth of parentheses and NOTs, and the maximum height of the tree without its ANDs and
 /// ORs, which are flat.
@@ -58,7 +59,13 @@ pub enum ParseMode {
 /// # Ok::<(), deltalog::Error>(())
 /// ```
 pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
-    let outcome = Parser::read(sql, time_zone, mode).and_then(|(parser, node)| parser.condition_of(node));
+    parse_at(sql, time_zone, mode, Utc::now().timestamp_micros())
+}
+
+/// Parses as [`parse`] does, for a statement that began so many microseconds after 1970.
+pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) -> Result<Predicate> {
+    let read = Parser::read(sql, time_zone, mode, begun);
+    let outcome = read.and_then(|(parser, node)| parser.condition_of(node));
     match (outcome, mode) {
         (Err(_), ParseMode::Pruning) => Ok(Predicate::unknown(sql)),
         (outcome, _) => outcome,
@@ -70,7 +77,12 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] if a part of the text is not understood.
 pub(super) fn parse_value(sql: &str, time_zone: &str) -> Result<Expr> {
-    let (_, node) = Parser::read(sql, time_zone, ParseMode::Strict)?;
+    parse_value_at(sql, time_zone, Utc::now().timestamp_micros())
+}
+
+/// Parses as [`parse_value`] does, for a statement that began so many microseconds after 1970.
+pub(super) fn parse_value_at(sql: &str, time_zone: &str, begun: i64) -> Result<Expr> {
+    let (_, node) = Parser::read(sql, time_zone, ParseMode::Strict, begun)?;
     Ok(argument_of(node))
 }
 
@@ -87,6 +99,8 @@ pub(super) struct Parser<'a> {
     pub(super) mode: ParseMode,
     pub(super) zone: Option<Clock>,
     pub(super) zone_name: &'a str,
+    /// When the statement began, in microseconds since 1970.
+    pub(super) begun: i64,
     depth: usize,
     /// The height of the node that was parsed last.
     pub(super) height: usize,
@@ -102,10 +116,10 @@ pub(super) fn argument_of(node: Node) -> Expr {
 
 impl<'a> Parser<'a> {
     /// Parses the whole text.
-    fn read(sql: &str, zone_name: &'a str, mode: ParseMode) -> Result<(Self, Node)> {
+    fn read(sql: &str, zone_name: &'a str, mode: ParseMode, begun: i64) -> Result<(Self, Node)> {
         let tokens = tokenize(sql)?;
         let zone = Clock::named(zone_name);
-        let mut parser = Self { tokens, at: 0, mode, zone, zone_name, depth: 0, height: 0 };
+        let mut parser = Self { tokens, at: 0, mode, zone, zone_name, begun, depth: 0, height: 0 };
         let node = parser.group()?;
         match parser.peek() {
             None => Ok((parser, node)),
@@ -344,8 +358,8 @@ impl Parser<'_> {
 }
 
 /// The hint of errors for expressions that are valid but not implemented.
-pub(super) const SPARK: &str =
-    "use the operators and functions that are documented, or let Spark evaluate the expression";
+pub(super) const SPARK: &str = "use the operators and functions of FUNCTIONS.md in deltalog's repository, or let Spark \
+                                evaluate the expression";
 
 fn too_deep() -> Error {
     Error::invalid_argument(format!("the predicate is nested deeper than {MAX_DEPTH} levels"))

@@ -1,6 +1,7 @@
 //! Parsing of conditions in SQL text: comparisons, IN, BETWEEN, LIKE and IS.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
+use super::compute::{Operation, RegexUse};
 use super::function::Function;
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::token::Token;
@@ -63,6 +64,21 @@ impl Parser<'_> {
         } else if self.keyword("LIKE") {
             let value = self.value_of(node);
             self.like(start, value)?
+        } else if self.keyword("ILIKE") {
+            // As in Spark, both sides are in lower case.
+            let value = Expr::Apply(Operation::Lower, vec![self.value_of(node)]);
+            let value = self.computed(start, value);
+            match self.like(start, value)? {
+                Predicate::Like { value, pattern, escape } => {
+                    Predicate::Like { value, pattern: pattern.to_lowercase(), escape }
+                }
+                other => other,
+            }
+        } else if self.keyword("RLIKE") || self.keyword("REGEXP") {
+            let (value, height) = (argument_of(node), self.height);
+            let arguments = vec![value, argument_of(self.value()?)];
+            self.grow(height)?;
+            Predicate::Value(self.computed(start, Expr::Apply(Operation::Regex(RegexUse::Like), arguments)))
         } else if negated {
             return Err(self.unexpected());
         } else {

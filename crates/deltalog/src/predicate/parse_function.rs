@@ -4,7 +4,7 @@
 //! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
-use super::compute::Operation;
+use super::compute::{Moment, Operation, is_function, names};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::parse_condition::constant_text;
@@ -33,13 +33,27 @@ const OTHERS: [&str; 17] = [
     "NVL2",
 ];
 
+/// Returns the names of all functions, in lower case.
+pub fn function_names() -> Vec<String> {
+    let nows = ["NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURDATE", "LOCALTIMESTAMP"];
+    let all = OTHERS.into_iter().chain(nows).chain(names());
+    let mut all: Vec<String> = all.map(str::to_ascii_lowercase).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
 impl Parser<'_> {
     /// Parses the call of the function `name`, in upper case, after the opening parenthesis.
     pub(super) fn call(&mut self, start: usize, name: &str) -> Result<Node> {
         let from = self.position();
         let clock = self.zone;
-        let is_known = OTHERS.contains(&name)
-            || (1..=3).any(|count| Operation::function(name, count, Some(Clock::UTC)).is_some());
+        if let Some(now) = self.now(name)
+            && self.symbol(")")
+        {
+            return Ok(Node::Value(now));
+        }
+        let is_known = OTHERS.contains(&name) || is_function(name);
         let call = match is_known.then(|| self.arguments(name)) {
             Some(Ok((name, nodes))) => self.called(start, &name, nodes, clock)?,
             Some(Err(error)) if self.mode == ParseMode::Strict => return Err(error),
@@ -57,6 +71,19 @@ impl Parser<'_> {
                 .map(Node::Value),
             None => self.unsupported(start, "this function is not supported").map(Node::Value),
         }
+    }
+
+    /// Returns the moment when the statement began, if that is what the name, in upper case, stands for. A condition of
+    /// an engine has such a value as a constant.
+    pub(super) fn now(&self, name: &str) -> Option<Expr> {
+        let moment = match name {
+            "NOW" | "CURRENT_TIMESTAMP" => Moment::CurrentTimestamp,
+            "CURRENT_DATE" | "CURDATE" => Moment::CurrentDate,
+            "LOCALTIMESTAMP" => Moment::LocalTimestamp,
+            _ => return None,
+        };
+        let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;
+        Some(Expr::Apply(Operation::Now(moment, clock, self.begun), Vec::new()))
     }
 
     /// Parses values up to and including the closing parenthesis. Returns the name of the function, too, which

@@ -6,7 +6,7 @@
 //!   FLOAT.
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
-use super::compute::Operation;
+use super::compute::{Interval, Operation};
 use super::function::{CastType, Function};
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::token::{Token, is_reserved};
@@ -15,6 +15,9 @@ use crate::protocol::text::{Offset, decimal_text, parse_date, parse_timestamp};
 
 /// The maximum number of digits of a decimal.
 const MAX_DIGITS: usize = 38;
+
+/// The precedence of `+` and `-`.
+const SUM: u8 = 4;
 
 impl Parser<'_> {
     /// Parses a value and the operators that bind tighter than comparisons.
@@ -45,6 +48,12 @@ impl Parser<'_> {
             };
             self.next();
             let height = self.height;
+            if matches!(operation, Operation::Add | Operation::Subtract) && self.keyword("INTERVAL") {
+                let by = self.interval(start)?;
+                let by = by.and_then(|by| if operation == Operation::Add { Some(by) } else { by.negated() });
+                left = Node::Value(self.shifted(start, left, by)?);
+                continue;
+            }
             let right = argument_of(self.operators(precedence)?);
             let whole = match argument_of(left) {
                 // A chain is one call with many arguments.
@@ -63,6 +72,21 @@ impl Parser<'_> {
     }
 
     fn simple_value(&mut self) -> Result<Node> {
+        let start = self.position();
+        let mut node = self.primary()?;
+        while self.symbol("::") {
+            let target = self.type_name();
+            self.grow(0)?;
+            let cast = target.and_then(|to| self.cast_to(argument_of(node), to, false));
+            node = Node::Value(match cast {
+                Some(value) => value,
+                None => self.unsupported(start, "this cast is not supported")?,
+            });
+        }
+        Ok(node)
+    }
+
+    fn primary(&mut self) -> Result<Node> {
         let start = self.position();
         let literal = match self.next() {
             Some(Token::Symbol(s)) if s == "(" => {
@@ -100,6 +124,60 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses an interval after its keyword, with the units of all parts: `1 DAY`, `'1' DAY 2 HOURS` or `'1 day'`.
+    /// Returns `None` if it is not supported.
+    fn interval(&mut self, start: usize) -> Result<Option<Interval>> {
+        let mut parts = Vec::new();
+        loop {
+            let sign = if self.symbol("-") { "-" } else { "" };
+            let number = match self.peek().cloned() {
+                Some(Token::Number(digits, suffix)) if suffix.is_empty() => digits,
+                Some(Token::Text(text)) if parts.is_empty() || text.trim().parse::<i64>().is_ok() => text,
+                _ if sign.is_empty() && !parts.is_empty() => break,
+                _ => return Err(self.unexpected()),
+            };
+            self.next();
+            let number = number.trim().to_owned();
+            match self.peek().cloned() {
+                Some(Token::Word(unit)) if !number.contains(char::is_whitespace) => {
+                    self.next();
+                    parts.push((format!("{sign}{number}"), unit.to_ascii_uppercase()));
+                }
+                _ if parts.is_empty() && sign.is_empty() => {
+                    let words: Vec<String> = number.split_whitespace().map(str::to_ascii_uppercase).collect();
+                    let pairs = words.chunks(2).map(|pair| match pair {
+                        [number, unit] => Some((number.clone(), unit.clone())),
+                        _ => None,
+                    });
+                    let Some(all) = pairs.collect::<Option<Vec<_>>>() else { return Ok(None) };
+                    parts = all;
+                    break;
+                }
+                _ => return Err(self.unexpected_at(start)),
+            }
+        }
+        Ok(Interval::of(&parts))
+    }
+
+    /// Returns a value plus an interval.
+    fn shifted(&mut self, start: usize, of: Node, by: Option<Interval>) -> Result<Expr> {
+        self.grow(0)?;
+        // `INTERVAL 1 DAY * 2` is another interval.
+        let is_whole = match self.peek() {
+            Some(Token::Symbol(s) | Token::Word(s)) => {
+                Operation::infix(s).is_none_or(|(_, precedence)| precedence <= SUM)
+                    && !s.eq_ignore_ascii_case("TO")
+            }
+            _ => true,
+        };
+        match (by.filter(|_| is_whole), self.zone) {
+            (Some(by), Some(clock)) => {
+                Ok(self.computed(start, Expr::Apply(Operation::Shift(by, clock), vec![argument_of(of)])))
+            }
+            _ => self.unsupported(start, "this interval is not supported"),
+        }
+    }
+
     /// Parses the operand of an operator that stands before it.
     fn unary(&mut self, start: usize, symbol: &str) -> Result<Node> {
         let operand = argument_of(self.nested(1, Self::simple_value)?);
@@ -121,6 +199,12 @@ impl Parser<'_> {
             "FALSE" => return Ok(Node::Value(Expr::Literal(Literal::Boolean(false)))),
             "NULL" => return Ok(Node::Value(Expr::Literal(Literal::Null))),
             "CASE" => return self.nested(1, |parser| parser.case(start)),
+            "INTERVAL" if self.mode == ParseMode::Strict => {
+                let by = self.interval(start)?;
+                self.expect_symbol("+")?;
+                let to = self.operators(SUM)?;
+                return self.shifted(start, to, by).map(Node::Value);
+            }
             _ if is_reserved(&word) => return Err(self.unexpected_at(start)),
             _ => {}
         }
@@ -134,7 +218,14 @@ impl Parser<'_> {
             };
         }
         if !self.symbol("(") {
-            return self.column(word);
+            let now = self.now(&upper);
+            return match (now, self.column(word)?) {
+                // A column of the name goes before.
+                (Some(Expr::Apply(now, _)), Node::Value(column)) => {
+                    Ok(Node::Value(Expr::Apply(now, vec![column])))
+                }
+                (_, column) => Ok(column),
+            };
         }
         match upper.as_str() {
             "CAST" => self.cast(start, false),
@@ -162,6 +253,7 @@ impl Parser<'_> {
             Err(_) => None,
         };
         let target = if value.is_some() && self.keyword("AS") { self.type_name() } else { None };
+        let target = target.filter(|_| matches!(self.peek(), Some(Token::Symbol(s)) if s == ")"));
         self.skip_group();
         self.expect_symbol(")")?;
         self.grow(0)?;
@@ -248,8 +340,7 @@ impl Parser<'_> {
                 }
             }
         }
-        let is_whole = matches!(self.peek(), Some(Token::Symbol(s)) if s == ")");
-        is_whole.then(|| CastType::parse(&name))?
+        CastType::parse(&name)
     }
 
     /// Returns the literal as a literal of the type, if that is exact.

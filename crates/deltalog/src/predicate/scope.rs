@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use chrono::Utc;
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind::{column_named, quoted_column};
 use super::bound::{BoundColumn, BoundPredicate};
+use super::compute::Operation;
 use super::expression::{Expression, is_literal};
 use super::filter::leaf;
-use super::parse::{ParseMode, parse, parse_value};
+use super::parse::{ParseMode, parse_at, parse_value_at};
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
@@ -25,6 +27,8 @@ pub(crate) struct Scope {
     tables: Vec<Table>,
     schema: SchemaRef,
     time_zone: String,
+    /// When the statement began, in microseconds since 1970.
+    begun: i64,
 }
 
 #[derive(Debug, Clone)]
@@ -65,7 +69,17 @@ impl Scope {
             .flat_map(|table| table.fields.iter().map(|field| named(table, field)))
             .map(|field| Arc::new(field.as_ref().clone().with_nullable(true)))
             .collect();
-        Self { tables, schema: Arc::new(Schema::new(fields)), time_zone: time_zone.to_owned() }
+        Self {
+            tables,
+            schema: Arc::new(Schema::new(fields)),
+            time_zone: time_zone.to_owned(),
+            begun: Utc::now().timestamp_micros(),
+        }
+    }
+
+    /// Returns the scope for the statement of another one, which began when that did.
+    pub(crate) fn with_start_of(self, other: &Self) -> Self {
+        Self { begun: other.begun, ..self }
     }
 
     /// Returns the schema of the rows.
@@ -90,7 +104,7 @@ impl Scope {
     /// # Errors
     /// `InvalidArgument` if it is not understood, or if a column does not exist or is ambiguous.
     pub(crate) fn parse(&self, sql: &str) -> Result<Predicate> {
-        let mut predicate = parse(sql, &self.time_zone, ParseMode::Strict)?;
+        let mut predicate = parse_at(sql, &self.time_zone, ParseMode::Strict, self.begun)?;
         rename(&mut predicate, &|leaf| self.settle(leaf))?;
         Ok(predicate)
     }
@@ -132,7 +146,7 @@ impl Scope {
     /// # Errors
     /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent.
     pub(crate) fn value(&self, sql: &str, to: &DataType) -> Result<ScopedValue> {
-        let mut value = parse_value(sql, &self.time_zone)?;
+        let mut value = parse_value_at(sql, &self.time_zone, self.begun)?;
         rename_value(&mut value, &|leaf| self.settle(leaf))?;
         if let Expr::Column(path) = &value
             && let Some((path, field)) = self.column(path)
@@ -308,6 +322,11 @@ fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
     match value {
         Expr::Column(_) | Expr::DoubleQuoted(_) => changed(value),
         Expr::Call(_, of) => rename_value(of, changed),
+        // Without such a column, it is the function.
+        Expr::Apply(Operation::Now(..), column) => {
+            column.retain_mut(|column| rename_value(column, changed).is_ok());
+            Ok(())
+        }
         Expr::Apply(_, arguments) => {
             arguments.iter_mut().try_for_each(|argument| rename_value(argument, changed))
         }

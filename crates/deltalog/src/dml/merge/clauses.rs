@@ -143,10 +143,11 @@ impl Clauses {
             )));
         }
         let target = base.arrow_schema();
+        let both = Scope::new(&[(target_alias, target), (source_alias, source)], "UTC");
         let scope_of = |when: When| match when {
-            When::Matched => Scope::new(&[(target_alias, target), (source_alias, source)], "UTC"),
-            When::NotMatched => Scope::new(&[(source_alias, source)], "UTC"),
-            When::NotMatchedBySource => Scope::new(&[(target_alias, target)], "UTC"),
+            When::Matched => both.clone(),
+            When::NotMatched => Scope::new(&[(source_alias, source)], "UTC").with_start_of(&both),
+            When::NotMatchedBySource => Scope::new(&[(target_alias, target)], "UTC").with_start_of(&both),
         };
         let spec = TableWriteSpec::of(base)?;
         let of = |when: When| -> Result<Vec<Bound>> {

@@ -5,9 +5,14 @@ use super::super::function::Purpose;
 use super::super::values::{Values, as_type, domain_of};
 use super::arithmetic;
 use super::cast::cast;
+use super::digest::digest;
 use super::failure::Failure;
+use super::interval::shift;
+use super::math::math;
 use super::node::Node;
 use super::operation::Operation;
+use super::regex::matches;
+use super::strings::strings;
 use super::text::text;
 use super::time::time;
 use super::types::plain;
@@ -106,8 +111,18 @@ impl Rows<'_> {
                 | O::TimestampMicros,
                 _,
             ) => time(operation, &values)?,
+            (O::Shift(by, clock), [of]) => shift(by, clock, of)?,
+            (O::Math(of), _) => math(of, &values)?,
+            (O::Digest(of), _) => digest(of, &values)?,
+            (O::Regex(of), _) => matches(of, &values)?,
+            (O::ConcatWith | O::Repeat | O::Hex | O::Unhex | O::Ascii | O::Character | O::Translate, _) => {
+                strings(operation, &values)?
+            }
             _ => text(operation, &values)?,
         };
+        if operation.has_nulls() {
+            return Ok(result);
+        }
         let failure = match operation {
             O::Divide | O::Quotient | O::Remainder | O::Modulus => Failure::Division(to),
             O::Add | O::Subtract | O::Multiply | O::Negate | O::Abs | O::Floor | O::Ceil | O::Round => {

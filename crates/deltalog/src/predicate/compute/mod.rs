@@ -6,11 +6,13 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `operation` | names the operations; `typing` has the types of their arguments and results |
+//! | `operation` | the operations; `names` has their names, `typing` the types of their arguments and results |
 //! | `types` | the common types of values |
 //! | `node` | the bound tree |
 //! | `evaluate` | computes it for rows |
-//! | `cast`, `arithmetic`, `decimals`, `digits`, `text`, `time`, `date_format` | the operations |
+//! | `cast`, `arithmetic`, `decimals`, `digits`, `math` | the operations of numbers |
+//! | `text`, `strings`, `regex`, `digest` | those of strings and bytes |
+//! | `time`, `interval`, `date_format` | those of dates and times |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
 //!   also where Spark returns NULL or a wrapped number without ANSI mode. No result depends on that setting.
@@ -22,11 +24,17 @@ mod arithmetic;
 mod cast;
 mod date_format;
 mod decimals;
+mod digest;
 mod digits;
 mod evaluate;
 mod failure;
+mod interval;
+mod math;
+mod names;
 mod node;
 mod operation;
+mod regex;
+mod strings;
 mod text;
 mod time;
 mod types;
@@ -37,10 +45,16 @@ mod tests;
 
 pub(super) use cast::{cast, is_castable, is_complete};
 pub(super) use date_format::DatePattern;
+pub use digest::Digest;
 pub(super) use evaluate::is_true;
 pub(super) use failure::Failure;
+pub use interval::Interval;
+pub use math::Math;
+pub(super) use names::{is_function, names};
 pub(super) use node::Node;
 pub(super) use operation::Form;
-pub use operation::{DatePart, Operation, TimePart};
-pub(super) use types::{common, is_number, plain, sql_name};
+pub use operation::{DatePart, Moment, Operation, TimePart};
+pub(super) use regex::JavaPattern;
+pub use regex::RegexUse;
+pub(super) use types::{clocks, common, instants, is_number, plain, sql_name};
 pub(super) use typing::{Argument, signature};

@@ -5,6 +5,10 @@
 
 use super::super::function::CastType;
 use super::super::zone::Clock;
+use super::digest::Digest;
+use super::interval::Interval;
+use super::math::Math;
+use super::regex::RegexUse;
 
 /// An operator or function with any number of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +84,31 @@ pub enum Operation {
     PadStart,
     /// `rpad(a, length, pad)`
     PadEnd,
+    /// `concat_ws(separator, a, …)`: without the NULLs among `a, …`.
+    ConcatWith,
+    /// `repeat(a, times)`
+    Repeat,
+    /// `hex(a)`, of a whole number, a string or binary.
+    Hex,
+    /// `unhex(a)`; NULL for what is not hexadecimal.
+    Unhex,
+    /// `ascii(a)`: the number of the first character, or 0.
+    Ascii,
+    /// `chr(a)`: the character with this number, of Latin-1.
+    Character,
+    /// `translate(a, from, to)`, character by character.
+    Translate,
+    /// `sqrt(a)` and others, of DOUBLE.
+    Math(Math),
+    /// `md5(a)` and others.
+    Digest(Digest),
+    /// `a RLIKE pattern` and others.
+    Regex(RegexUse),
+    /// `current_timestamp()` and others: the moment when the statement began, in microseconds since 1970. As an
+    /// argument, the column that has the name of the function, which goes before.
+    Now(Moment, Clock, i64),
+    /// `a + INTERVAL …`
+    Shift(Interval, Clock),
     /// A part of a date: `month(a)` and others.
     OfDate(DatePart, Clock),
     /// A part of a time: `hour(a)` and others.
@@ -130,6 +159,15 @@ pub enum DatePart {
     DayOfYear,
     /// The week of ISO 8601.
     WeekOfYear,
+}
+
+/// A form of the moment when a statement began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Spark's names")]
+pub enum Moment {
+    CurrentDate,
+    CurrentTimestamp,
+    LocalTimestamp,
 }
 
 /// A part of the time of day, a whole number.
@@ -186,65 +224,10 @@ impl Operation {
         .or_else(|| (symbol == "||").then_some((Self::Concat, 4)))
     }
 
-    /// Returns the function `name`, in upper case, if it takes `count` arguments.
-    pub(crate) fn function(name: &str, count: usize, clock: Option<Clock>) -> Option<Self> {
-        use DatePart as D;
-        use TimePart as T;
-        let (operation, least, most) = match name {
-            "MOD" => (Self::Remainder, 2, 2),
-            "DIV" => (Self::Quotient, 2, 2),
-            "PMOD" => (Self::Modulus, 2, 2),
-            "NEGATIVE" => (Self::Negate, 1, 1),
-            "ABS" => (Self::Abs, 1, 1),
-            "ROUND" => (Self::Round, 1, 2),
-            "FLOOR" => (Self::Floor, 1, 1),
-            "CEIL" | "CEILING" => (Self::Ceil, 1, 1),
-            "ISNAN" => (Self::IsNan, 1, 1),
-            "CONCAT" => (Self::Concat, 1, usize::MAX),
-            "UPPER" | "UCASE" => (Self::Upper, 1, 1),
-            "LOWER" | "LCASE" => (Self::Lower, 1, 1),
-            "TRIM" | "BTRIM" => (Self::Trim, 1, 1),
-            "LTRIM" => (Self::TrimStart, 1, 1),
-            "RTRIM" => (Self::TrimEnd, 1, 1),
-            "LENGTH" | "LEN" | "CHAR_LENGTH" | "CHARACTER_LENGTH" => (Self::Length, 1, 1),
-            "OCTET_LENGTH" => (Self::OctetLength, 1, 1),
-            "SUBSTRING" | "SUBSTR" => (Self::Substring, 2, 3),
-            "RIGHT" => (Self::Right, 2, 2),
-            "REPLACE" => (Self::Replace, 2, 3),
-            "CONTAINS" => (Self::Contains, 2, 2),
-            "STARTSWITH" => (Self::StartsWith, 2, 2),
-            "ENDSWITH" => (Self::EndsWith, 2, 2),
-            "INSTR" => (Self::Position, 2, 2),
-            "REVERSE" => (Self::Reverse, 1, 1),
-            "LPAD" => (Self::PadStart, 2, 3),
-            "RPAD" => (Self::PadEnd, 2, 3),
-            "MONTH" => (Self::OfDate(D::Month, clock?), 1, 1),
-            "QUARTER" => (Self::OfDate(D::Quarter, clock?), 1, 1),
-            "DAY" | "DAYOFMONTH" => (Self::OfDate(D::Day, clock?), 1, 1),
-            "DAYOFWEEK" => (Self::OfDate(D::DayOfWeek, clock?), 1, 1),
-            "WEEKDAY" => (Self::OfDate(D::WeekDay, clock?), 1, 1),
-            "DAYOFYEAR" => (Self::OfDate(D::DayOfYear, clock?), 1, 1),
-            "WEEKOFYEAR" => (Self::OfDate(D::WeekOfYear, clock?), 1, 1),
-            "HOUR" => (Self::OfTime(T::Hour, clock?), 1, 1),
-            "MINUTE" => (Self::OfTime(T::Minute, clock?), 1, 1),
-            "SECOND" => (Self::OfTime(T::Second, clock?), 1, 1),
-            "DATE_FORMAT" => (Self::DateFormat(clock?), 2, 2),
-            "DATEDIFF" | "DATE_DIFF" => (Self::DateDiff(clock?), 2, 2),
-            "DATE_ADD" | "DATEADD" => (Self::DateAdd(clock?), 2, 2),
-            "MAKE_DATE" => (Self::MakeDate, 3, 3),
-            "UNIX_SECONDS" => (Self::UnixSeconds, 1, 1),
-            "UNIX_MILLIS" => (Self::UnixMillis, 1, 1),
-            "UNIX_MICROS" => (Self::UnixMicros, 1, 1),
-            "TIMESTAMP_SECONDS" => (Self::TimestampSeconds, 1, 1),
-            "TIMESTAMP_MILLIS" => (Self::TimestampMillis, 1, 1),
-            "TIMESTAMP_MICROS" => (Self::TimestampMicros, 1, 1),
-            "COALESCE" => (Self::Coalesce, 1, usize::MAX),
-            "NVL" | "IFNULL" => (Self::Coalesce, 2, 2),
-            "GREATEST" => (Self::Greatest, 2, usize::MAX),
-            "LEAST" => (Self::Least, 2, usize::MAX),
-            _ => return None,
-        };
-        (least..=most).contains(&count).then_some(operation)
+    /// Returns whether the result can be NULL although no argument is.
+    pub(super) fn has_nulls(self) -> bool {
+        matches!(self, Self::Unhex | Self::Digest(Digest::Sha2))
+            || matches!(self, Self::Math(Math::Ln | Math::Log | Math::Log2 | Math::Log10))
     }
 
     /// Returns how the operation is written.
@@ -287,6 +270,22 @@ impl Operation {
             Self::Reverse => Form::Call("reverse"),
             Self::PadStart => Form::Call("lpad"),
             Self::PadEnd => Form::Call("rpad"),
+            Self::ConcatWith => Form::Call("concat_ws"),
+            Self::Repeat => Form::Call("repeat"),
+            Self::Hex => Form::Call("hex"),
+            Self::Unhex => Form::Call("unhex"),
+            Self::Ascii => Form::Call("ascii"),
+            Self::Character => Form::Call("chr"),
+            Self::Translate => Form::Call("translate"),
+            Self::Math(of) => Form::Call(of.name()),
+            Self::Digest(of) => Form::Call(of.name()),
+            Self::Regex(of) => Form::Call(of.name()),
+            Self::Now(moment, ..) => Form::Call(match moment {
+                Moment::CurrentDate => "current_date",
+                Moment::CurrentTimestamp => "current_timestamp",
+                Moment::LocalTimestamp => "localtimestamp",
+            }),
+            Self::Shift(..) => Form::Call("+"),
             Self::OfDate(part, _) => Form::Call(match part {
                 D::Month => "month",
                 D::Quarter => "quarter",

@@ -19,12 +19,12 @@ pub(super) const MAX_PRECISION: i32 = 38;
 const MIN_ADJUSTED_SCALE: i32 = 6;
 
 /// Returns the type of timestamps with a time zone.
-pub(super) fn instants() -> DataType {
+pub(in crate::predicate) fn instants() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
 /// Returns the type of timestamps without a time zone.
-pub(super) fn clocks() -> DataType {
+pub(in crate::predicate) fn clocks() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
 }
 

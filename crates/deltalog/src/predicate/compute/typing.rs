@@ -6,7 +6,9 @@
 //! | `/` | DOUBLE, or decimals | DOUBLE, or a decimal |
 //! | `DIV` | BIGINT, or decimals | BIGINT |
 //! | date `+` days, date `-` days | DATE, INT | DATE |
-//! | `\|\|` `concat` | STRING; numbers, booleans and dates become text | STRING |
+//! | `\|\|` `concat` `concat_ws` | STRING; numbers, booleans and dates become text | STRING |
+//! | date `+` INTERVAL of months or days | DATE | DATE, of other times TIMESTAMP |
+//! | timestamp `+` INTERVAL | | the same type |
 //! | `length`, `instr`, parts of dates and times, `datediff` | | INT |
 //! | `round` | numbers | the same type; a decimal with as many digits as it is rounded to |
 //! | `floor` `ceil` | numbers | BIGINT, or a decimal without digits after the point |
@@ -21,7 +23,9 @@
 //! | `/` | max(6, s + q + 1) | p - s + t |
 //! | `%` `pmod` | max(s, t) | min(p - s, q - t) |
 
+use super::digest::Digest;
 use super::operation::Operation;
+use super::regex::RegexUse;
 use super::types::{
     adjusted, clocks, common, decimal, decimal_digits, instants, is_decimal, is_float, is_number, is_whole,
 };
@@ -60,6 +64,8 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         let all = types.iter().try_fold(T::Null, |all, next| common(&all, next))?;
         Some(Signature { result: result(&all), arguments: vec![all; types.len()] })
     };
+    let is_text =
+        |t: &&T| is_whole(t) || is_decimal(t) || matches!(t, T::Utf8 | T::Boolean | T::Date32 | T::Null);
     match operation {
         O::Add | O::Subtract | O::Multiply | O::Remainder | O::Modulus | O::Divide | O::Quotient => {
             arithmetic(operation, arguments)
@@ -90,15 +96,10 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
             _ => None,
         },
         O::IsNan => is_float(types.first()?).then(|| same(&|_| T::Boolean))?,
-        O::Concat => {
-            let is_text = |t: &&T| {
-                is_whole(t) || is_decimal(t) || matches!(t, T::Utf8 | T::Boolean | T::Date32 | T::Null)
-            };
-            types
-                .iter()
-                .all(is_text)
-                .then(|| Signature { arguments: vec![T::Utf8; types.len()], result: T::Utf8 })
-        }
+        O::Concat => types
+            .iter()
+            .all(is_text)
+            .then(|| Signature { arguments: vec![T::Utf8; types.len()], result: T::Utf8 }),
         O::Upper | O::Lower | O::Trim | O::TrimStart | O::TrimEnd | O::Reverse => fixed(&[T::Utf8], T::Utf8),
         O::Length | O::OctetLength if types.first() == Some(&&T::Binary) => fixed(&[T::Binary], T::Int32),
         O::Length | O::OctetLength => fixed(&[T::Utf8], T::Int32),
@@ -108,6 +109,44 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         O::Contains | O::StartsWith | O::EndsWith => fixed(&[T::Utf8, T::Utf8], T::Boolean),
         O::Position => fixed(&[T::Utf8, T::Utf8], T::Int32),
         O::PadStart | O::PadEnd => fixed(&[T::Utf8, T::Int32, T::Utf8], T::Utf8),
+        O::ConcatWith => types
+            .iter()
+            .all(is_text)
+            .then(|| Signature { arguments: vec![T::Utf8; types.len()], result: T::Utf8 }),
+        O::Repeat => fixed(&[T::Utf8, T::Int32], T::Utf8),
+        O::Hex => match types.first()? {
+            T::Utf8 | T::Binary => {
+                same(&|_| T::Utf8).map(|of| Signature { arguments: vec![T::Binary], ..of })
+            }
+            _ => fixed(&[T::Int64], T::Utf8),
+        },
+        O::Unhex => fixed(&[T::Utf8], T::Binary),
+        O::Ascii => fixed(&[T::Utf8], T::Int32),
+        O::Character => fixed(&[T::Int64], T::Utf8),
+        O::Translate => fixed(&[T::Utf8, T::Utf8, T::Utf8], T::Utf8),
+        O::Math(of) => {
+            let are_numbers = types.iter().all(|t| is_number(t) || **t == T::Null);
+            (are_numbers && types.len() == of.count())
+                .then(|| Signature { arguments: vec![T::Float64; types.len()], result: T::Float64 })
+        }
+        O::Digest(of) => {
+            matches!(types.first()?, T::Utf8 | T::Binary | T::Null).then_some(())?;
+            let bits = types.get(1).is_none_or(|t| matches!(t, T::Int8 | T::Int16 | T::Int32 | T::Null));
+            let mut arguments = vec![T::Binary];
+            arguments.resize(types.len(), T::Int32);
+            let result = if of == Digest::Crc32 { T::Int64 } else { T::Utf8 };
+            bits.then_some(Signature { arguments, result })
+        }
+        O::Regex(RegexUse::Like) => fixed(&[T::Utf8, T::Utf8], T::Boolean),
+        O::Regex(RegexUse::Replace) => fixed(&[T::Utf8, T::Utf8, T::Utf8], T::Utf8),
+        O::Regex(RegexUse::Extract) => fixed(&[T::Utf8, T::Utf8, T::Int32], T::Utf8),
+        O::Now(..) => None,
+        O::Shift(by, _) => {
+            let from = *types.first()?;
+            let result = by.result_type(from)?;
+            let of = if *from == T::Date32 { result.clone() } else { from.clone() };
+            Some(Signature { arguments: vec![of], result })
+        }
         O::OfDate(..) => fixed(&[T::Date32], T::Int32),
         O::OfTime(..) => fixed(&[clocks()], T::Int32),
         O::DateFormat(_) => fixed(&[clocks(), T::Utf8], T::Utf8),
