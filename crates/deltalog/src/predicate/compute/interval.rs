@@ -25,8 +25,8 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// Returns the interval of these numbers with their units, whose names are in upper case; `None` unless they are all
-    /// of months or all of days and times.
+    /// Returns the interval of these numbers with their units, whose names are in upper case; `None` unless they are
+    /// all of months or all of days and times.
     pub(in crate::predicate) fn of(parts: &[(String, String)]) -> Option<Self> {
         let (mut months, mut micros) = (None::<i64>, None::<i64>);
         let mut has_time = false;
