@@ -30,6 +30,11 @@ use chrono::Utc;
 /// ORs, which are flat.
 const MAX_DEPTH: usize = 100;
 
+/// Bytes of stack that a level must have left, many times what it takes, and those that it gets otherwise. A thread
+/// of 2 MiB, as Rust's are, is too small for all levels of a debug build.
+const LEAST_STACK: usize = 128 * 1024;
+const MORE_STACK: usize = 1024 * 1024;
+
 /// The treatment of text that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -245,7 +250,7 @@ impl Parser<'_> {
             return Err(too_deep());
         }
         self.depth += levels;
-        let node = read(self);
+        let node = stacker::maybe_grow(LEAST_STACK, MORE_STACK, || read(self));
         self.depth -= levels;
         node
     }
