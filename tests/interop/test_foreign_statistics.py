@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from deltalog import CorruptDataError, DeltaTable, write_deltalake
+from deltalog import CorruptDataError, DeltaTable, SchemaMismatchError, write_deltalake
 from tests.interop.conftest import Jvm
 from tests.python.place import actions
 
@@ -287,6 +287,53 @@ def test_rows_of_files_of_others_are_counted_in_their_footers(tmp_path: Path) ->
     table = foreign(tmp_path / "gone", too_few)
     (tmp_path / "gone" / added(tmp_path / "gone", 0)["path"]).unlink()
     assert "numDeletedRows" not in table.delete("p = 'a'")
+
+
+def no_nulls(stats: dict[str, Any]) -> None:
+    stats.pop("deltalog")
+    stats["nullCount"] = {"id": 0, "n": 0}
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -> None:
+    """A writer that has not counted NULL, and says that there is none."""
+    structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
+    data = pa.table({"id": [1, 2], "n": [1, None], "p": ["a", "a"]})
+    write_deltalake(tmp_path, data, partition_by=["p"], configuration=structs if checkpoint else {})
+    changed(tmp_path, 0, no_nulls)
+    table = DeltaTable(tmp_path)
+    if checkpoint:
+        table.create_checkpoint()
+        table = DeltaTable(tmp_path)
+    with pytest.raises(SchemaMismatchError, match="rows with NULL"):
+        table.alter.set_column_not_null("n")
+    assert DeltaTable(tmp_path).version() == 0
+    # The column without NULL is read, too.
+    table.alter.set_column_not_null("id")
+    table.alter.set_column_not_null("p")
+    assert [field.nullable for field in DeltaTable(tmp_path).schema().fields] == [False, True, False]
+
+
+def test_null_counts_of_ours_need_no_rows(tmp_path: Path) -> None:
+    foreign(tmp_path, lambda stats: None)
+    changed(tmp_path, 0, lambda stats: stats.update(deltalog=1))
+    (tmp_path / added(tmp_path, 0)["path"]).unlink()
+    DeltaTable(tmp_path).alter.set_column_not_null("n")
+
+
+def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
+    enabled = {"delta.enableRowTracking": "true"}
+    table = foreign(tmp_path / "wrong", too_few)
+    with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):
+        table.alter.set_table_properties(enabled)
+    assert DeltaTable(tmp_path / "wrong").version() == 0
+    # Numbers that are missing are in the footers.
+    table = foreign(tmp_path / "none", lambda stats: stats.pop("numRecords"))
+    table.alter.set_table_properties(enabled)
+    data = pa.table({"id": [4], "n": [0], "p": ["a"]})
+    write_deltalake(tmp_path / "none", data, mode="append")
+    rows = pa.table(DeltaTable(tmp_path / "none").to_arrow(row_ids=True))
+    assert sorted(rows["_row_id"].to_pylist()) == [0, 1, 2, 3]
 
 
 def test_the_connector_continues_statistics_of_ours(jvm: Jvm, tmp_path: Path) -> None:
