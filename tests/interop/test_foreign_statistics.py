@@ -275,6 +275,32 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path).delete("n >= 1")["numDeletedRows"] == 3
 
 
+def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
+    """Whoever has made the struct may have changed it, with all that is in it."""
+    data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS]})
+    structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
+    write_deltalake(tmp_path, data, configuration=structs)
+    DeltaTable(tmp_path).create_checkpoint()
+    [checkpoint] = (tmp_path / "_delta_log").glob("*.checkpoint.parquet")
+    written = pa.parquet.read_table(checkpoint)
+    rows = written.to_pylist()
+    for row in rows:
+        if row["add"] is not None:
+            row["add"]["stats_parsed"]["minValues"]["n"] = 5
+            row["add"]["stats_parsed"]["deltalog"] = 1
+    place = written.schema.get_field_index("add")
+    fields = list(written.schema.field(place).type)
+    [number] = [at for at, field in enumerate(fields) if field.name == "stats_parsed"]
+    fields[number] = pa.field(
+        "stats_parsed", pa.struct([*fields[number].type, pa.field("deltalog", pa.int64())])
+    )
+    schema = written.schema.set(place, pa.field("add", pa.struct(fields)))
+    pa.parquet.write_table(pa.Table.from_pylist(rows, schema), checkpoint)
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    assert DeltaTable(tmp_path).delete("n >= 5")["numDeletedRows"] == 2
+    assert content(tmp_path) == [(1, 1)]
+
+
 def test_rows_of_files_of_others_are_counted_in_their_footers(tmp_path: Path) -> None:
     table = foreign(tmp_path / "deleted", too_few)
     assert table.delete("p = 'a'")["numDeletedRows"] == 3
