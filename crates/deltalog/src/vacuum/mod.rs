@@ -55,6 +55,7 @@ mod lite;
 mod path_set;
 mod request;
 mod retained;
+mod tables;
 mod visible;
 
 use arrow::array::RecordBatch;
