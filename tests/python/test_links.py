@@ -189,6 +189,16 @@ def test_manifests_are_not_written_through_a_link(table: Path, outside: Path) ->
     assert contents(outside) == before
 
 
+@pytest.mark.parametrize("path", ["a%0As3://elsewhere/x.parquet", "a%1B"])
+def test_manifests_have_a_line_for_each_file(table: Path, path: str) -> None:
+    """Engines that read manifests trust them."""
+    file = data(table / "a.parquet")
+    log(table, [PROTOCOL, metadata(), add(path, file)])
+    with pytest.raises(UnsupportedFeatureError, match="control characters"):
+        DeltaTable(table).generate()
+    assert not (table / "_symlink_format_manifest").exists()
+
+
 def test_the_log_is_not_read_or_written_through_a_link(table: Path, outside: Path) -> None:
     log(outside, [PROTOCOL, metadata()])
     before = contents(outside)
