@@ -19,7 +19,8 @@ pub(super) type Partitions = Option<BTreeSet<String>>;
 /// any case.
 ///
 /// # Errors
-/// `Unsupported` for files with deletion vectors, or with control characters in their paths; `CorruptLog`, and errors of the store.
+/// `Unsupported` for files with deletion vectors, or with control characters in their paths; `CorruptLog`, errors of
+/// the store.
 pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<Manifests> {
     let root = full_root(snapshot)?;
     let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();

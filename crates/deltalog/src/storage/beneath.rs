@@ -1,10 +1,10 @@
 //! Local files beneath a table's root, which are reached without following links.
 //!
-//! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose bytes
-//! a clone would copy. A log names paths beneath the root only ([`crate::protocol::path`]), and that should hold of the
-//! files as well. So there is one rule for all that is read, written, listed and deleted: **the root may be a link, and
-//! nothing beneath it is**. Files that a log names by an absolute path are beneath no root of ours; which of them may be
-//! read is for the user to say.
+//! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose
+//! bytes a clone would copy. A log names paths beneath the root only ([`crate::protocol::path`]), and that should
+//! hold of the files as well. So there is one rule for all that is read, written, listed and deleted: **the root
+//! may be a link, and nothing beneath it is**. Files that a log names by an absolute path are beneath no root of
+//! ours; which of them may be read is for the user to say.
 //!
 //! - Reads and deletions go from directory to directory by their descriptors, so that nobody can put a link in the way
 //!   in the meantime. Of what is written or listed, the directories are looked at before. A new file is never created
