@@ -56,6 +56,7 @@ mod lite;
 mod path_set;
 mod request;
 mod retained;
+mod tables;
 mod visible;
 
 use arrow::array::RecordBatch;
