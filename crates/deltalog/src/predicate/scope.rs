@@ -330,6 +330,10 @@ fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
         Expr::Apply(_, arguments) => {
             arguments.iter_mut().try_for_each(|argument| rename_value(argument, changed))
         }
+        Expr::Chain(first, steps) => {
+            rename_value(first, changed)?;
+            steps.iter_mut().try_for_each(|(_, right)| rename_value(right, changed))
+        }
         Expr::Condition(condition) => rename(condition, changed),
         Expr::Literal(_) | Expr::Typed(..) | Expr::Unknown(_) => Ok(()),
     }
