@@ -200,9 +200,13 @@ def test_generated_columns_and_defaults(tmp_path: Path) -> None:
     fields = [
         Field("t", "string"),
         Field("parts", ArrayType("string"), generated_as="split(t, '-')"),
-        Field("none", StructType([Field("x", "integer")]), generated_as="NULL"),
+        Field(
+            "none",
+            StructType([Field("x", "integer")]),
+            generated_as="if(t = 'c-d-e', named_struct('x', 1), NULL)",
+        ),
     ]
-    table = DeltaTable.create(tmp_path, Schema(fields))
+    table = DeltaTable.create(tmp_path, Schema(fields), configuration={"delta.columnMapping.mode": "name"})
     write_deltalake(tmp_path, pa.table({"t": ["a-b", None]}), mode="append")
     table.update({"t": "'c-d-e'"}, predicate="t IS NULL")
     given = pa.table(
@@ -210,11 +214,15 @@ def test_generated_columns_and_defaults(tmp_path: Path) -> None:
     )
     write_deltalake(tmp_path, given, mode="append")
     with pytest.raises(DeltaError, match="violates the generated column 'parts'"):
-        write_deltalake(tmp_path, given.set_column(1, "parts", [["x"]]), mode="append")
+        write_deltalake(tmp_path, given.set_column(1, "parts", pa.array([["x"]])), mode="append")
     found = {
         row["t"]: (row["parts"], row["none"]) for row in pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist()
     }
-    assert found == {"a-b": (["a", "b"], None), "c-d-e": (["c", "d", "e"], None), "x-y": (["x", "y"], None)}
+    assert found == {
+        "a-b": (["a", "b"], None),
+        "c-d-e": (["c", "d", "e"], {"x": 1}),
+        "x-y": (["x", "y"], None),
+    }
     defaults = Schema(
         [
             Field("k", "long"),
@@ -226,3 +234,18 @@ def test_generated_columns_and_defaults(tmp_path: Path) -> None:
     write_deltalake(tmp_path / "defaults", pa.table({"k": [1, 2]}), mode="append")
     found = pa.table(DeltaTable(tmp_path / "defaults").to_arrow()).to_pylist()
     assert found == [{"k": k, "m": [("a", 1)], "l": None} for k in (1, 2)]
+
+
+def test_a_variant_is_not_made_of_bytes(tmp_path: Path) -> None:
+    inner = StructType([Field("v", "variant"), Field("x", "integer")])
+    DeltaTable.create(tmp_path, Schema([Field("k", "long"), Field("v", "variant"), Field("s", inner)]))
+    write_deltalake(tmp_path, pa.table({"k": [1]}), mode="append")
+    table = DeltaTable(tmp_path)
+    raw = "named_struct('metadata', X'01', 'value', X'00')"
+    for values in [{"v": raw}, {"s": f"named_struct('v', {raw}, 'x', 1)"}, {"v": "1"}]:
+        with pytest.raises((InvalidArgumentError, SchemaMismatchError)) as refused:
+            table.update(values)
+        assert refused.value.hint
+    table.update({"v": "NULL", "s": "named_struct('v', NULL, 'x', 5)"})
+    table.update({"s": "if(k = 1, s, NULL)"})
+    assert pa.table(table.to_arrow()).to_pylist() == [{"k": 1, "v": None, "s": {"v": None, "x": 5}}]

@@ -4,7 +4,7 @@ use super::ast::Expr;
 use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
-use super::compute::{Node, Operation, cast, is_number, sql_name};
+use super::compute::{Node, Operation, cast, is_number, plain, sql_name};
 use super::filter::{Rows, halves};
 use super::parse::parse_value;
 use super::zone::Clock;
@@ -140,6 +140,11 @@ impl Expression {
     /// Returns the type of the value.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
+    }
+
+    /// Returns whether the value has the type of a column, apart from what may be NULL in it and from its metadata.
+    pub(crate) fn is_of(&self, column: &DataType) -> bool {
+        self.data_type == plain(column)
     }
 
     /// Returns the columns that the value depends on, without duplicates.

@@ -456,7 +456,8 @@ fn a_chain_of_any_length_needs_no_stack() {
             let bound = chain.bind(&schema).expect("a chain");
             assert_eq!(filter_mask(&bound, &rows).expect("a mask").null_count(), 0);
             let scope = Scope::new(&[("t", &schema)], "UTC");
-            let refused = scope.value(&format!("{} + b", all("t.a", " + ")), &DataType::Int64);
+            let refused =
+                scope.value(&format!("{} + b", all("t.a", " + ")), &Field::new("a", DataType::Int64, true));
             assert!(refused.is_err_and(|error| error.to_string().contains("no column b")));
         }
         let refused = Expression::bind("a + 1 - 2 + 'x' + 3", &schema, "UTC").expect_err("a text");

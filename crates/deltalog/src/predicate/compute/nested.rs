@@ -11,6 +11,7 @@ use super::node::Node;
 use super::operation::Operation;
 use super::types::{common, plain};
 use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, MapArray, StructArray, UInt32Array,
     new_empty_array,
@@ -28,7 +29,11 @@ pub(super) fn array_of(element: DataType) -> DataType {
 
 /// Returns the type of maps from such keys to such values.
 pub(super) fn map_of(key: DataType, value: DataType) -> DataType {
-    let parts = vec![Field::new("key", key, false), Field::new("value", value, true)];
+    map_with(key, Field::new("value", value, true))
+}
+
+fn map_with(key: DataType, value: Field) -> DataType {
+    let parts = vec![Field::new("key", key, false), value];
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(parts.into()), false)), false)
 }
 
@@ -56,16 +61,24 @@ pub(super) fn plain_nested(data_type: &DataType) -> Option<DataType> {
         | DataType::LargeList(element)
         | DataType::FixedSizeList(element, _)
         | DataType::ListView(element)
-        | DataType::LargeListView(element) => array_of(plain(element.data_type())),
+        | DataType::LargeListView(element) => DataType::List(Arc::new(plain_part("element", element))),
         DataType::Struct(fields) => {
-            struct_of(fields.iter().map(|field| (field.name().clone(), plain(field.data_type()))))
+            DataType::Struct(fields.iter().map(|field| plain_part(field.name(), field)).collect())
         }
         DataType::Map(entries, _) => {
             let (key, value) = parts_of(entries)?;
-            map_of(plain(key.data_type()), plain(value.data_type()))
+            map_with(plain(key.data_type()), plain_part("value", value))
         }
         _ => return None,
     })
+}
+
+/// Returns a part of a type in the form in which its values are computed. A variant remains one.
+fn plain_part(name: &str, part: &Field) -> Field {
+    match is_variant(part) {
+        true => part.clone().with_name(name).with_nullable(true),
+        false => Field::new(name, plain(part.data_type()), true),
+    }
 }
 
 /// Returns the type that arrays, maps, or structs with the same names have in common.

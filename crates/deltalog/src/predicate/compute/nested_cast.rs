@@ -10,6 +10,7 @@ use super::cast::{cast, is_castable};
 use super::evaluate::not_combined;
 use super::nested::{not_nested, parts_of};
 use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow::compute::take;
@@ -18,7 +19,10 @@ use std::sync::Arc;
 
 /// Returns whether values with parts can be cast.
 pub(super) fn is_castable_nested(from: &DataType, to: &DataType) -> bool {
-    let part = |from: &FieldRef, to: &FieldRef| is_castable(from.data_type(), to.data_type());
+    let part = |from: &FieldRef, to: &FieldRef| match is_variant(to) {
+        true => *from.data_type() == DataType::Null || is_variant(from),
+        false => is_castable(from.data_type(), to.data_type()),
+    };
     match (from, to) {
         (DataType::List(from), DataType::List(to)) => part(from, to),
         (DataType::Struct(from), DataType::Struct(to)) => {
