@@ -144,8 +144,8 @@ impl Scope {
     /// type; a value that is computed is cast.
     ///
     /// # Errors
-    /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent, and for
-    /// a variant, unless it is NULL.
+    /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent, and
+    /// for a variant, unless it is NULL.
     pub(crate) fn value(&self, sql: &str, to: &Field) -> Result<ScopedValue> {
         let mut value = parse_value_at(sql, &self.time_zone, self.begun)?;
         rename_value(&mut value, &|leaf| self.settle(leaf))?;
