@@ -9,8 +9,10 @@
 //! | a whole number and a decimal | decimals; a column of type INT is DECIMAL(10,0), the literal 5 DECIMAL(1,0) |
 //! | decimals | the wider of the digits before and of the digits after the point |
 //! | NULL and any other | the other |
+//! | arrays, maps, structs with the same names | of the common types of their parts |
 
-use arrow::datatypes::{DataType, TimeUnit};
+use super::nested::{common_nested, parts_of, plain_nested};
+use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 
 /// The maximum precision of a decimal.
 pub(super) const MAX_PRECISION: i32 = 38;
@@ -35,7 +37,7 @@ pub(in crate::predicate) fn plain(data_type: &DataType) -> DataType {
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         DataType::Timestamp(_, Some(_)) => instants(),
         DataType::Timestamp(_, None) => clocks(),
-        other => other.clone(),
+        other => plain_nested(other).unwrap_or_else(|| other.clone()),
     }
 }
 
@@ -56,9 +58,20 @@ pub(in crate::predicate) fn sql_name(data_type: &DataType) -> String {
         DataType::Date32 => "DATE".to_owned(),
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP".to_owned(),
         DataType::Timestamp(_, None) => "TIMESTAMP_NTZ".to_owned(),
-        DataType::Struct(_) => "STRUCT".to_owned(),
-        DataType::List(_) => "ARRAY".to_owned(),
-        DataType::Map(..) => "MAP".to_owned(),
+        DataType::Struct(fields) => {
+            let field = |field: &FieldRef| {
+                let required = if field.is_nullable() { "" } else { " NOT NULL" };
+                format!("{}: {}{required}", field.name(), sql_name(field.data_type()))
+            };
+            format!("STRUCT<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        DataType::List(element) => format!("ARRAY<{}>", sql_name(element.data_type())),
+        DataType::Map(entries, _) => match parts_of(entries) {
+            Some((key, value)) => {
+                format!("MAP<{}, {}>", sql_name(key.data_type()), sql_name(value.data_type()))
+            }
+            None => "MAP".to_owned(),
+        },
         other => other.to_string(),
     }
 }
@@ -121,6 +134,7 @@ pub(in crate::predicate) fn common(a: &DataType, b: &DataType) -> Option<DataTyp
             }
         }
         (a, b) if is_number(a) && is_number(b) && (is_float(a) || is_float(b)) => DataType::Float64,
+        (a, b) if a.is_nested() => common_nested(a, b)?,
         (a, b) => {
             let ((p, s), (q, t)) = (decimal_digits(a)?, decimal_digits(b)?);
             let (whole, scale) = ((p - s).max(q - t), s.max(t));
