@@ -2,6 +2,7 @@
 //!
 //! - Names resolve as in Spark, ignoring case. Among columns that differ only in case, the one with the same
 //!   spelling is used; if there is none, the name is ambiguous.
+//! - Dates, timestamps and texts are compared as the type that they have in common, by the clock of the session.
 //! - A comparison with the same result for all values of a column's type becomes [`Bound::UnlessNull`]; a
 //!   comparison with NULL becomes NULL.
 //! - A value that is not a column, or functions of a column that preserve its order, is computed (`bind_value`).
@@ -11,6 +12,7 @@ use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
 use super::compute::Operation;
+use super::function::Function;
 use super::like::Pattern;
 use super::zone::Clock;
 use crate::error::{Error, Result};
@@ -53,6 +55,8 @@ pub(super) struct Binder<'a> {
     /// Whether a part that cannot be bound becomes unknown.
     pub(super) lenient: bool,
     keyword_columns: bool,
+    /// The clock of the session, if its time zone is known.
+    pub(super) clock: Option<Clock>,
     /// Whether values are the same whenever they are computed.
     pub(super) is_deterministic: bool,
     pub(super) arena: Arena,
@@ -74,6 +78,7 @@ impl<'a> Binder<'a> {
             schema,
             lenient: false,
             keyword_columns: false,
+            clock: Some(Clock::UTC),
             is_deterministic: true,
             arena: Arena::default(),
             variants: Vec::new(),
@@ -125,6 +130,12 @@ impl Binder<'_> {
                 Ok(Bound::Or(any.iter().map(|p| self.condition(p)).collect::<Result<_>>()?))
             }
             Predicate::Not(inner) => Ok(Bound::Not(Box::new(self.condition(inner)?))),
+            Predicate::InZone { clock, condition } => {
+                let outer = std::mem::replace(&mut self.clock, *clock);
+                let bound = self.condition(condition);
+                self.clock = outer;
+                bound
+            }
         }
     }
 
@@ -231,18 +242,23 @@ impl Binder<'_> {
                 None => return Ok(None),
             }
         }
+        Ok(Some(self.ordered(column, functions, data_type)))
+    }
+
+    /// Returns the index of the term for functions of a column that preserve its order.
+    pub(super) fn ordered(&mut self, column: usize, functions: Vec<Function>, data_type: DataType) -> usize {
         let is_same = |term: &Term| match &term.source {
             Source::Column { column: known, functions: same } => *known == column && *same == functions,
             Source::Computed { .. } => false,
         };
-        if let Some(known) = self.arena.terms.iter().position(is_same) {
-            return Ok(Some(known));
+        match self.arena.terms.iter().position(is_same) {
+            Some(known) => known,
+            None => self.add(Source::Column { column, functions }, data_type),
         }
-        Ok(Some(self.add(Source::Column { column, functions }, data_type)))
     }
 
     /// Returns the index of the term for a computed value.
-    fn computed(&mut self, of: &Expr, value: Value) -> usize {
+    pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
         let is_same = |term: &Term| {
             term.data_type == value.data_type
                 && matches!(&term.source, Source::Computed { of: known, .. } if known == of)

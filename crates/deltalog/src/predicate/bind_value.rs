@@ -127,15 +127,15 @@ impl Binder<'_> {
             | Operation::DateFormat(clock)
             | Operation::DateDiff(clock)
             | Operation::DateAdd(clock)
-            | Operation::Shift(_, clock) => clock,
+            | Operation::Shift(_, clock) => Some(clock),
             Operation::TryCast(to, _) => {
                 let from = values.first().map_or(DataType::Null, |value| value.data_type.clone());
                 if !is_castable(&from, &to.arrow()) || !is_complete(&from, &to.arrow()) {
                     return Err(undefined(expr, &[from]));
                 }
-                Clock::UTC
+                None
             }
-            _ => Clock::UTC,
+            _ => None,
         };
         if let (Operation::DateFormat(_), [_, pattern]) = (operation, values.as_slice()) {
             let pattern = pattern.node.constant().ok_or_else(|| {
@@ -153,7 +153,10 @@ impl Binder<'_> {
         let arguments = values
             .into_iter()
             .zip(&signature.arguments)
-            .map(|(value, to)| Ok(self.cast_to(value, to, clock, &text)?.node))
+            .map(|(value, to)| {
+                let clock = clock.map_or_else(|| self.clock_for(&value.data_type, to), Ok)?;
+                Ok(self.cast_to(value, to, clock, &text)?.node)
+            })
             .collect::<Result<Vec<_>>>()?;
         let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
         let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
@@ -223,7 +226,7 @@ fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
 }
 
 /// Returns a literal as a value of the type that it has in Spark.
-fn constant(literal: &Literal) -> Result<Value> {
+pub(super) fn constant(literal: &Literal) -> Result<Value> {
     let value: ArrayRef = match literal {
         Literal::Null => Arc::new(NullArray::new(1)),
         Literal::Boolean(v) => Arc::new(BooleanArray::from(vec![*v])),

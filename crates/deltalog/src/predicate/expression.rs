@@ -49,15 +49,16 @@ impl Expression {
     /// InvalidArgument if a part of the text is not understood, if a column does not exist, or if an operation is
     /// not defined for its arguments.
     pub fn bind(sql: &str, schema: &Schema, time_zone: &str) -> Result<Self> {
-        Self::of_value(&parse_value(sql, time_zone)?, schema)
+        Self::of_value(&parse_value(sql, time_zone)?, schema, Clock::named(time_zone))
     }
 
     /// Binds a value that was parsed.
     ///
     /// # Errors
     /// As [`Expression::bind`].
-    pub(super) fn of_value(parsed: &Expr, schema: &Schema) -> Result<Self> {
+    pub(super) fn of_value(parsed: &Expr, schema: &Schema, clock: Option<Clock>) -> Result<Self> {
         let mut binder = Binder::new(schema);
+        binder.clock = clock;
         let value = binder.value(parsed)?;
         Ok(Self::new(binder, value))
     }
@@ -81,13 +82,14 @@ impl Expression {
         to: &DataType,
         sql: &str,
     ) -> Result<Self> {
-        let mut binder = Binder::new(schema);
-        let value = binder.value(parsed)?;
         let clock = Clock::named(time_zone).ok_or_else(|| {
             Error::invalid_argument(format!(
                 "the time zone '{time_zone}' is neither in the IANA database nor an offset such as +02:00"
             ))
         })?;
+        let mut binder = Binder::new(schema);
+        binder.clock = Some(clock);
+        let value = binder.value(parsed)?;
         let value = binder.cast_to(value, to, clock, sql)?;
         Ok(Self::new(binder, value))
     }

@@ -28,6 +28,7 @@
 mod ast;
 mod bind;
 mod bind_compare;
+mod bind_times;
 mod bind_value;
 mod bound;
 mod build;

@@ -5,17 +5,18 @@
 //! - Numbers lose digits after the point toward zero when they become whole, and are rounded to the nearest when
 //!   they become decimals, halves away from zero. A floating-point number becomes a decimal by the digits that it
 //!   is written with.
-//! - Strings are trimmed. A date or time must be written in full (`2024-01-31`, `2024-01-31 12:30:00`), though
-//!   Spark accepts parts of it, too.
+//! - Strings are trimmed. Dates and times may lack parts at the end (`time_text`). A TIMESTAMP_NTZ ignores the zone
+//!   in its text.
 //! - Floating-point numbers are not cast to strings, because their text depends on the version of Java.
 
 use super::super::function::{Purpose, cast_values};
 use super::super::values::decimals_to_floats;
 use super::super::zone::Clock;
 use super::digits::{parse_digits, rounded_to};
+use super::time_text::{self, trimmed};
 use super::types::{clocks, is_float, is_number, is_whole};
 use crate::error::{Error, Result};
-use crate::protocol::text::{Offset, date_text, decimal_text, parse_date, parse_timestamp, timestamp_text};
+use crate::protocol::text::{date_text, decimal_text, timestamp_text};
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
     new_null_array,
@@ -126,16 +127,14 @@ fn from_text(texts: &StringArray, to: &DataType, clock: Clock) -> Result<ArrayRe
         T::Decimal128(precision, scale) => {
             parsed::<Decimal128Type>(texts, to, |text| rounded_to(text, *precision, *scale))
         }
-        T::Date32 => parsed::<Date32Type>(texts, to, parse_date),
-        T::Timestamp(_, zone) => {
-            let of = |text: &str| match (parse_timestamp(text)?, zone) {
-                ((micros, Offset::Seconds(seconds)), Some(_)) => micros.checked_sub(seconds * 1_000_000),
-                ((micros, Offset::None), Some(_)) => clock.instant(micros),
-                ((micros, Offset::None), None) => Some(micros),
-                ((_, Offset::Seconds(_)), None) => None,
-            };
-            parsed::<TimestampMicrosecondType>(texts, to, of)
-        }
+        T::Date32 => parsed::<Date32Type>(texts, to, time_text::date),
+        T::Timestamp(_, None) => parsed::<TimestampMicrosecondType>(texts, to, |text| {
+            time_text::timestamp(text).map(|(micros, _)| micros)
+        }),
+        T::Timestamp(_, Some(_)) => parsed::<TimestampMicrosecondType>(texts, to, |text| {
+            let (micros, of_text) = time_text::timestamp(text)?;
+            of_text.unwrap_or(clock).instant(micros)
+        }),
         T::Boolean => Arc::new(texts.iter().map(|text| boolean(trimmed(text?))).collect::<BooleanArray>()),
         T::Binary => Arc::new(texts.iter().map(|text| text.map(str::as_bytes)).collect::<BinaryArray>()),
         other => {
@@ -151,11 +150,6 @@ fn parsed<T: ArrowPrimitiveType>(
 ) -> ArrayRef {
     let values = texts.iter().map(|text| of(trimmed(text?)));
     Arc::new(values.collect::<PrimitiveArray<T>>().with_data_type(to.clone()))
-}
-
-/// Returns the text without the white space and control characters at its ends.
-fn trimmed(text: &str) -> &str {
-    text.trim_matches(|c: char| c <= ' ')
 }
 
 fn whole<N: std::str::FromStr>(text: &str) -> Option<N> {

@@ -12,7 +12,7 @@
 //! | `evaluate` | computes it for rows |
 //! | `cast`, `arithmetic`, `decimals`, `digits`, `math` | the operations of numbers |
 //! | `text`, `strings`, `regex`, `digest` | those of strings and bytes |
-//! | `time`, `interval`, `date_format` | those of dates and times |
+//! | `time`, `time_text`, `interval`, `date_format` | those of dates and times |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
 //!   also where Spark returns NULL or a wrapped number without ANSI mode. No result depends on that setting.
@@ -37,6 +37,7 @@ mod regex;
 mod strings;
 mod text;
 mod time;
+mod time_text;
 mod types;
 mod typing;
 
@@ -56,5 +57,5 @@ pub(super) use operation::Form;
 pub use operation::{DatePart, Moment, Operation, TimePart};
 pub(super) use regex::JavaPattern;
 pub use regex::RegexUse;
-pub(super) use types::{clocks, common, instants, is_number, plain, sql_name};
+pub(super) use types::{clocks, common, instants, is_number, is_time, plain, sql_name};
 pub(super) use typing::{Argument, signature};
