@@ -11,7 +11,7 @@
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
-use super::compute::Operation;
+use super::compute::{Changes, Operation};
 use super::function::Function;
 use super::like::Pattern;
 use super::zone::Clock;
@@ -29,10 +29,16 @@ impl Predicate {
     ///
     /// # Errors
     /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
-    /// with its column, or if a part of the predicate was not understood.
+    /// with its column, if a part of the predicate was not understood, or if a value changes by row.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
         let mut binder = Binder::new(schema);
         let root = binder.condition(self)?;
+        if binder.changes == Changes::ByRow {
+            return Err(Error::invalid_argument(format!(
+                "the condition {self} is not deterministic: it selects other rows each time that it is evaluated"
+            ))
+            .with_hint("use uuid() and rand() in assigned values only"));
+        }
         Ok(BoundPredicate::new(self.clone(), Arc::new(binder.arena), root))
     }
 
@@ -57,8 +63,8 @@ pub(super) struct Binder<'a> {
     keyword_columns: bool,
     /// The clock of the session, if its time zone is known.
     pub(super) clock: Option<Clock>,
-    /// Whether values are the same whenever they are computed.
-    pub(super) is_deterministic: bool,
+    /// When a value that was bound is another one.
+    pub(super) changes: Changes,
     pub(super) arena: Arena,
     /// The variants among the columns.
     variants: Vec<(usize, ColumnPath)>,
@@ -79,7 +85,7 @@ impl<'a> Binder<'a> {
             lenient: false,
             keyword_columns: false,
             clock: Some(Clock::UTC),
-            is_deterministic: true,
+            changes: Changes::Never,
             arena: Arena::default(),
             variants: Vec::new(),
             depth: 0,

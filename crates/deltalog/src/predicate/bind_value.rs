@@ -4,8 +4,8 @@ use super::ast::{Expr, Literal};
 use super::bind::{Binder, not_understood, variant_value};
 use super::bound::Arena;
 use super::compute::{
-    Argument, DatePattern, JavaPattern, Moment, Node, Operation, RegexUse, cast, is_castable, is_complete,
-    plain, signature, sql_name,
+    Argument, Changes, DatePattern, JavaPattern, Moment, Node, Operation, RegexUse, cast, is_castable,
+    is_complete, plain, signature, sql_name,
 };
 use super::filter::Rows;
 use super::function::{CastType, Function};
@@ -62,7 +62,7 @@ impl Binder<'_> {
                 {
                     return Ok(value);
                 }
-                self.is_deterministic = false;
+                self.changes = self.changes.max(Changes::ByStatement);
                 constant(&literal_now(*moment, *clock, *begun)?)
             }
             Expr::Apply(operation, arguments) => self.applied(*operation, arguments, expr),
@@ -158,7 +158,9 @@ impl Binder<'_> {
                 Ok(self.cast_to(value, to, clock, &text)?.node)
             })
             .collect::<Result<Vec<_>>>()?;
-        let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
+        self.changes = self.changes.max(operation.changes());
+        let is_constant = operation.changes() == Changes::Never
+            && arguments.iter().all(|argument| argument.constant().is_some());
         let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
         Ok(computed_once(node, signature.result, is_constant))
     }

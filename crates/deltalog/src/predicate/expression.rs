@@ -4,9 +4,9 @@ use super::ast::Expr;
 use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
-use super::compute::{Node, Operation, cast, is_number, sql_name};
+use super::compute::{Changes, Node, Operation, cast, is_number, sql_name};
 use super::filter::{Rows, halves};
-use super::parse::parse_value;
+use super::parse::{parse_value, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
@@ -25,7 +25,7 @@ pub struct Expression {
     value: Node,
     data_type: DataType,
     columns: Vec<BoundColumn>,
-    is_deterministic: bool,
+    changes: Changes,
 }
 
 /// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
@@ -71,6 +71,15 @@ impl Expression {
         Self::of_parsed(&parse_value(sql, time_zone)?, schema, time_zone, to, sql)
     }
 
+    /// Parses and binds a value without columns as [`Expression::bind_as`] does, for a statement that began so many
+    /// microseconds after 1970.
+    ///
+    /// # Errors
+    /// As [`Expression::bind_as`].
+    pub(crate) fn bind_default(sql: &str, time_zone: &str, begun: i64, to: &DataType) -> Result<Self> {
+        Self::of_parsed(&parse_value_at(sql, time_zone, begun)?, &Schema::empty(), time_zone, to, sql)
+    }
+
     /// Binds a value that was parsed from `sql`, as [`Expression::bind_as`] does.
     ///
     /// # Errors
@@ -95,9 +104,9 @@ impl Expression {
     }
 
     fn new(binder: Binder<'_>, value: Value) -> Self {
-        let (arena, is_deterministic) = (binder.arena, binder.is_deterministic);
+        let (arena, changes) = (binder.arena, binder.changes);
         let columns = arena.columns_of(|visit| value.node.visit_columns(&arena.terms, visit));
-        Self { arena, value: value.node, data_type: value.data_type, columns, is_deterministic }
+        Self { arena, value: value.node, data_type: value.data_type, columns, changes }
     }
 
     /// Compares a literal with itself after a cast. `sql` is its text.
@@ -147,12 +156,19 @@ impl Expression {
     /// # Errors
     /// InvalidArgument.
     pub(crate) fn ensure_deterministic(&self) -> Result<()> {
-        match self.is_deterministic {
-            true => Ok(()),
-            false => Err(Error::invalid_argument(
-                "it is another value at another time, so that rows could not be checked again",
-            )),
-        }
+        let when = match self.changes {
+            Changes::Never => return Ok(()),
+            Changes::ByStatement => "at another time",
+            Changes::ByRow => "each time that it is computed",
+        };
+        Err(Error::invalid_argument(format!(
+            "it is another value {when}, so that rows could not be checked again"
+        )))
+    }
+
+    /// Returns whether a value without columns is the same for all rows.
+    pub(crate) fn is_same_for_all_rows(&self) -> bool {
+        self.changes != Changes::ByRow
     }
 
     /// Computes the value for each row of `batch`, whose columns are found by name.

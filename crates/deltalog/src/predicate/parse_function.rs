@@ -100,6 +100,10 @@ impl Parser<'_> {
             }
         }
         let (mut arguments, mut height) = (Vec::new(), 0);
+        if self.symbol(")") {
+            self.height = 1;
+            return Ok((name, arguments));
+        }
         loop {
             arguments.push(self.nested(1, Self::or)?);
             height = height.max(self.height);

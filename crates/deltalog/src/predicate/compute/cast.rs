@@ -13,6 +13,7 @@ use super::super::function::{Purpose, cast_values};
 use super::super::values::decimals_to_floats;
 use super::super::zone::Clock;
 use super::digits::{parse_digits, rounded_to};
+use super::number_cast::{decimal_to_f32, floats_to_decimals, floats_to_whole};
 use super::time_text::{self, trimmed};
 use super::types::{clocks, is_float, is_number, is_whole};
 use crate::error::{Error, Result};
@@ -64,18 +65,21 @@ pub(in crate::predicate) fn cast(array: &ArrayRef, to: &DataType, clock: Clock) 
         (_, T::Utf8) => to_text(array, clock)?,
         (from, T::Decimal128(precision, scale)) if is_float(from) => {
             let wide = by_arrow(array, &T::Float64)?;
-            let decimal = |value: f64| rounded_to(&value.to_string(), *precision, *scale);
-            let decimals = wide.as_primitive::<Float64Type>().iter().map(|value| value.and_then(decimal));
-            Arc::new(decimals.collect::<PrimitiveArray<Decimal128Type>>().with_data_type(to.clone()))
+            let decimals = floats_to_decimals(wide.as_primitive::<Float64Type>(), *precision, *scale);
+            Arc::new(decimals.with_data_type(to.clone()))
+        }
+        (from, to) if is_float(from) && is_whole(to) => {
+            let wide = by_arrow(array, &T::Float64)?;
+            match floats_to_whole(wide.as_primitive::<Float64Type>(), to) {
+                Some(whole) => whole,
+                None => by_arrow(array, to)?,
+            }
         }
         (T::Decimal128(_, scale), to) if is_float(to) => {
             let decimals = array.as_primitive::<Decimal128Type>();
             match to {
                 T::Float64 => Arc::new(decimals_to_floats(decimals)),
-                _ => Arc::new(
-                    decimals
-                        .unary_opt::<_, Float32Type>(|unscaled| decimal_text(unscaled, *scale)?.parse().ok()),
-                ),
+                _ => Arc::new(decimals.unary::<_, Float32Type>(|unscaled| decimal_to_f32(unscaled, *scale))),
             }
         }
         (T::Decimal128(..), T::Boolean) => {
@@ -89,6 +93,20 @@ pub(in crate::predicate) fn cast(array: &ArrayRef, to: &DataType, clock: Clock) 
         (T::Date32 | T::Timestamp(..), _) => cast_values(array, to, clock, Purpose::Value)?,
         _ => by_arrow(array, to)?,
     })
+}
+
+/// Returns the values without those that become NULL in Spark instead of being refused: NaN and the infinities have no
+/// digits as a decimal.
+pub(super) fn castable_values(array: ArrayRef, to: &DataType) -> ArrayRef {
+    match (array.data_type(), to) {
+        (DataType::Float32, DataType::Decimal128(..)) => Arc::new(
+            array.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|v| v.is_finite().then_some(v)),
+        ),
+        (DataType::Float64, DataType::Decimal128(..)) => Arc::new(
+            array.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|v| v.is_finite().then_some(v)),
+        ),
+        _ => array,
+    }
 }
 
 fn by_arrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {

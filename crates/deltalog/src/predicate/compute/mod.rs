@@ -10,8 +10,8 @@
 //! | `types` | the common types of values |
 //! | `node` | the bound tree |
 //! | `evaluate` | computes it for rows |
-//! | `cast`, `arithmetic`, `decimals`, `digits`, `math` | the operations of numbers |
-//! | `text`, `strings`, `regex`, `digest` | those of strings and bytes |
+//! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | the operations of numbers |
+//! | `text`, `words`, `strings`, `regex`, `digest` | those of strings and bytes |
 //! | `time`, `time_text`, `interval`, `date_format` | those of dates and times |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
@@ -32,7 +32,9 @@ mod interval;
 mod math;
 mod names;
 mod node;
+mod number_cast;
 mod operation;
+mod random;
 mod regex;
 mod strings;
 mod text;
@@ -40,6 +42,7 @@ mod time;
 mod time_text;
 mod types;
 mod typing;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -54,7 +57,7 @@ pub use math::Math;
 pub(super) use names::{is_function, names};
 pub(super) use node::Node;
 pub(super) use operation::Form;
-pub use operation::{DatePart, Moment, Operation, TimePart};
+pub use operation::{Changes, DatePart, Moment, Operation, TimePart};
 pub(super) use regex::JavaPattern;
 pub use regex::RegexUse;
 pub(super) use types::{clocks, common, instants, is_number, is_time, plain, sql_name};
