@@ -230,6 +230,28 @@ EXPRESSIONS = [
     array_contains(if(c, array(1), NULL), 1); array_contains(array(s), 'abc') AND array_contains(array(1), 1);
     named_struct('a', b, 'b', k, 'c', c); array(array(1, NULL), array(2L)); nvl2(i, array(i), array());
     """),
+    # Dates, timestamps and texts have a common type.
+    *expressions(r"""
+    z > a; z >= CAST(a AS TIMESTAMP); a < z; k > a; a = k; z = k; k <= z; z <=> a; k <=> z; z <> k;
+    z > DATE '2024-02-29'; DATE '2024-02-29' <= k; a > TIMESTAMP '2023-01-01 00:00:00';
+    a >= TIMESTAMP_NTZ '2023-01-01 00:00:00'; k < TIMESTAMP '2024-02-29 08:05:10'; z = TIMESTAMP_NTZ '1900-01-01 00:00:00';
+    k = TIMESTAMP '1899-12-31 19:00:00'; z > '2024-02-29'; '2024-02-29 13:05:09.012345Z' = z; z <= '2024'; z > ' 2024-3 ';
+    z >= '2024-2-29 8:5:9.012345'; z < '2024-02-29 08:05'; z = '2024-02-29 14:05:09.012345 Europe/Berlin';
+    z <=> '2024-02-29 13:05:09.012345+00:00'; z > '2024-03-10 02:30:00'; z = '2024-11-03 01:30:00'; k > '2024';
+    k = '2024-02-29 13:05:09.012345+05:00'; k < '2024-03-10T06:59:59.1'; a = '2024-2-29'; a > '2023'; a >= '2020-12 ';
+    a = '2024-02-29 12:00:00'; a < '2023-1-1Tx'; z IN ('2024-02-29 08:05:09.012345', '1900-01-01 00:00:00Z');
+    z IN (DATE '2024-01-01', a, k, NULL); a IN ('2024-02-29', TIMESTAMP '2023-01-01 00:00:00'); a NOT IN (k, z);
+    k IN (DATE '1900-01-01', '2024-03-10 06:59:59'); '2024-02-29' IN (a); z BETWEEN '2024' AND DATE '2025-01-01';
+    k NOT BETWEEN a AND z; z IS DISTINCT FROM k; a = CAST(a AS STRING); z = CAST(z AS STRING); k > CAST(a AS STRING);
+    CAST(k AS STRING) >= a; CASE a WHEN '2024-02-29' THEN 1 WHEN TIMESTAMP '2023-01-01 00:00:00' THEN 2 END;
+    unix_micros(coalesce(z, a)); coalesce(k, a)::STRING; unix_micros(greatest(a, z)); least(k, a)::STRING;
+    unix_micros(if(c, k, z)); coalesce(a, '2024-1'); nullif(k, a)::STRING; unix_micros(nullif(z, a));
+    unix_micros(CASE WHEN c THEN a ELSE z END); unix_micros(CAST('2024-1-1 1' AS TIMESTAMP));
+    CAST('2024' AS DATE); CAST('2024-02-29 x' AS DATE); CAST('2024-1-1 1:2:3+05:00' AS TIMESTAMP_NTZ)::STRING;
+    unix_micros(CAST('2024-07-01 00:00:00 Europe/Berlin' AS TIMESTAMP)); DATE '2024-01-01' = '2024';
+    TIMESTAMP '2024-01-01 00:00:00' = DATE '2024-01-01'; TIMESTAMP_NTZ '2024-01-01 00:00:00' = '2024-1';
+    TIMESTAMP '2024-01-01 00:00:00' = TIMESTAMP_NTZ '2024-01-01 00:00:00'; DATE '2024-01-01' < TIMESTAMP '2024-01-01 00:00:01';
+    """),
     # Names.
     *expressions(r"""
     `j` + J; o.p + 1; O.P; concat(o.r, '!');

@@ -172,7 +172,7 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
         ))
         .with_hint("add an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'"));
     }
-    Ok((predicate, "UTC".to_owned(), checks_rows))
+    Ok((predicate, time_zone, checks_rows))
 }
 
 /// Returns names and expressions.

@@ -44,7 +44,7 @@ use crate::write::TableWriteSpec;
 pub struct ReplaceWhere {
     /// The predicate, in Spark's SQL.
     pub predicate: String,
-    /// The time zone of times without one in the predicate.
+    /// The time zone of times without one in the predicate; empty if it is not known, so that none may be needed.
     pub time_zone: String,
     /// Whether new rows must meet the predicate.
     pub checks_rows: bool,
@@ -63,7 +63,14 @@ impl ReplaceWhere {
     /// `InvalidArgument` for a predicate that is not understood.
     #[doc(hidden)]
     pub fn depends_on_time_zone(&self) -> Result<bool> {
-        let parsed = |zone| parse(&self.predicate, zone, ParseMode::Strict).map(|found| format!("{found:?}"));
+        let parsed = |zone| {
+            let found = parse(&self.predicate, zone, ParseMode::Strict)?;
+            // Whether a comparison depends on it is known when the columns are.
+            Ok::<_, Error>(match found {
+                Predicate::InZone { condition, .. } => format!("{condition:?}"),
+                found => format!("{found:?}"),
+            })
+        };
         Ok(parsed("Pacific/Kiritimati")? != parsed("Pacific/Pago_Pago")?)
     }
 

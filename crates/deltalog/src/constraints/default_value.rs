@@ -1,10 +1,12 @@
 //! Values of columns that a writer leaves out. (PROTOCOL, "Default Columns".)
 //!
-//! A column that is left out gets the value of its default expression. A NULL that is given remains NULL.
+//! - A column that is left out gets the value of its default expression. A NULL that is given remains NULL.
+//! - `current_timestamp()` is one moment for all rows of a write; `uuid()` is another value for each row.
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Schema};
+use chrono::Utc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -17,13 +19,20 @@ pub struct DefaultValue {
     column: String,
     sql: String,
     time_zone: String,
+    /// When the write began, in microseconds since 1970.
+    begun: i64,
 }
 
 impl DefaultValue {
-    /// Creates the default value of the top-level column `column`. `sql` is in Spark's SQL and names no columns;
+    /// Creates the default value of the top-level column `column`, for a write that begins now. `sql` is in Spark's SQL and names no columns;
     /// `time_zone` is that of times without one, a name of the IANA database.
     pub fn new(column: &str, sql: &str, time_zone: &str) -> Self {
-        Self { column: column.to_owned(), sql: sql.to_owned(), time_zone: time_zone.to_owned() }
+        Self {
+            column: column.to_owned(),
+            sql: sql.to_owned(),
+            time_zone: time_zone.to_owned(),
+            begun: Utc::now().timestamp_micros(),
+        }
     }
 
     /// Returns the name of the column.
@@ -34,6 +43,18 @@ impl DefaultValue {
     /// Returns the text of the expression.
     pub fn sql(&self) -> &str {
         &self.sql
+    }
+
+    /// Refuses a value that is another one in each row, which Spark takes for no default value.
+    ///
+    /// # Errors
+    /// InvalidArgument.
+    pub(crate) fn ensure_same_for_all_rows(&self, data_type: &DataType) -> Result<()> {
+        let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
+        match expression.is_same_for_all_rows() {
+            true => Ok(()),
+            false => Err(Error::invalid_argument("it is another value in each row")),
+        }
     }
 
     /// Returns the default value for `rows` rows, as an array of the column's type `data_type`.
@@ -49,14 +70,19 @@ impl DefaultValue {
             ))
             .with_hint("give the column, or write to the table with Spark, which evaluates every expression")
         };
-        let expression = Expression::bind_as(&self.sql, &Schema::empty(), &self.time_zone, data_type);
-        let one_row = RecordBatch::try_new_with_options(
+        let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type);
+        let expression = expression.map_err(unusable)?;
+        let is_same = expression.is_same_for_all_rows();
+        let without_columns = RecordBatch::try_new_with_options(
             Arc::new(Schema::empty()),
             Vec::new(),
-            &RecordBatchOptions::new().with_row_count(Some(1)),
+            &RecordBatchOptions::new().with_row_count(Some(if is_same { 1 } else { rows })),
         )
         .map_err(|error| Error::invalid_argument("a batch without columns failed").with_source(error))?;
-        let value = expression.and_then(|expression| expression.evaluate(&one_row)).map_err(unusable)?;
+        let value = expression.evaluate(&without_columns).map_err(unusable)?;
+        if !is_same {
+            return Ok(value);
+        }
         take(&value, &UInt64Array::from_value(0, rows), None)
             .map_err(|error| unusable(Error::invalid_argument("it cannot be repeated")).with_source(error))
     }

@@ -127,9 +127,13 @@ fn check_default(field: &StructField, sql: &str) -> Result<()> {
         ))
         .with_hint("choose a value of the column's type, computed without other columns")
     };
+    let arrow = field.to_arrow()?;
     let value = default
-        .array(field.to_arrow()?.data_type(), 1)
+        .array(arrow.data_type(), 1)
         .map_err(|error| refused("it cannot be computed").with_source(error))?;
+    default.ensure_same_for_all_rows(arrow.data_type()).map_err(|error| {
+        refused("it is not deterministic: Spark and other writers refuse it").with_source(error)
+    })?;
     match value.null_count() > 0 && !field.nullable {
         true => Err(refused("it is NULL, which the column does not allow")),
         false => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::compute::Operation;
 use super::function::{CastType, Function};
+use super::zone::Clock;
 use std::fmt;
 
 /// The path of a column: its name, or the names of the struct fields that lead to it.
@@ -215,4 +216,13 @@ pub enum Predicate {
     Or(Vec<Predicate>),
     /// The negation; NULL stays NULL.
     Not(Box<Predicate>),
+    /// A condition that a session has written, whose clock decides at which instant a date or a time without a zone
+    /// is; `None` if its time zone is not known. Other conditions are in UTC.
+    #[doc(hidden)]
+    InZone {
+        /// The clock of the session.
+        clock: Option<Clock>,
+        /// The condition.
+        condition: Box<Predicate>,
+    },
 }

@@ -2,6 +2,7 @@
 //!
 //! - Names resolve as in Spark, ignoring case. Among columns that differ only in case, the one with the same
 //!   spelling is used; if there is none, the name is ambiguous.
+//! - Dates, timestamps and texts are compared as the type that they have in common, by the clock of the session.
 //! - A comparison with the same result for all values of a column's type becomes [`Bound::UnlessNull`]; a
 //!   comparison with NULL becomes NULL.
 //! - A value that is not a column, or functions of a column that preserve its order, is computed (`bind_value`).
@@ -10,7 +11,8 @@
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
-use super::compute::Operation;
+use super::compute::{Changes, Operation};
+use super::function::Function;
 use super::like::Pattern;
 use super::zone::Clock;
 use crate::error::{Error, Result};
@@ -27,10 +29,16 @@ impl Predicate {
     ///
     /// # Errors
     /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
-    /// with its column, or if a part of the predicate was not understood.
+    /// with its column, if a part of the predicate was not understood, or if a value changes by row.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
         let mut binder = Binder::new(schema);
         let root = binder.condition(self)?;
+        if binder.changes == Changes::ByRow {
+            return Err(Error::invalid_argument(format!(
+                "the condition {self} is not deterministic: it selects other rows each time that it is evaluated"
+            ))
+            .with_hint("use uuid() and rand() in assigned values only"));
+        }
         Ok(BoundPredicate::new(self.clone(), Arc::new(binder.arena), root))
     }
 
@@ -53,8 +61,10 @@ pub(super) struct Binder<'a> {
     /// Whether a part that cannot be bound becomes unknown.
     pub(super) lenient: bool,
     keyword_columns: bool,
-    /// Whether values are the same whenever they are computed.
-    pub(super) is_deterministic: bool,
+    /// The clock of the session, if its time zone is known.
+    pub(super) clock: Option<Clock>,
+    /// When a value that was bound is another one.
+    pub(super) changes: Changes,
     pub(super) arena: Arena,
     /// The variants among the columns.
     variants: Vec<(usize, ColumnPath)>,
@@ -74,7 +84,8 @@ impl<'a> Binder<'a> {
             schema,
             lenient: false,
             keyword_columns: false,
-            is_deterministic: true,
+            clock: Some(Clock::UTC),
+            changes: Changes::Never,
             arena: Arena::default(),
             variants: Vec::new(),
             depth: 0,
@@ -125,6 +136,12 @@ impl Binder<'_> {
                 Ok(Bound::Or(any.iter().map(|p| self.condition(p)).collect::<Result<_>>()?))
             }
             Predicate::Not(inner) => Ok(Bound::Not(Box::new(self.condition(inner)?))),
+            Predicate::InZone { clock, condition } => {
+                let outer = std::mem::replace(&mut self.clock, *clock);
+                let bound = self.condition(condition);
+                self.clock = outer;
+                bound
+            }
         }
     }
 
@@ -231,18 +248,23 @@ impl Binder<'_> {
                 None => return Ok(None),
             }
         }
+        Ok(Some(self.ordered(column, functions, data_type)))
+    }
+
+    /// Returns the index of the term for functions of a column that preserve its order.
+    pub(super) fn ordered(&mut self, column: usize, functions: Vec<Function>, data_type: DataType) -> usize {
         let is_same = |term: &Term| match &term.source {
             Source::Column { column: known, functions: same } => *known == column && *same == functions,
             Source::Computed { .. } => false,
         };
-        if let Some(known) = self.arena.terms.iter().position(is_same) {
-            return Ok(Some(known));
+        match self.arena.terms.iter().position(is_same) {
+            Some(known) => known,
+            None => self.add(Source::Column { column, functions }, data_type),
         }
-        Ok(Some(self.add(Source::Column { column, functions }, data_type)))
     }
 
     /// Returns the index of the term for a computed value.
-    fn computed(&mut self, of: &Expr, value: Value) -> usize {
+    pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
         let is_same = |term: &Term| {
             term.data_type == value.data_type
                 && matches!(&term.source, Source::Computed { of: known, .. } if known == of)

@@ -14,8 +14,17 @@ use std::cmp::Ordering;
 
 impl Binder<'_> {
     pub(super) fn compare(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Bound> {
-        match (self.side(left)?, self.side(right)?) {
-            (Side::Term(a), Side::Term(b)) => self.compare_terms(op, (left, a), (right, b)),
+        let mut sides = vec![(left, self.side(left)?), (right, self.side(right)?)];
+        self.align_times(&mut sides)?;
+        match (sides.pop(), sides.pop()) {
+            (Some(right), Some(left)) => self.compare_sides(op, left, right),
+            _ => Err(Error::invalid_argument("a comparison has two sides")),
+        }
+    }
+
+    fn compare_sides(&mut self, op: CompareOp, left: (&Expr, Side), right: (&Expr, Side)) -> Result<Bound> {
+        match (left.1, right.1) {
+            (Side::Term(a), Side::Term(b)) => self.compare_terms(op, (left.0, a), (right.0, b)),
             (Side::Term(term), Side::Literal(literal)) => self.compare_literal(op, term, &literal),
             (Side::Literal(literal), Side::Term(term)) => self.compare_literal(op.flipped(), term, &literal),
             (Side::Literal(a), Side::Literal(b)) => {
@@ -82,20 +91,34 @@ impl Binder<'_> {
     }
 
     pub(super) fn is_in(&mut self, value: &Expr, list: &[Expr]) -> Result<Bound> {
+        let all = std::iter::once(value).chain(list);
+        let mut sides = all.map(|expr| Ok((expr, self.side(expr)?))).collect::<Result<Vec<_>>>()?;
+        self.align_times(&mut sides)?;
+        let items = sides.split_off(1);
+        let of = |side: &Side| match side {
+            Side::Literal(literal) => Side::Literal(literal.clone()),
+            Side::Term(term) => Side::Term(*term),
+        };
+        let Some((_, Side::Term(column))) = sides.first() else {
+            let literal = sides.first().map_or(Side::Literal(Literal::Null), |(_, side)| of(side));
+            let compare = |item| self.compare_sides(CompareOp::Eq, (value, of(&literal)), item);
+            return Ok(Bound::Or(items.into_iter().map(compare).collect::<Result<_>>()?));
+        };
+        let column = *column;
         let mut others = Vec::new();
         let (mut values, mut has_null) = (Vec::new(), false);
-        let Side::Term(column) = self.side(value)? else {
-            let any = list
-                .iter()
-                .map(|item| self.compare(CompareOp::Eq, value, item))
-                .collect::<Result<Vec<_>>>()?;
-            return Ok(Bound::Or(any));
-        };
         let domain = domain_of(self.value_type(column)?).ok_or_else(|| self.incomparable(column))?;
-        for item in list {
-            let Side::Literal(literal) = self.side(item)? else {
-                others.push(self.compare(CompareOp::Eq, value, item)?);
-                continue;
+        for (item, side) in items {
+            let literal = match side {
+                Side::Literal(literal) => literal,
+                term => {
+                    others.push(self.compare_sides(
+                        CompareOp::Eq,
+                        (value, Side::Term(column)),
+                        (item, term),
+                    )?);
+                    continue;
+                }
             };
             self.check_keyword(&literal)?;
             if literal == Literal::Null {
@@ -153,8 +176,11 @@ impl Binder<'_> {
                 sql_name(data_type)
             ));
             match (literal, data_type) {
-                (Literal::String(_), DataType::Timestamp(..)) => error.with_hint("write TIMESTAMP '…'"),
                 (_, of) if of.is_nested() => error.with_hint(SPARK),
+                (Literal::String(_), DataType::Timestamp(..)) => {
+                    error.with_hint("write a timestamp as '2024-01-31 12:30:00'")
+                }
+                (Literal::String(_), DataType::Date32) => error.with_hint("write a date as '2024-01-31'"),
                 _ => error,
             }
         })

@@ -4,7 +4,7 @@ use super::ast::{Expr, Literal};
 use super::bind::{Binder, not_understood, variant_value};
 use super::bound::Arena;
 use super::compute::{
-    Argument, DatePattern, JavaPattern, Link, Moment, Node, Operation, RegexUse, cast, field_of_one,
+    Argument, Changes, DatePattern, JavaPattern, Link, Moment, Node, Operation, RegexUse, cast, field_of_one,
     is_castable, is_complete, plain, signature, sql_name,
 };
 use super::filter::Rows;
@@ -62,7 +62,7 @@ impl Binder<'_> {
                 {
                     return Ok(value);
                 }
-                self.is_deterministic = false;
+                self.changes = self.changes.max(Changes::ByStatement);
                 constant(&literal_now(*moment, *clock, *begun)?)
             }
             Expr::Apply(operation, arguments) => self.applied(*operation, arguments, expr),
@@ -175,15 +175,15 @@ impl Binder<'_> {
             | Operation::DateFormat(clock)
             | Operation::DateDiff(clock)
             | Operation::DateAdd(clock)
-            | Operation::Shift(_, clock) => clock,
+            | Operation::Shift(_, clock) => Some(clock),
             Operation::TryCast(to, _) => {
                 let from = values.first().map_or(DataType::Null, |value| value.data_type.clone());
                 if !is_castable(&from, &to.arrow()) || !is_complete(&from, &to.arrow()) {
                     return Err(undefined(expr, &[from]));
                 }
-                Clock::UTC
+                None
             }
-            _ => Clock::UTC,
+            _ => None,
         };
         if let (Operation::DateFormat(_), [_, pattern]) = (operation, values.as_slice()) {
             let pattern = pattern.node.constant().ok_or_else(|| {
@@ -201,9 +201,14 @@ impl Binder<'_> {
         let arguments = values
             .into_iter()
             .zip(&signature.arguments)
-            .map(|(value, to)| Ok(self.cast_to(value, to, clock, &text)?.node))
+            .map(|(value, to)| {
+                let clock = clock.map_or_else(|| self.clock_for(&value.data_type, to), Ok)?;
+                Ok(self.cast_to(value, to, clock, &text)?.node)
+            })
             .collect::<Result<Vec<_>>>()?;
-        let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
+        self.changes = self.changes.max(operation.changes());
+        let is_constant = operation.changes() == Changes::Never
+            && arguments.iter().all(|argument| argument.constant().is_some());
         let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
         Ok(computed_once(node, signature.result, is_constant))
     }
@@ -281,7 +286,7 @@ fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
 }
 
 /// Returns a literal as a value of the type that it has in Spark.
-fn constant(literal: &Literal) -> Result<Value> {
+pub(super) fn constant(literal: &Literal) -> Result<Value> {
     let value: ArrayRef = match literal {
         Literal::Null => Arc::new(NullArray::new(1)),
         Literal::Boolean(v) => Arc::new(BooleanArray::from(vec![*v])),

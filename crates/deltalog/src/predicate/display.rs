@@ -1,8 +1,8 @@
 //! Formatting of predicates as SQL text.
 //!
 //! - [`super::parse`] of the text gives the same tree in any session time zone, because instants are written
-//!   in UTC with a `Z`. The exception are functions that use the session's time zone: their zone is not part
-//!   of the text.
+//!   in UTC with a `Z`. The exception are functions and comparisons that use the session's time zone: it is not
+//!   part of the text.
 //! - Strings are escaped with backslashes, as in Spark's own `Literal.sql`.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
@@ -215,6 +215,7 @@ impl Display for Predicate {
                 Self::Value(value) => write!(f, "NOT {value}"),
                 other => write!(f, "NOT ({other})"),
             },
+            Self::InZone { condition, .. } => condition.fmt(f),
         }
     }
 }
@@ -226,7 +227,7 @@ fn write_all(f: &mut Formatter<'_>, conditions: &[Predicate], between: &str) -> 
             f.write_str(between)?;
         }
         match condition {
-            Predicate::And(_) | Predicate::Or(_) => write!(f, "({condition})")?,
+            Predicate::And(_) | Predicate::Or(_) | Predicate::InZone { .. } => write!(f, "({condition})")?,
             other => other.fmt(f)?,
         }
     }

@@ -4,9 +4,9 @@ use super::ast::Expr;
 use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
-use super::compute::{Node, Operation, cast, is_number, plain, sql_name};
+use super::compute::{Changes, Node, Operation, cast, is_number, plain, sql_name};
 use super::filter::{Rows, halves};
-use super::parse::parse_value;
+use super::parse::{parse_value, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
@@ -26,7 +26,7 @@ pub struct Expression {
     value: Node,
     data_type: DataType,
     columns: Vec<BoundColumn>,
-    is_deterministic: bool,
+    changes: Changes,
 }
 
 /// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
@@ -60,15 +60,16 @@ impl Expression {
     /// InvalidArgument if a part of the text is not understood, if a column does not exist, or if an operation is
     /// not defined for its arguments.
     pub fn bind(sql: &str, schema: &Schema, time_zone: &str) -> Result<Self> {
-        Self::of_value(&parse_value(sql, time_zone)?, schema)
+        Self::of_value(&parse_value(sql, time_zone)?, schema, Clock::named(time_zone))
     }
 
     /// Binds a value that was parsed.
     ///
     /// # Errors
     /// As [`Expression::bind`].
-    pub(super) fn of_value(parsed: &Expr, schema: &Schema) -> Result<Self> {
+    pub(super) fn of_value(parsed: &Expr, schema: &Schema, clock: Option<Clock>) -> Result<Self> {
         let mut binder = Binder::new(schema);
+        binder.clock = clock;
         let value = binder.value(parsed)?;
         Ok(Self::new(binder, value))
     }
@@ -79,6 +80,15 @@ impl Expression {
     /// As [`Expression::bind`], and InvalidArgument if there is no cast.
     pub fn bind_as(sql: &str, schema: &Schema, time_zone: &str, to: &DataType) -> Result<Self> {
         Self::of_parsed(&parse_value(sql, time_zone)?, schema, time_zone, to, sql)
+    }
+
+    /// Parses and binds a value without columns as [`Expression::bind_as`] does, for a statement that began so many
+    /// microseconds after 1970.
+    ///
+    /// # Errors
+    /// As [`Expression::bind_as`].
+    pub(crate) fn bind_default(sql: &str, time_zone: &str, begun: i64, to: &DataType) -> Result<Self> {
+        Self::of_parsed(&parse_value_at(sql, time_zone, begun)?, &Schema::empty(), time_zone, to, sql)
     }
 
     /// Binds a value that was parsed from `sql`, as [`Expression::bind_as`] does.
@@ -92,21 +102,22 @@ impl Expression {
         to: &DataType,
         sql: &str,
     ) -> Result<Self> {
-        let mut binder = Binder::new(schema);
-        let value = binder.value(parsed)?;
         let clock = Clock::named(time_zone).ok_or_else(|| {
             Error::invalid_argument(format!(
                 "the time zone '{time_zone}' is neither in the IANA database nor an offset such as +02:00"
             ))
         })?;
+        let mut binder = Binder::new(schema);
+        binder.clock = Some(clock);
+        let value = binder.value(parsed)?;
         let value = binder.cast_to(value, to, clock, sql)?;
         Ok(Self::new(binder, value))
     }
 
     fn new(binder: Binder<'_>, value: Value) -> Self {
-        let (arena, is_deterministic) = (binder.arena, binder.is_deterministic);
+        let (arena, changes) = (binder.arena, binder.changes);
         let columns = arena.columns_of(|visit| value.node.visit_columns(&arena.terms, visit));
-        Self { arena, value: value.node, data_type: value.data_type, columns, is_deterministic }
+        Self { arena, value: value.node, data_type: value.data_type, columns, changes }
     }
 
     /// Compares a literal with itself after a cast. `sql` is its text.
@@ -157,12 +168,19 @@ impl Expression {
     /// # Errors
     /// InvalidArgument.
     pub(crate) fn ensure_deterministic(&self) -> Result<()> {
-        match self.is_deterministic {
-            true => Ok(()),
-            false => Err(Error::invalid_argument(
-                "it is another value at another time, so that rows could not be checked again",
-            )),
-        }
+        let when = match self.changes {
+            Changes::Never => return Ok(()),
+            Changes::ByStatement => "at another time",
+            Changes::ByRow => "each time that it is computed",
+        };
+        Err(Error::invalid_argument(format!(
+            "it is another value {when}, so that rows could not be checked again"
+        )))
+    }
+
+    /// Returns whether a value without columns is the same for all rows.
+    pub(crate) fn is_same_for_all_rows(&self) -> bool {
+        self.changes != Changes::ByRow
     }
 
     /// Computes the value for each row of `batch`, whose columns are found by name.

@@ -28,6 +28,7 @@
 mod ast;
 mod bind;
 mod bind_compare;
+mod bind_times;
 mod bind_value;
 mod bound;
 mod build;
@@ -53,7 +54,7 @@ pub use ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 pub(crate) use bind_value::literal_of;
 pub use bound::{BoundColumn, BoundPredicate};
 pub use build::{col, lit};
-pub use compute::{DatePart, Digest, Interval, Math, Moment, Operation, RegexUse, TimePart};
+pub use compute::{Changes, DatePart, Digest, Interval, Math, Moment, Operation, RegexUse, TimePart};
 pub use expression::Expression;
 pub(crate) use expression::is_constant;
 pub use filter::filter_mask;

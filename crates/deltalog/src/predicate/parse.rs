@@ -70,7 +70,13 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
 /// Parses as [`parse`] does, for a statement that began so many microseconds after 1970.
 pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) -> Result<Predicate> {
     let read = Parser::read(sql, time_zone, mode, begun);
-    let outcome = read.and_then(|(parser, node)| parser.condition_of(node));
+    let outcome = read.and_then(|(parser, node)| {
+        let condition = parser.condition_of(node)?;
+        Ok(match parser.zone {
+            Some(Clock::UTC) => condition,
+            clock => Predicate::InZone { clock, condition: Box::new(condition) },
+        })
+    });
     match (outcome, mode) {
         (Err(_), ParseMode::Pruning) => Ok(Predicate::unknown(sql)),
         (outcome, _) => outcome,

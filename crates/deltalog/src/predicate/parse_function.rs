@@ -101,7 +101,8 @@ impl Parser<'_> {
             }
         }
         let (mut arguments, mut height) = (Vec::new(), 0);
-        if matches!(name.as_str(), "ARRAY" | "MAP") && self.symbol(")") {
+        if self.symbol(")") {
+            self.height = 1;
             return Ok((name, arguments));
         }
         loop {

@@ -7,7 +7,6 @@
 
 use super::ast::Literal;
 use super::values::{Datum, decimal_to_float};
-use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use arrow::datatypes::DataType;
 
 /// The position of a literal.
@@ -53,17 +52,8 @@ pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
             at(Datum::Bytes(v.clone()))
         }
         (L::Date(v), DataType::Date32) => at(Datum::Integer((*v).into())),
-        // Spark casts the string, so it is compared only if it is certainly a date.
-        (L::String(v), DataType::Date32) => at(Datum::Integer(parse_date(v)?.into())),
         (L::Timestamp(v), DataType::Timestamp(_, Some(_)))
         | (L::TimestampNtz(v), DataType::Timestamp(_, None)) => at(Datum::Integer(*v)),
-        (L::String(v), DataType::Timestamp(_, zone)) => match (parse_timestamp(v)?, zone) {
-            ((micros, Offset::Seconds(seconds)), Some(_)) => {
-                at(Datum::Integer(micros.checked_sub(seconds * 1_000_000)?))
-            }
-            ((micros, Offset::None), None) => at(Datum::Integer(micros)),
-            _ => None,
-        },
         _ => None,
     }
 }

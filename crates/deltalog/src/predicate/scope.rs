@@ -18,6 +18,7 @@ use super::compute::Operation;
 use super::expression::{Expression, is_literal};
 use super::filter::leaf;
 use super::parse::{ParseMode, parse_at, parse_value_at};
+use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
@@ -137,7 +138,7 @@ impl Scope {
     /// # Errors
     /// As [`Expression::bind`].
     pub(crate) fn expression(&self, value: &Expr) -> Result<Expression> {
-        Expression::of_value(value, &self.schema)
+        Expression::of_value(value, &self.schema, Clock::named(&self.time_zone))
     }
 
     /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
@@ -154,14 +155,14 @@ impl Scope {
         {
             return Ok(ScopedValue::Column(path, field));
         }
-        if is_variant(to) && *Expression::of_value(&value, &self.schema)?.data_type() != DataType::Null {
+        if is_variant(to) && *self.expression(&value)?.data_type() != DataType::Null {
             return Err(Error::schema_mismatch("the value of a variant cannot be computed")
                 .with_hint("assign a column that is a variant, or NULL"));
         }
         let to = to.data_type();
         let computed = Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql)?;
         if is_literal(&value) {
-            Expression::of_value(&value, &self.schema)?.ensure_unchanged(&computed, sql)?;
+            self.expression(&value)?.ensure_unchanged(&computed, sql)?;
         }
         Ok(ScopedValue::Computed(computed))
     }
@@ -316,7 +317,9 @@ fn rename(predicate: &mut Predicate, changed: &Change<'_>) -> Result<()> {
             rename_value(value, changed)?;
             list.iter_mut().try_for_each(|value| rename_value(value, changed))
         }
-        Predicate::Is { condition, .. } | Predicate::Not(condition) => rename(condition, changed),
+        Predicate::Is { condition, .. } | Predicate::Not(condition) | Predicate::InZone { condition, .. } => {
+            rename(condition, changed)
+        }
         Predicate::And(parts) | Predicate::Or(parts) => {
             parts.iter_mut().try_for_each(|part| rename(part, changed))
         }

@@ -15,6 +15,14 @@ fn pruning(sql: &str) -> Predicate {
     parse(sql, "UTC", ParseMode::Pruning).unwrap()
 }
 
+/// Returns the condition without the session's clock, by which dates are compared with instants.
+fn in_any_zone(predicate: Predicate) -> Predicate {
+    match predicate {
+        Predicate::InZone { condition, .. } => *condition,
+        other => other,
+    }
+}
+
 /// Returns the conjuncts, with unknown ones as `None`.
 fn conjuncts(predicate: Predicate) -> Vec<Option<Predicate>> {
     let all = match predicate {
@@ -178,7 +186,9 @@ fn computed_values_are_written_as_they_are_read() {
 
 #[test]
 fn timestamps_use_the_session_time_zone() {
-    let at = |text: &str, zone: &str| parse(&format!("t = TIMESTAMP '{text}'"), zone, ParseMode::Strict);
+    let at = |text: &str, zone: &str| {
+        parse(&format!("t = TIMESTAMP '{text}'"), zone, ParseMode::Strict).map(in_any_zone)
+    };
     let is = |micros| col("t").eq(lit(Literal::Timestamp(micros)));
     assert_eq!(at("2020-01-01 00:00:00", "UTC").unwrap(), is(1_577_836_800_000_000));
     assert_eq!(at("2020-01-01 01:00:00", "Europe/Berlin").unwrap(), is(1_577_836_800_000_000));
@@ -328,7 +338,7 @@ proptest! {
         predicate in predicates(), zone in prop::sample::select(vec!["UTC", "Asia/Tokyo", "?"]),
     ) {
         let text = predicate.to_string();
-        let parsed = parse(&text, zone, ParseMode::Strict);
+        let parsed = parse(&text, zone, ParseMode::Strict).map(in_any_zone);
         prop_assert_eq!(parsed.map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?, predicate);
     }
 

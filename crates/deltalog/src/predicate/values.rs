@@ -20,6 +20,7 @@ use arrow::compute::kernels::cmp;
 use arrow::compute::{SortOptions, cast};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use std::cmp::Ordering;
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// The form in which values are compared.
@@ -328,6 +329,44 @@ pub(super) fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
 
 /// Returns the floating-point number nearest to `unscaled / 10^scale`.
 pub(super) fn decimal_to_float(unscaled: i128, scale: i8) -> f64 {
-    // The text is always a valid number.
-    format!("{unscaled}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
+    const EXACT: u128 = 1 << 53;
+    match scale {
+        // The conversion rounds.
+        0 => unscaled as f64,
+        // Both numbers are exact, and the division rounds.
+        0..=22 if unscaled.unsigned_abs() <= EXACT => unscaled as f64 / 10f64.powi(scale.into()),
+        _ => {
+            let mut text = Short::default();
+            let written = write!(text, "{unscaled}e{}", -i32::from(scale));
+            // The text is always a valid number.
+            written.ok().and_then(|()| text.as_str().parse().ok()).unwrap_or(f64::NAN)
+        }
+    }
+}
+
+/// The text of one number, without memory of its own.
+pub(super) struct Short {
+    bytes: [u8; 64],
+    length: usize,
+}
+
+impl Default for Short {
+    fn default() -> Self {
+        Self { bytes: [0; 64], length: 0 }
+    }
+}
+
+impl Short {
+    pub(super) fn as_str(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
 }

@@ -32,6 +32,9 @@ impl Clock {
     /// The clock of UTC.
     pub(super) const UTC: Self = Self(Zone::Fixed(0));
 
+    /// A clock that differs from that of UTC at all times.
+    pub(super) const ELSEWHERE: Self = Self(Zone::Fixed(3_600));
+
     /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as
     /// Spark takes it, such as `+02:00`, `-7` and `GMT+1`.
     pub(crate) fn named(name: &str) -> Option<Self> {

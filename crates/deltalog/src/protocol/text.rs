@@ -197,14 +197,7 @@ impl Cursor<'_> {
         self.take(b'-').then_some(())?;
         let month = self.number(1, 2, 12)?;
         self.take(b'-').then_some(())?;
-        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-        let longest = match month {
-            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-            4 | 6 | 9 | 11 => 30,
-            2 => 28 + i64::from(leap),
-            _ => return None,
-        };
-        let day = self.number(1, 2, longest)?;
+        let day = self.number(1, 2, days_in_month(year, month))?;
         (day > 0).then_some(days_since_epoch(year, month, day))
     }
 
@@ -235,6 +228,16 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     match cursor.offset()? {
         Offset::Seconds(seconds) if cursor.0.is_empty() && seconds.abs() <= 18 * 3600 => Some(seconds),
         _ => None,
+    }
+}
+
+/// Returns the number of days of a month; 0 if there is no such month.
+pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from((year % 4 == 0 && year % 100 != 0) || year % 400 == 0),
+        _ => 0,
     }
 }
 

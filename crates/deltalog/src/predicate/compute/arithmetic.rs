@@ -5,7 +5,7 @@
 //! - `%` has the sign of the dividend, `pmod` that of the divisor.
 
 use super::decimals;
-use super::digits::rounded_text;
+use super::digits::{Rounding, rounded_text};
 use super::operation::Operation;
 use crate::error::{Error, Result};
 use arrow::array::{
@@ -112,23 +112,25 @@ pub(super) fn unary(operation: Operation, a: &ArrayRef, digits: i64, to: &DataTy
         (O::IsNan, T::Float32) => is_nan(a.as_primitive::<Float32Type>(), |v| v.is_nan()),
         (O::IsNan, T::Float64) => is_nan(a.as_primitive::<Float64Type>(), |v| v.is_nan()),
         (O::Floor | O::Ceil, T::Int64) => Arc::clone(a),
-        // As in Java, what is beyond the range becomes its end, and NaN becomes 0.
-        (O::Floor, T::Float64) => {
-            Arc::new(a.as_primitive::<Float64Type>().unary::<_, Int64Type>(|v| v.floor() as i64))
+        // To Spark, the whole number of NaN is 0.
+        (O::Floor | O::Ceil, T::Float64) => {
+            let whole = |v: f64| match operation {
+                _ if v.is_nan() => Some(0),
+                O::Floor => whole_of(v.floor()),
+                _ => whole_of(v.ceil()),
+            };
+            Arc::new(a.as_primitive::<Float64Type>().unary_opt::<_, Int64Type>(whole))
         }
-        (O::Ceil, T::Float64) => {
-            Arc::new(a.as_primitive::<Float64Type>().unary::<_, Int64Type>(|v| v.ceil() as i64))
-        }
-        (O::Round, T::Float32) => {
+        (O::Round | O::RoundEven, T::Float32) => {
             let round = |v: f32| match v.is_finite() {
-                true => rounded_text(&f64::from(v).to_string(), digits)?.parse().ok(),
+                true => rounded_text(&f64::from(v).to_string(), digits, half_of(operation))?.parse().ok(),
                 false => Some(v),
             };
             Arc::new(a.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(round))
         }
-        (O::Round, T::Float64) => {
+        (O::Round | O::RoundEven, T::Float64) => {
             let round = |v: f64| match v.is_finite() {
-                true => rounded_text(&v.to_string(), digits)?.parse().ok(),
+                true => rounded_text(&v.to_string(), digits, half_of(operation))?.parse().ok(),
                 false => Some(v),
             };
             Arc::new(a.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(round))
@@ -146,9 +148,9 @@ pub(super) fn unary(operation: Operation, a: &ArrayRef, digits: i64, to: &DataTy
             let of = |v: i128| match operation {
                 O::Negate => v.checked_neg(),
                 O::Abs => v.checked_abs(),
-                O::Round => decimals::round(v, scale, digits),
-                O::Floor => Some(v.div_euclid(decimals::power(scale)?)),
-                O::Ceil => Some(-(-v).div_euclid(decimals::power(scale)?)),
+                O::Round | O::RoundEven => decimals::round(v, scale, digits, half_of(operation)),
+                O::Floor => decimals::round(v, scale, digits, Rounding::Down),
+                O::Ceil => decimals::round(v, scale, digits, Rounding::Up),
                 _ => None,
             };
             let fits = |v: &i128| decimals::fits(*v, to);
@@ -158,6 +160,15 @@ pub(super) fn unary(operation: Operation, a: &ArrayRef, digits: i64, to: &DataTy
         }
         (_, other) => return Err(undefined(operation, &[other])),
     })
+}
+
+fn half_of(operation: Operation) -> Rounding {
+    if operation == Operation::RoundEven { Rounding::HalfEven } else { Rounding::HalfUp }
+}
+
+/// Returns a number without a fraction as a BIGINT.
+fn whole_of(v: f64) -> Option<i64> {
+    (v >= i64::MIN as f64 && v < i64::MAX as f64).then_some(v as i64)
 }
 
 fn unary_whole<T>(operation: Operation, a: &ArrayRef, digits: i64) -> ArrayRef
@@ -171,10 +182,10 @@ where
         O::Abs if v < T::Native::ZERO => v.neg_checked().ok(),
         O::Abs => Some(v),
         O::BitNot => Some(!v),
-        O::Round if digits >= 0 => Some(v),
-        O::Round => {
+        O::Round | O::RoundEven if digits >= 0 => Some(v),
+        O::Round | O::RoundEven => {
             let wide: i64 = v.into();
-            T::Native::try_from(decimals::round(wide.into(), 0, digits)?).ok()
+            T::Native::try_from(decimals::round(wide.into(), 0, digits, half_of(operation))?).ok()
         }
         _ => None,
     };

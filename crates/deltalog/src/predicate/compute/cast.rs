@@ -5,8 +5,8 @@
 //! - Numbers lose digits after the point toward zero when they become whole, and are rounded to the nearest when
 //!   they become decimals, halves away from zero. A floating-point number becomes a decimal by the digits that it
 //!   is written with.
-//! - Strings are trimmed. A date or time must be written in full (`2024-01-31`, `2024-01-31 12:30:00`), though
-//!   Spark accepts parts of it, too.
+//! - Strings are trimmed. Dates and times may lack parts at the end (`time_text`). A TIMESTAMP_NTZ ignores the zone
+//!   in its text.
 //! - Floating-point numbers are not cast to strings, because their text depends on the version of Java.
 
 use super::super::function::{Purpose, cast_values};
@@ -14,9 +14,11 @@ use super::super::values::decimals_to_floats;
 use super::super::zone::Clock;
 use super::digits::{parse_digits, rounded_to};
 use super::nested_cast::{cast_nested, is_castable_nested};
+use super::number_cast::{decimal_to_f32, floats_to_decimals, floats_to_whole};
+use super::time_text::{self, trimmed};
 use super::types::{clocks, is_float, is_number, is_whole};
 use crate::error::{Error, Result};
-use crate::protocol::text::{Offset, date_text, decimal_text, parse_date, parse_timestamp, timestamp_text};
+use crate::protocol::text::{date_text, decimal_text, timestamp_text};
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
     new_null_array,
@@ -66,18 +68,21 @@ pub(in crate::predicate) fn cast(array: &ArrayRef, to: &DataType, clock: Clock) 
         (_, T::Utf8) => to_text(array, clock)?,
         (from, T::Decimal128(precision, scale)) if is_float(from) => {
             let wide = by_arrow(array, &T::Float64)?;
-            let decimal = |value: f64| rounded_to(&value.to_string(), *precision, *scale);
-            let decimals = wide.as_primitive::<Float64Type>().iter().map(|value| value.and_then(decimal));
-            Arc::new(decimals.collect::<PrimitiveArray<Decimal128Type>>().with_data_type(to.clone()))
+            let decimals = floats_to_decimals(wide.as_primitive::<Float64Type>(), *precision, *scale);
+            Arc::new(decimals.with_data_type(to.clone()))
+        }
+        (from, to) if is_float(from) && is_whole(to) => {
+            let wide = by_arrow(array, &T::Float64)?;
+            match floats_to_whole(wide.as_primitive::<Float64Type>(), to) {
+                Some(whole) => whole,
+                None => by_arrow(array, to)?,
+            }
         }
         (T::Decimal128(_, scale), to) if is_float(to) => {
             let decimals = array.as_primitive::<Decimal128Type>();
             match to {
                 T::Float64 => Arc::new(decimals_to_floats(decimals)),
-                _ => Arc::new(
-                    decimals
-                        .unary_opt::<_, Float32Type>(|unscaled| decimal_text(unscaled, *scale)?.parse().ok()),
-                ),
+                _ => Arc::new(decimals.unary::<_, Float32Type>(|unscaled| decimal_to_f32(unscaled, *scale))),
             }
         }
         (T::Decimal128(..), T::Boolean) => {
@@ -91,6 +96,20 @@ pub(in crate::predicate) fn cast(array: &ArrayRef, to: &DataType, clock: Clock) 
         (T::Date32 | T::Timestamp(..), _) => cast_values(array, to, clock, Purpose::Value)?,
         _ => by_arrow(array, to)?,
     })
+}
+
+/// Returns the values without those that become NULL in Spark instead of being refused: NaN and the infinities have no
+/// digits as a decimal.
+pub(super) fn castable_values(array: ArrayRef, to: &DataType) -> ArrayRef {
+    match (array.data_type(), to) {
+        (DataType::Float32, DataType::Decimal128(..)) => Arc::new(
+            array.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|v| v.is_finite().then_some(v)),
+        ),
+        (DataType::Float64, DataType::Decimal128(..)) => Arc::new(
+            array.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|v| v.is_finite().then_some(v)),
+        ),
+        _ => array,
+    }
 }
 
 fn by_arrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
@@ -129,16 +148,14 @@ fn from_text(texts: &StringArray, to: &DataType, clock: Clock) -> Result<ArrayRe
         T::Decimal128(precision, scale) => {
             parsed::<Decimal128Type>(texts, to, |text| rounded_to(text, *precision, *scale))
         }
-        T::Date32 => parsed::<Date32Type>(texts, to, parse_date),
-        T::Timestamp(_, zone) => {
-            let of = |text: &str| match (parse_timestamp(text)?, zone) {
-                ((micros, Offset::Seconds(seconds)), Some(_)) => micros.checked_sub(seconds * 1_000_000),
-                ((micros, Offset::None), Some(_)) => clock.instant(micros),
-                ((micros, Offset::None), None) => Some(micros),
-                ((_, Offset::Seconds(_)), None) => None,
-            };
-            parsed::<TimestampMicrosecondType>(texts, to, of)
-        }
+        T::Date32 => parsed::<Date32Type>(texts, to, time_text::date),
+        T::Timestamp(_, None) => parsed::<TimestampMicrosecondType>(texts, to, |text| {
+            time_text::timestamp(text).map(|(micros, _)| micros)
+        }),
+        T::Timestamp(_, Some(_)) => parsed::<TimestampMicrosecondType>(texts, to, |text| {
+            let (micros, of_text) = time_text::timestamp(text)?;
+            of_text.unwrap_or(clock).instant(micros)
+        }),
         T::Boolean => Arc::new(texts.iter().map(|text| boolean(trimmed(text?))).collect::<BooleanArray>()),
         T::Binary => Arc::new(texts.iter().map(|text| text.map(str::as_bytes)).collect::<BinaryArray>()),
         other => {
@@ -154,11 +171,6 @@ fn parsed<T: ArrowPrimitiveType>(
 ) -> ArrayRef {
     let values = texts.iter().map(|text| of(trimmed(text?)));
     Arc::new(values.collect::<PrimitiveArray<T>>().with_data_type(to.clone()))
-}
-
-/// Returns the text without the white space and control characters at its ends.
-fn trimmed(text: &str) -> &str {
-    text.trim_matches(|c: char| c <= ' ')
 }
 
 fn whole<N: std::str::FromStr>(text: &str) -> Option<N> {

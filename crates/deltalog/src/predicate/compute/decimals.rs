@@ -2,6 +2,7 @@
 //! zero. A result with too many digits is NULL here.
 
 use super::arithmetic::{undefined, zip};
+use super::digits::Rounding;
 use super::operation::Operation;
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef};
@@ -69,27 +70,24 @@ pub(super) fn power(exponent: i64) -> Option<i128> {
 
 /// Rounds a number of scale `scale` to `digits` after the point. The result has that scale, or scale 0 if `digits`
 /// is negative.
-pub(super) fn round(unscaled: i128, scale: i64, digits: i64) -> Option<i128> {
+pub(super) fn round(unscaled: i128, scale: i64, digits: i64, how: Rounding) -> Option<i128> {
     if digits >= scale {
         return Some(unscaled);
     }
     let rounded = match power(scale.checked_sub(digits)?) {
-        Some(power) => half_up(unscaled / power, unscaled % power, power)?,
+        Some(power) => how.quotient(unscaled, power),
         // The power has more digits than any number.
-        None => 0,
+        None => match how {
+            Rounding::Up if unscaled > 0 => 1,
+            Rounding::Down if unscaled < 0 => -1,
+            _ => 0,
+        },
     };
     match digits {
         0.. => Some(rounded),
         _ if rounded == 0 => Some(0),
         _ => rounded.checked_mul(power(digits.checked_neg()?)?),
     }
-}
-
-/// Returns the quotient, one farther from zero if the remainder is at least half of the divisor.
-fn half_up(quotient: i128, remainder: i128, divisor: i128) -> Option<i128> {
-    let half = divisor.unsigned_abs().div_ceil(2);
-    let sign = if (remainder < 0) != (divisor < 0) { -1 } else { 1 };
-    if remainder.unsigned_abs() >= half { quotient.checked_add(sign) } else { Some(quotient) }
 }
 
 fn ten(exponent: i64) -> Option<i256> {

@@ -1,4 +1,4 @@
-//! Decimal numbers as digits, and their rounding: halves away from zero, as Java's `HALF_UP`.
+//! Decimal numbers as digits, and their rounding.
 
 /// The number `0.digits * 10^point`, without zeros at the start of its digits.
 #[derive(Debug, Clone, PartialEq)]
@@ -6,6 +6,34 @@ pub(super) struct Digits {
     negative: bool,
     digits: Vec<u8>,
     point: i64,
+}
+
+/// The direction in which a number is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// To the nearest, halves away from zero.
+    HalfUp,
+    /// To the nearest, halves to the even one.
+    HalfEven,
+    /// To the next less one.
+    Down,
+    /// To the next greater one.
+    Up,
+}
+
+impl Rounding {
+    /// Returns the rounded quotient by a positive number.
+    pub(super) fn quotient(self, value: i128, by: i128) -> i128 {
+        let (floor, rest) = (value.div_euclid(by), value.rem_euclid(by));
+        let up = match self {
+            Self::Down => false,
+            Self::Up => rest > 0,
+            Self::HalfUp if value < 0 => rest > by - rest,
+            Self::HalfUp => rest >= by - rest,
+            Self::HalfEven => rest > by - rest || (rest == by - rest && floor % 2 != 0),
+        };
+        floor + i128::from(up)
+    }
 }
 
 /// Parses a number in plain or exponent notation.
@@ -31,8 +59,8 @@ pub(super) fn parse_digits(text: &str) -> Option<Digits> {
 }
 
 impl Digits {
-    /// Returns the number times `10^scale`, rounded to a whole number; `None` if that has more than 38 digits.
-    pub(super) fn rounded(&self, scale: i64) -> Option<i128> {
+    /// Returns the number times `10^scale`, rounded to the nearest whole number; `None` if that has more than 38 digits.
+    fn rounded(&self, scale: i64, how: Rounding) -> Option<i128> {
         let kept = self.point.checked_add(scale)?;
         if kept > 39 && !self.digits.is_empty() {
             return None;
@@ -45,7 +73,12 @@ impl Digits {
             value = value.checked_mul(10)?.checked_add(digit(at))?;
         }
         // The first digit that is dropped decides; the digits before the first are zeros.
-        if kept >= 0 && digit(kept) >= 5 {
+        let is_half = || {
+            let after = usize::try_from(kept + 1).ok().and_then(|after| self.digits.get(after..));
+            digit(kept) == 5 && after.unwrap_or_default().iter().all(|digit| *digit == 0)
+        };
+        let stays = how == Rounding::HalfEven && value % 2 == 0;
+        if kept >= 0 && digit(kept) >= 5 && !(stays && is_half()) {
             value = value.checked_add(1)?;
         }
         Some(if self.negative { -value } else { value })
@@ -54,12 +87,12 @@ impl Digits {
 
 /// Returns the number in `text` times `10^scale`, rounded, if it has at most `precision` digits then.
 pub(super) fn rounded_to(text: &str, precision: u8, scale: i8) -> Option<i128> {
-    let value = parse_digits(text)?.rounded(scale.into())?;
+    let value = parse_digits(text)?.rounded(scale.into(), Rounding::HalfUp)?;
     (value.unsigned_abs() < 10u128.checked_pow(precision.into())?).then_some(value)
 }
 
-/// Returns the number rounded to `digits` after the point, as a text that parses to it.
-pub(super) fn rounded_text(text: &str, digits: i64) -> Option<String> {
+/// Returns the number rounded to the nearest with `digits` after the point, as a text that parses to it.
+pub(super) fn rounded_text(text: &str, digits: i64, how: Rounding) -> Option<String> {
     let number = parse_digits(text)?;
     if number.digits.is_empty() {
         return Some("0".to_owned());
@@ -68,7 +101,7 @@ pub(super) fn rounded_text(text: &str, digits: i64) -> Option<String> {
     if number.point.checked_add(digits)? >= i64::try_from(number.digits.len()).ok()? {
         return Some(text.to_owned());
     }
-    Some(format!("{}e{}", number.rounded(digits)?, digits.checked_neg()?))
+    Some(format!("{}e{}", number.rounded(digits, how)?, digits.checked_neg()?))
 }
 
 #[cfg(test)]
@@ -101,9 +134,38 @@ mod tests {
             assert_eq!(rounded_to(text, 38, 0), None, "{text}");
         }
         assert_eq!(rounded_to("99.5", 2, 0), None);
-        assert_eq!(rounded_text("2.675", 2).unwrap().parse(), Ok(2.68));
-        assert_eq!(rounded_text("1e300", 2).unwrap().parse(), Ok(1e300));
-        assert_eq!(rounded_text("1234.5", -2).unwrap().parse(), Ok(1200.0));
+        let rounded = |text, digits, how| rounded_text(text, digits, how).unwrap().parse::<f64>().unwrap();
+        for (text, digits, up, even) in [
+            ("2.675", 2, 2.68, 2.68),
+            ("2.665", 2, 2.67, 2.66),
+            ("2.6651", 2, 2.67, 2.67),
+            ("0.5", 0, 1.0, 0.0),
+            ("-1.5", 0, -2.0, -2.0),
+            ("1e300", 2, 1e300, 1e300),
+            ("1250", -2, 1300.0, 1200.0),
+            ("1234.5", -2, 1200.0, 1200.0),
+        ] {
+            assert_eq!(rounded(text, digits, Rounding::HalfUp), up, "{text}");
+            assert_eq!(rounded(text, digits, Rounding::HalfEven), even, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotients_are_rounded_in_each_direction() {
+        use Rounding::{Down, HalfEven, HalfUp, Up};
+        for (value, expected) in [
+            (25, [3, 2, 2, 3]),
+            (-25, [-3, -2, -3, -2]),
+            (35, [4, 4, 3, 4]),
+            (-35, [-4, -4, -4, -3]),
+            (24, [2, 2, 2, 3]),
+            (-26, [-3, -3, -3, -2]),
+            (30, [3; 4]),
+            (-30, [-3; 4]),
+            (0, [0; 4]),
+        ] {
+            assert_eq!([HalfUp, HalfEven, Down, Up].map(|how| how.quotient(value, 10)), expected, "{value}");
+        }
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use super::super::function::Purpose;
 use super::super::values::{Values, as_type, domain_of};
 use super::super::zone::Clock;
 use super::arithmetic;
-use super::cast::cast;
+use super::cast::{cast, castable_values};
 use super::digest::digest;
 use super::failure::Failure;
 use super::interval::shift;
@@ -14,6 +14,7 @@ use super::math::math;
 use super::nested::of_parts;
 use super::node::Node;
 use super::operation::Operation;
+use super::random::random;
 use super::regex::matches;
 use super::strings::strings;
 use super::text::text;
@@ -49,7 +50,7 @@ impl Rows<'_> {
                 self.checked(result, &[of], active, text, Failure::Function)
             }
             Node::Cast { of, to, clock, text } => {
-                let of = self.value(of, active)?;
+                let of = castable_values(self.value(of, active)?, to);
                 let result = cast(&of, to, *clock)?;
                 self.checked(result, &[of], active, text, Failure::Cast(to))
             }
@@ -77,6 +78,7 @@ impl Rows<'_> {
                 Operation::Array | Operation::NamedStruct | Operation::Map => {
                     self.nested(*operation, arguments, to, text, active)
                 }
+                Operation::Uuid | Operation::Random => random(*operation, self.rows),
                 _ => self.strict(*operation, arguments, to, text, active),
             },
         }
@@ -120,10 +122,8 @@ impl Rows<'_> {
                 | O::BitXor,
                 [a, b],
             ) => arithmetic::binary(operation, a, b, to)?,
-            (O::Negate | O::Abs | O::BitNot | O::Floor | O::Ceil | O::IsNan, [a]) => {
-                arithmetic::unary(operation, a, 0, to)?
-            }
-            (O::Round, [a, digits @ ..]) => {
+            (O::Negate | O::Abs | O::BitNot | O::IsNan, [a]) => arithmetic::unary(operation, a, 0, to)?,
+            (O::Round | O::RoundEven | O::Floor | O::Ceil, [a, digits @ ..]) => {
                 // The digits are constant.
                 let digits = digits.first().and_then(|digits| digits.as_primitive_opt::<Int32Type>());
                 let digits = digits.filter(|digits| !digits.is_empty()).map_or(0, |digits| digits.value(0));
@@ -159,9 +159,10 @@ impl Rows<'_> {
         }
         let failure = match operation {
             O::Divide | O::Quotient | O::Remainder | O::Modulus => Failure::Division(to),
-            O::Add | O::Subtract | O::Multiply | O::Negate | O::Abs | O::Floor | O::Ceil | O::Round => {
+            O::Add | O::Subtract | O::Multiply | O::Negate | O::Abs | O::Floor | O::Ceil => {
                 Failure::Overflow(to)
             }
+            O::Round | O::RoundEven => Failure::Overflow(to),
             _ => Failure::Function,
         };
         self.checked(result, values, active, source, failure)

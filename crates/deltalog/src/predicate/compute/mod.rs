@@ -10,9 +10,9 @@
 //! | `types` | the common types of values |
 //! | `node` | the bound tree |
 //! | `evaluate` | computes it for rows |
-//! | `cast`, `arithmetic`, `decimals`, `digits`, `math` | the operations of numbers |
-//! | `text`, `strings`, `regex`, `digest` | those of strings and bytes |
-//! | `time`, `interval`, `date_format` | those of dates and times |
+//! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | the operations of numbers |
+//! | `text`, `words`, `strings`, `regex`, `digest` | those of strings and bytes |
+//! | `time`, `time_text`, `interval`, `date_format` | those of dates and times |
 //! | `nested`, `nested_cast` | arrays, structs and maps |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
@@ -35,13 +35,17 @@ mod names;
 mod nested;
 mod nested_cast;
 mod node;
+mod number_cast;
 mod operation;
+mod random;
 mod regex;
 mod strings;
 mod text;
 mod time;
+mod time_text;
 mod types;
 mod typing;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -57,8 +61,8 @@ pub(super) use names::{is_function, names};
 pub(super) use nested_cast::field_of_one;
 pub(super) use node::{Link, Node};
 pub(super) use operation::Form;
-pub use operation::{DatePart, Moment, Operation, TimePart};
+pub use operation::{Changes, DatePart, Moment, Operation, TimePart};
 pub(super) use regex::JavaPattern;
 pub use regex::RegexUse;
-pub(super) use types::{clocks, common, instants, is_number, plain, sql_name};
+pub(super) use types::{clocks, common, instants, is_number, is_time, plain, sql_name};
 pub(super) use typing::{Argument, signature};

@@ -42,9 +42,11 @@ pub enum Operation {
     BitNot,
     /// `round(a, digits)`, halves away from zero.
     Round,
-    /// `floor(a)`
+    /// `bround(a, digits)`, halves to the even neighbor.
+    RoundEven,
+    /// `floor(a[, digits])`
     Floor,
-    /// `ceil(a)`
+    /// `ceil(a[, digits])`
     Ceil,
     /// `isnan(a)`; false for NULL.
     IsNan,
@@ -54,6 +56,8 @@ pub enum Operation {
     Upper,
     /// `lower(a)`
     Lower,
+    /// `initcap(a)`: the first letter of each word in upper case, the others in lower case.
+    InitCap,
     /// `trim(a)`: without spaces at both ends.
     Trim,
     /// `ltrim(a)`
@@ -107,6 +111,10 @@ pub enum Operation {
     /// `current_timestamp()` and others: the moment when the statement began, in microseconds since 1970. As an
     /// argument, the column that has the name of the function, which goes before.
     Now(Moment, Clock, i64),
+    /// `uuid()`
+    Uuid,
+    /// `rand()`: a number from 0 up to 1.
+    Random,
     /// `a + INTERVAL …`
     Shift(Interval, Clock),
     /// A part of a date: `month(a)` and others.
@@ -180,6 +188,17 @@ pub enum Moment {
     LocalTimestamp,
 }
 
+/// When an operation has another value for the same arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Changes {
+    /// Never: it is deterministic.
+    Never,
+    /// In another statement.
+    ByStatement,
+    /// In another row.
+    ByRow,
+}
+
 /// A part of the time of day, a whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Spark's names")]
@@ -247,6 +266,15 @@ impl Operation {
         self.symbol().and_then(Self::infix).map(|(_, precedence)| precedence)
     }
 
+    /// Returns when the operation has another value for the same arguments.
+    pub(in crate::predicate) fn changes(self) -> Changes {
+        match self {
+            Self::Now(..) => Changes::ByStatement,
+            Self::Uuid | Self::Random => Changes::ByRow,
+            _ => Changes::Never,
+        }
+    }
+
     /// Returns whether the result can be NULL although no argument is.
     pub(super) fn has_nulls(self) -> bool {
         matches!(self, Self::Unhex | Self::ArrayContains | Self::Digest(Digest::Sha2))
@@ -272,12 +300,14 @@ impl Operation {
             Self::Modulus => Form::Call("pmod"),
             Self::Abs => Form::Call("abs"),
             Self::Round => Form::Call("round"),
+            Self::RoundEven => Form::Call("bround"),
             Self::Floor => Form::Call("floor"),
             Self::Ceil => Form::Call("ceil"),
             Self::IsNan => Form::Call("isnan"),
             Self::Concat => Form::Call("concat"),
             Self::Upper => Form::Call("upper"),
             Self::Lower => Form::Call("lower"),
+            Self::InitCap => Form::Call("initcap"),
             Self::Trim => Form::Call("trim"),
             Self::TrimStart => Form::Call("ltrim"),
             Self::TrimEnd => Form::Call("rtrim"),
@@ -308,6 +338,8 @@ impl Operation {
                 Moment::CurrentTimestamp => "current_timestamp",
                 Moment::LocalTimestamp => "localtimestamp",
             }),
+            Self::Uuid => Form::Call("uuid"),
+            Self::Random => Form::Call("rand"),
             Self::Shift(..) => Form::Call("+"),
             Self::OfDate(part, _) => Form::Call(match part {
                 D::Month => "month",

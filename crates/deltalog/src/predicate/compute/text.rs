@@ -1,6 +1,7 @@
 //! Functions of strings. Positions and lengths count characters, and the first character is number 1.
 
 use super::operation::Operation;
+use super::words::init_cap;
 use crate::error::{Error, Result};
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Int32Array, PrimitiveArray, StringArray,
@@ -34,6 +35,7 @@ pub(super) fn text(operation: Operation, arguments: &[ArrayRef]) -> Result<Array
         ),
         (O::Upper, [of]) => each(of, |text| text.to_uppercase()),
         (O::Lower, [of]) => each(of, |text| text.to_lowercase()),
+        (O::InitCap, [of]) => each(of, init_cap),
         (O::Trim, [of]) => each(of, |text| text.trim_matches(' ').to_owned()),
         (O::TrimStart, [of]) => each(of, |text| text.trim_start_matches(' ').to_owned()),
         (O::TrimEnd, [of]) => each(of, |text| text.trim_end_matches(' ').to_owned()),

@@ -8,6 +8,8 @@
 //! | a decimal and FLOAT | DOUBLE |
 //! | a whole number and a decimal | decimals; a column of type INT is DECIMAL(10,0), the literal 5 DECIMAL(1,0) |
 //! | decimals | the wider of the digits before and of the digits after the point |
+//! | dates and times | TIMESTAMP before TIMESTAMP_NTZ before DATE |
+//! | STRING and a date or time | the date or time |
 //! | NULL and any other | the other |
 //! | arrays, maps, structs with the same names | of the common types of their parts |
 
@@ -88,6 +90,11 @@ pub(super) fn is_decimal(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Decimal128(..))
 }
 
+/// Returns whether the type is that of dates or timestamps.
+pub(in crate::predicate) fn is_time(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
+}
+
 pub(in crate::predicate) fn is_number(data_type: &DataType) -> bool {
     is_whole(data_type) || is_float(data_type) || is_decimal(data_type)
 }
@@ -134,6 +141,11 @@ pub(in crate::predicate) fn common(a: &DataType, b: &DataType) -> Option<DataTyp
             }
         }
         (a, b) if is_number(a) && is_number(b) && (is_float(a) || is_float(b)) => DataType::Float64,
+        (DataType::Utf8, time) | (time, DataType::Utf8) if is_time(time) => time.clone(),
+        (a, b) if is_time(a) && is_time(b) => {
+            let is_instant = |t: &DataType| matches!(t, DataType::Timestamp(_, Some(_)));
+            if is_instant(a) || is_instant(b) { instants() } else { clocks() }
+        }
         (a, b) if a.is_nested() => common_nested(a, b)?,
         (a, b) => {
             let ((p, s), (q, t)) = (decimal_digits(a)?, decimal_digits(b)?);
@@ -171,6 +183,8 @@ mod tests {
             T::Utf8,
             T::Boolean,
             T::Date32,
+            instants(),
+            clocks(),
         ];
         for a in &types {
             for b in &types {
@@ -184,5 +198,9 @@ mod tests {
         assert_eq!(common(&T::Int64, &T::Decimal128(5, 2)), Some(T::Decimal128(22, 2)));
         assert_eq!(common(&T::Decimal128(38, 38), &T::Int8), None);
         assert_eq!(common(&T::Utf8, &T::Int32), None);
+        assert_eq!(common(&T::Date32, &T::Int32), None);
+        assert_eq!(common(&clocks(), &instants()), Some(instants()));
+        assert_eq!(common(&T::Date32, &clocks()), Some(clocks()));
+        assert_eq!(common(&T::Utf8, &T::Date32), Some(T::Date32));
     }
 }

@@ -10,8 +10,9 @@
 //! | date `+` INTERVAL of months or days | DATE | DATE, of other times TIMESTAMP |
 //! | timestamp `+` INTERVAL | | the same type |
 //! | `length`, `instr`, parts of dates and times, `datediff` | | INT |
-//! | `round` | numbers | the same type; a decimal with as many digits as it is rounded to |
+//! | `round` `bround` | numbers | the same type; a decimal with as many digits as it is rounded to |
 //! | `floor` `ceil` | numbers | BIGINT, or a decimal without digits after the point |
+//! | `floor` `ceil` with digits | decimals | a decimal with as many digits as it is rounded to |
 //! | CASE, `coalesce`, `greatest`, `least` | the common type | that type |
 //! | `array`, `map` | the common type of the elements, keys, values | an array, a map |
 //!
@@ -79,16 +80,14 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         O::BitAnd | O::BitOr | O::BitXor | O::BitNot => {
             types.iter().all(|t| is_whole(t)).then(|| same(&T::clone))?
         }
-        O::Round => {
-            let number = (*types.first()?).clone();
-            let digits = match arguments.get(1) {
-                Some(digits) => i32::try_from(digits.constant?).ok()?,
-                None => 0,
+        O::Round | O::RoundEven => to_digits((*types.first()?).clone(), arguments),
+        O::Floor | O::Ceil if types.len() > 1 => {
+            let number = match types.first()? {
+                T::Float32 => decimal(14, 7)?,
+                T::Float64 | T::Null => decimal(30, 15)?,
+                number => decimal_digits(number).and_then(|(precision, scale)| decimal(precision, scale))?,
             };
-            let result = rounded(&number, digits)?;
-            let mut arguments = vec![number];
-            arguments.resize(types.len(), T::Int32);
-            Some(Signature { arguments, result })
+            to_digits(number, arguments)
         }
         O::Floor | O::Ceil => match types.first()? {
             T::Decimal128(_, 0) => same(&T::clone),
@@ -96,7 +95,7 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
                 let whole = decimal((i32::from(*p) - i32::from(*s) + 1).min(38), 0)?;
                 same(&|_| whole.clone())
             }
-            t if is_float(t) => fixed(&[T::Float64], T::Int64),
+            t if is_float(t) || **t == T::Null => fixed(&[T::Float64], T::Int64),
             t if is_whole(t) => fixed(&[T::Int64], T::Int64),
             _ => None,
         },
@@ -105,7 +104,9 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
             .iter()
             .all(is_text)
             .then(|| Signature { arguments: vec![T::Utf8; types.len()], result: T::Utf8 }),
-        O::Upper | O::Lower | O::Trim | O::TrimStart | O::TrimEnd | O::Reverse => fixed(&[T::Utf8], T::Utf8),
+        O::Upper | O::Lower | O::InitCap | O::Trim | O::TrimStart | O::TrimEnd | O::Reverse => {
+            fixed(&[T::Utf8], T::Utf8)
+        }
         O::Length | O::OctetLength if types.first() == Some(&&T::Binary) => fixed(&[T::Binary], T::Int32),
         O::Length | O::OctetLength => fixed(&[T::Utf8], T::Int32),
         O::Substring => fixed(&[T::Utf8, T::Int32, T::Int32], T::Utf8),
@@ -147,6 +148,8 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         O::Regex(RegexUse::Split) => fixed(&[T::Utf8, T::Utf8, T::Int32], array_of(T::Utf8)),
         O::Regex(RegexUse::Extract) => fixed(&[T::Utf8, T::Utf8, T::Int32], T::Utf8),
         O::Now(..) => None,
+        O::Uuid => fixed(&[], T::Utf8),
+        O::Random => fixed(&[], T::Float64),
         O::Shift(by, _) => {
             let from = *types.first()?;
             let result = by.result_type(from)?;
@@ -228,6 +231,18 @@ fn case(types: &[&DataType]) -> Option<Signature> {
     }
     let of = |at: usize| if is_condition(at) { T::Boolean } else { result.clone() };
     Some(Signature { arguments: (0..types.len()).map(of).collect(), result })
+}
+
+/// Returns the types of an operation that rounds numbers of this type to a constant number of digits.
+fn to_digits(number: DataType, arguments: &[Argument]) -> Option<Signature> {
+    let digits = match arguments.get(1) {
+        Some(digits) => i32::try_from(digits.constant?).ok()?,
+        None => 0,
+    };
+    let result = rounded(&number, digits)?;
+    let mut types = vec![number];
+    types.resize(arguments.len(), DataType::Int32);
+    Some(Signature { arguments: types, result })
 }
 
 /// Returns the type of `round(number, digits)`.
