@@ -211,8 +211,8 @@ class TableStatements(TableHandle):
             predicate: SQL such as `"target.id = source.id AND source.day > target.day"`.
             source_alias: the name of the source in SQL; `source` if None.
             target_alias: the name of the table; `target` if None.
-            merge_schema: adds the columns of the source that the table lacks, in a commit of its own before that of the
-                MERGE. They stay if the MERGE fails. Otherwise such columns can be read, but not stored.
+            merge_schema: adds the columns of the source that the table lacks, in the commit of the MERGE, and makes
+                types wider if the table allows it. Otherwise such columns can be read, but not stored.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
             writer_properties: how new files are encoded, as for `write_deltalake`.
             streamed_exec, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without effect.
