@@ -4,10 +4,11 @@
 //! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
-use super::compute::{Moment, Operation, is_function, names};
+use super::compute::{Form, Moment, Operation, is_function, names};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::parse_condition::constant_text;
+use super::parse_value::chained;
 use super::token::Token;
 use super::zone::Clock;
 use crate::error::Result;
@@ -179,7 +180,7 @@ impl Parser<'_> {
                 Expr::Apply(Operation::DateAdd(clock), vec![date.clone(), days])
             }),
             _ => Operation::function(name, arguments.len(), clock)
-                .map(|operation| Expr::Apply(operation, arguments)),
+                .map(|operation| applied(operation, arguments)),
         };
         Ok(value.map(|value| Node::Value(self.computed(start, value))))
     }
@@ -201,6 +202,15 @@ impl Parser<'_> {
             ("ISNOTNULL", [of]) => Some(value(of)?.is_not_null()),
             _ => None,
         }
+    }
+}
+
+/// Returns an operation with its arguments. That of an operator is as if the operator had been written.
+fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
+    match (operation.form(), <[Expr; 2]>::try_from(arguments)) {
+        (Form::Infix(_, precedence), Ok([left, right])) => chained(left, operation, precedence, right).0,
+        (_, Ok(both)) => Expr::Apply(operation, both.into()),
+        (_, Err(arguments)) => Expr::Apply(operation, arguments),
     }
 }
 

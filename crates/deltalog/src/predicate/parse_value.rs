@@ -419,7 +419,7 @@ impl Parser<'_> {
 }
 
 /// Returns an operator with its operands, and whether it has become a part of the chain on its left.
-fn chained(left: Expr, operation: Operation, precedence: u8, right: Expr) -> (Expr, bool) {
+pub(super) fn chained(left: Expr, operation: Operation, precedence: u8, right: Expr) -> (Expr, bool) {
     let binds_alike = |before: Operation| before.precedence() == Some(precedence);
     match left {
         // A chain of concatenations is one call with many arguments.

@@ -491,9 +491,17 @@ fn a_chain_of_any_length_needs_no_stack() {
 #[test]
 fn chains_bind_from_the_left() {
     let schema = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
-    for sql in
-        ["a - 1 - 2", "(a - 1) - 2", "a * 2 / 3 % 4", "a + 1 || 'x' || a", "a - (1 - 2)", "a || 'x' || a"]
-    {
+    for sql in [
+        "a - 1 - 2",
+        "(a - 1) - 2",
+        "a * 2 / 3 % 4",
+        "a + 1 || 'x' || a",
+        "a - (1 - 2)",
+        "a || 'x' || a",
+        "mod(a * 2, 3) * 4",
+        "mod(a * 2 * a, 3)",
+        "concat(a || a, a) || a",
+    ] {
         let parsed = strict(&format!("{sql} = a"));
         assert_eq!(strict(&parsed.to_string()), parsed, "{sql}");
         assert!(Expression::bind(sql, &schema, "UTC").is_ok(), "{sql}");
