@@ -90,7 +90,6 @@ impl Budget {
 
     /// Returns the bytes that are taken, and the most that were at the same time.
     #[cfg(test)]
-    #[cfg_attr(not(feature = "s3"), expect(dead_code, reason = "the tests need a server"))]
     pub(super) fn now_and_most(&self) -> (u64, u64) {
         let taken = self.taken();
         (taken.bytes, taken.most)
