@@ -99,9 +99,16 @@ def _of_spark(kinds: list[Any]) -> _Expected | None:
     """Returns what takes objects of Spark's classes, or text instead of them."""
     if not all(kind is str or _is_of_spark(kind) for kind in kinds):
         return None
-    classes = tuple(kinds)
     names = ["text" if kind is str else f"a {kind.__name__}" for kind in kinds]
-    return _Expected(lambda value: isinstance(value, classes), " or ".join(names))
+    return _Expected(lambda value: any(_is_one(value, kind) for kind in kinds), " or ".join(names))
+
+
+def _is_one(value: object, kind: type) -> bool:
+    """Returns whether a value is of a class, or of the class of that name in Spark Connect."""
+    return isinstance(value, kind) or any(
+        base.__name__ == kind.__name__ and base.__module__.startswith("pyspark.sql.connect.")
+        for base in type(value).__mro__
+    )
 
 
 def _is_truth(value: object) -> bool:

@@ -104,7 +104,7 @@ def test_wrong_definitions_are_refused(spark: SparkSession, path: str) -> None:
     generator = IdentityGenerator()
     for wrong, error in (
         (lambda: DeltaTable.create(spark).addColumn("a", "INT").execute(), "name or a location"),
-        (lambda: builder().addColumn("a", 1), "type of the column a"),
+        (lambda: builder().addColumn("a", 1), "dataType cannot be 1; pass text or a DataType"),
         (lambda: builder().addColumn("a", "NOTHING"), "NOTHING"),
         (lambda: builder().addColumn("a", "INT", nullable="no"), "nullable of the column a"),
         (lambda: builder().addColumn("a", "INT", True, "1", generator), "both"),
@@ -137,7 +137,7 @@ def test_features(spark: SparkSession, path: str) -> None:
     assert "deletionVectors" not in table.detail().collect()[0].tableFeatures
     wrong: list[tuple[str, tuple[Any, ...], str]] = [
         ("addFeatureSupport", ("nonsense",), "no table feature 'nonsense'"),
-        ("addFeatureSupport", (1,), "must be text"),
+        ("addFeatureSupport", (1,), "pass text"),
         ("dropFeatureSupport", ("clustering", "yes"), "truncateHistory"),
         ("upgradeTableProtocol", ("1", 2), "readerVersion"),
         ("upgradeTableProtocol", (4, 7), "no reader version 4"),

@@ -5,9 +5,9 @@ An unsupported option is refused if ignoring it would change what is read or wri
 
 import difflib
 import json
-import warnings
 from collections.abc import Mapping
 
+from deltalog.caller import warn_caller
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
@@ -205,9 +205,7 @@ class Options:
             near = difflib.get_close_matches(name, [known.lower() for known in _KNOWN], n=1, cutoff=0.85)
             if near:
                 meant = next(known for known in _KNOWN if known.lower() == near[0])
-                warnings.warn(
-                    f"the option {name!r} has no effect: did you mean {meant!r}?", UserWarning, stacklevel=2
-                )
+                warn_caller(f"the option {name!r} has no effect: did you mean {meant!r}?", UserWarning)
 
     def check_read(self, under_connect: bool = False) -> None:
         """Raises an error if options contradict each other or do not apply, and warns of misspelled ones."""

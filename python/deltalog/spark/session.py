@@ -1,11 +1,11 @@
 """`enable`, which makes the format `deltalog` available in a Spark session."""
 
 import threading
-import warnings
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from deltalog.caller import warn_caller
 from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
@@ -57,11 +57,10 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     with _lock:
         problem = _problem(spark, gateway)
         if problem is not None:
-            warnings.warn(
+            warn_caller(
                 f"deltalog cannot use the native path of Spark {spark.version} ({problem}); the slower Python Data "
                 "Source is used instead",
                 RuntimeWarning,
-                stacklevel=3,  # The caller of `enable`, which has a decorator.
             )
             return _enable_portable(spark, alias_delta)
         jvm = Jvm(gateway)
@@ -118,23 +117,21 @@ def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
 def _analyze_statements(jvm: Jvm, spark: SparkSession) -> None:
     problem = jvm.static("AnalyzerHook", "install", spark._jsparkSession)
     if problem is not None:
-        warnings.warn(
+        warn_caller(
             f"deltalog cannot use the analyzer of Spark {spark.version} ({problem}): the statements DELETE, UPDATE and "
             "MERGE are refused in this session; use the methods of deltalog.tables.DeltaTable",
             RuntimeWarning,
-            stacklevel=4,  # The caller of `enable`.
         )
 
 
 def _parse_statements(jvm: Jvm, spark: SparkSession) -> None:
     problem = jvm.static("StatementParser", "install", spark._jsparkSession)
     if problem is not None:
-        warnings.warn(
+        warn_caller(
             f"deltalog cannot use the parser of Spark {spark.version} ({problem}): statements that Spark does not "
             "know, such as DESCRIBE HISTORY, are syntax errors in this session; use the methods of "
             "deltalog.tables.DeltaTable",
             RuntimeWarning,
-            stacklevel=4,  # The caller of `enable`.
         )
 
 
@@ -157,13 +154,12 @@ def _install_catalog(spark: SparkSession, jvm: Jvm, alias_delta: bool) -> None:
     if current == ours:
         return
     if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
-        warnings.warn(
+        warn_caller(
             f"{_CATALOG} is set to {current} and is not changed: in this session deltalog.`/path` is not a table "
             "name, SQL cannot define or change tables except by INSERT INTO, and a table read by name stays at the "
             "version that was read first until REFRESH TABLE. "
             "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
-            stacklevel=4,  # The caller of `enable`.
         )
         return
     spark.conf.set(_CATALOG, ours)

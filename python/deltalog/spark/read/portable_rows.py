@@ -7,7 +7,6 @@ workers need to reach the store travels in the function that they execute, which
 import json
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from deltalog._internal import Snapshot, read_fragment
+from deltalog.caller import warn_caller
 from deltalog.spark.location import Location
 from deltalog.spark.read.planner import ChangesPlanner, planner_of
 
@@ -93,8 +93,7 @@ def _warn(obstacle: str) -> None:
         if obstacle in _warned:
             return
         _warned.add(obstacle)
-    warnings.warn(
+    warn_caller(
         f"{obstacle}; until then the rows are read in Python workers, which is slower",
         RuntimeWarning,
-        stacklevel=2,
     )
