@@ -159,6 +159,20 @@ SQL, a backslash is written twice.""",
         ],
     ),
     (
+        "Arrays, structs and maps",
+        """\
+They are assigned to columns whose parts have the same names, in any order. They cannot be compared with each other.""",
+        [
+            ("`array(a, …)`", "array(1, 2.5, NULL)"),
+            ("`struct(a, b AS name, …)`", "struct(1 AS x, 'a' AS y)"),
+            ("`named_struct(name, a, …)`", "named_struct('x', 1, 'y', array())"),
+            ("`map(key, a, …)`; a key is not NULL, and there once", "map('a', 1, 'b', 2)"),
+            ("`size(a)`, `cardinality`, of an array or a map", "size(array(1, 2))"),
+            ("`array_contains(a, b)`", "array_contains(array(1, 2), 2)"),
+            ("`split(a, pattern[, limit])`, by a regular expression", "split('a, b', ', *')"),
+        ],
+    ),
+    (
         "Dates and times",
         "",
         [
@@ -226,6 +240,12 @@ def shown(value: Any) -> str:
             return f"{value.replace(tzinfo=None).isoformat(' ')}{zone}"
         case date():
             return value.isoformat()
+        case dict():
+            return "{" + ", ".join(f"{name}: {shown(part)}" for name, part in value.items()) + "}"
+        case list() if value and all(isinstance(part, tuple) for part in value):
+            return "{" + ", ".join(f"{shown(key)}: {shown(part)}" for key, part in value) + "}"
+        case list():
+            return "[" + ", ".join(map(shown, value)) + "]"
         case _:
             return str(value)
 

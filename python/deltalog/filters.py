@@ -1,13 +1,13 @@
 """Filters as lists of tuples, which pyarrow and `deltalake` know, as SQL."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, shown, wrong_argument
-from deltalog.schema import PrimitiveType, Schema
+from deltalog.schema import ArrayType, DataType, MapType, PrimitiveType, Schema, StructType
 
 __all__ = ["Filter", "filter_argument", "value_as_sql"]
 
@@ -79,13 +79,51 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
     return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
 
 
-def value_as_sql(value: Any, kind: str, name: str) -> str:
-    """Returns the SQL of a value for the column `name` of the primitive type `kind`."""
+def value_as_sql(value: Any, kind: DataType | None, name: str) -> str:
+    """Returns the SQL of a value for the column `name` of the type `kind`.
+
+    A list or tuple is an array, or a map of pairs if the column is a map. A dict is a map if the column is one,
+    and else a struct.
+    """
+    value = _plain(value)
     if value is None:
         return "NULL"
+    if isinstance(kind, MapType) and isinstance(value, (Mapping, list, tuple)):
+        entries = list(value.items()) if isinstance(value, Mapping) else value
+        if not all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
+            raise wrong_argument(
+                f"the value of {name!r}", value, "a dict, or a list of pairs of key and value"
+            )
+        types = (kind.key_type, kind.value_type)
+        return _called(
+            "map",
+            (value_as_sql(part, of, name) for pair in entries for part, of in zip(pair, types, strict=True)),
+        )
+    if isinstance(value, Mapping):
+        if not value or not all(isinstance(key, str) for key in value):
+            raise wrong_argument(
+                f"the value of {name!r}", value, "a dict with the names of the struct's fields"
+            )
+        fields = (
+            {field.name.lower(): field.type for field in kind.fields} if isinstance(kind, StructType) else {}
+        )
+        parts = (
+            (field, value_as_sql(part, fields.get(field.lower()), name)) for field, part in value.items()
+        )
+        return _called(
+            "named_struct", (text for field, part in parts for text in (_quoted_text(field), part))
+        )
+    if isinstance(value, (list, tuple)):
+        element = kind.element_type if isinstance(kind, ArrayType) else None
+        return _called("array", (value_as_sql(part, element, name) for part in value))
+    primitive = kind.type if isinstance(kind, PrimitiveType) else "string"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"CAST('{value}' AS {'FLOAT' if kind == 'float' else 'DOUBLE'})"
-    return _literal(value, kind, (name, "=", value))
+        return f"CAST('{value}' AS {'FLOAT' if primitive == 'float' else 'DOUBLE'})"
+    return _literal(value, primitive, (name, "=", value))
+
+
+def _called(function: str, arguments: Iterable[str]) -> str:
+    return f"{function}({', '.join(arguments)})"
 
 
 def _literal(value: Any, kind: str, condition: Any) -> str:
@@ -114,11 +152,13 @@ def _literal(value: Any, kind: str, condition: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a number or boolean of numpy as one of Python, and any other value as it is."""
+    """Returns a number, boolean or array of numpy as that of Python, and any other value as it is."""
     if type(value).__module__ != "numpy":
         return value
     import numpy as np
 
+    if isinstance(value, np.ndarray):
+        return list(value)
     is_number = isinstance(value, (np.bool_, np.number)) and not isinstance(value, np.timedelta64)
     return value.item() if is_number else value
 
@@ -138,7 +178,11 @@ def _text(text: str, kind: str, condition: Any) -> str:
         raise hinted(refused, f"pass a {kind}, or a text that spells one") from error
     if number is not None:
         return _literal(number, kind, condition)
-    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    quoted = _quoted_text(text)
     if kind == "boolean":
         return text if text.lower() in ("true", "false") else quoted
     return f"{kind.upper()} {quoted}" if kind in ("date", "timestamp", "timestamp_ntz") else quoted
+
+
+def _quoted_text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -384,7 +384,8 @@ class DeltaTable(
         Args:
             target: the version, or a time as in `DeltaTable(timestamp=...)`.
             ignore_missing_files: whether files that are no longer there, because VACUUM has deleted them, are left out
-                together with their rows. Otherwise they are an error, and nothing is changed.
+                together with their rows. Otherwise they are an error, and nothing is changed. So are files that a
+                VACUUM may still be deleting, which has begun within the last day and has not recorded its end.
             protocol_downgrade_allowed: whether the protocol becomes that of the earlier version, too.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
             dry_run: whether nothing is committed. The metrics then say what would be done.
@@ -399,7 +400,7 @@ class DeltaTable(
             InvalidArgumentError: the version is not before the newest one, or the table is append-only, or is pinned to
                 a version.
             MissingFileError: files are no longer there. The message names them.
-            CommitConflictError: the table has changed meanwhile.
+            CommitConflictError: the table has changed meanwhile, or a VACUUM may still be deleting the files.
         """
         snapshot = self._newest_to_change()
         if isinstance(target, (str, datetime)):

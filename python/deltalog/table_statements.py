@@ -14,7 +14,7 @@ from deltalog.filters import Filter, value_as_sql
 from deltalog.handle import TableHandle
 from deltalog.merge import MergeArguments, TableMerger, sql_values
 from deltalog.metrics import Metrics
-from deltalog.schema import PrimitiveType, Schema
+from deltalog.schema import Schema
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["TableStatements"]
@@ -129,6 +129,7 @@ class TableStatements(TableHandle):
         Args:
             updates: values in SQL by column, such as `{"price": "price * 1.1"}`.
             new_values: values of Python by column, such as `{"price": 150.1}`. Either these or `updates` are given.
+                A list is an array; a dict is a map or a struct, as the column is.
             predicate: SQL, or tuples as in `files()`.
             writer_properties: how new files are encoded, as for `write_deltalake`.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
@@ -210,8 +211,8 @@ class TableStatements(TableHandle):
             predicate: SQL such as `"target.id = source.id AND source.day > target.day"`.
             source_alias: the name of the source in SQL; `source` if None.
             target_alias: the name of the table; `target` if None.
-            merge_schema: adds the columns of the source that the table lacks, in a commit of its own before that of the
-                MERGE. They stay if the MERGE fails. Otherwise such columns can be read, but not stored.
+            merge_schema: adds the columns of the source that the table lacks, in the commit of the MERGE, and makes
+                types wider if the table allows it. Otherwise such columns can be read, but not stored.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
             writer_properties: how new files are encoded, as for `write_deltalake`.
             streamed_exec, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without effect.
@@ -261,12 +262,11 @@ def _values(
         return sql_values(updates)
     if not isinstance(new_values, Mapping) or not all(isinstance(column, str) for column in new_values):
         raise wrong_argument("new_values", new_values, "values by column, such as {'price': 150.1}")
-    kinds = {
-        field.name.lower(): field.type.type
-        for field in schema.fields
-        if isinstance(field.type, PrimitiveType)
-    }
-    return {
-        name: value_as_sql(value, kinds.get(name.lower(), "string"), name)
-        for name, value in new_values.items()
-    }
+    kinds = {field.name.lower(): field.type for field in schema.fields}
+    return {name: value_as_sql(value, kinds.get(_unquoted(name)), name) for name, value in new_values.items()}
+
+
+def _unquoted(name: str) -> str:
+    """Returns the name of a column in lower case, without backticks."""
+    is_quoted = len(name) > 1 and name[0] == name[-1] == "`"
+    return (name[1:-1].replace("``", "`") if is_quoted else name).lower()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from deltalog import CorruptDataError, DeltaTable, write_deltalake
+from deltalog import CorruptDataError, DeltaTable, SchemaMismatchError, write_deltalake
 from tests.interop.conftest import Jvm
 from tests.python.place import actions
 
@@ -275,6 +275,32 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path).delete("n >= 1")["numDeletedRows"] == 3
 
 
+def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
+    """Whoever has made the struct may have changed it, with all that is in it."""
+    data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS]})
+    structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
+    write_deltalake(tmp_path, data, configuration=structs)
+    DeltaTable(tmp_path).create_checkpoint()
+    [checkpoint] = (tmp_path / "_delta_log").glob("*.checkpoint.parquet")
+    written = pa.parquet.read_table(checkpoint)
+    rows = written.to_pylist()
+    for row in rows:
+        if row["add"] is not None:
+            row["add"]["stats_parsed"]["minValues"]["n"] = 5
+            row["add"]["stats_parsed"]["deltalog"] = 1
+    place = written.schema.get_field_index("add")
+    fields = list(written.schema.field(place).type)
+    [number] = [at for at, field in enumerate(fields) if field.name == "stats_parsed"]
+    fields[number] = pa.field(
+        "stats_parsed", pa.struct([*fields[number].type, pa.field("deltalog", pa.int64())])
+    )
+    schema = written.schema.set(place, pa.field("add", pa.struct(fields)))
+    pa.parquet.write_table(pa.Table.from_pylist(rows, schema), checkpoint)
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    assert DeltaTable(tmp_path).delete("n >= 5")["numDeletedRows"] == 2
+    assert content(tmp_path) == [(1, 1)]
+
+
 def test_rows_of_files_of_others_are_counted_in_their_footers(tmp_path: Path) -> None:
     table = foreign(tmp_path / "deleted", too_few)
     assert table.delete("p = 'a'")["numDeletedRows"] == 3
@@ -287,6 +313,53 @@ def test_rows_of_files_of_others_are_counted_in_their_footers(tmp_path: Path) ->
     table = foreign(tmp_path / "gone", too_few)
     (tmp_path / "gone" / added(tmp_path / "gone", 0)["path"]).unlink()
     assert "numDeletedRows" not in table.delete("p = 'a'")
+
+
+def no_nulls(stats: dict[str, Any]) -> None:
+    stats.pop("deltalog")
+    stats["nullCount"] = {"id": 0, "n": 0}
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -> None:
+    """A writer that has not counted NULL, and says that there is none."""
+    structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
+    data = pa.table({"id": [1, 2], "n": [1, None], "p": ["a", "a"]})
+    write_deltalake(tmp_path, data, partition_by=["p"], configuration=structs if checkpoint else {})
+    changed(tmp_path, 0, no_nulls)
+    table = DeltaTable(tmp_path)
+    if checkpoint:
+        table.create_checkpoint()
+        table = DeltaTable(tmp_path)
+    with pytest.raises(SchemaMismatchError, match="rows with NULL"):
+        table.alter.set_column_not_null("n")
+    assert DeltaTable(tmp_path).version() == 0
+    # The column without NULL is read, too.
+    table.alter.set_column_not_null("id")
+    table.alter.set_column_not_null("p")
+    assert [field.nullable for field in DeltaTable(tmp_path).schema().fields] == [False, True, False]
+
+
+def test_null_counts_of_ours_need_no_rows(tmp_path: Path) -> None:
+    foreign(tmp_path, lambda stats: None)
+    changed(tmp_path, 0, lambda stats: stats.update(deltalog=1))
+    (tmp_path / added(tmp_path, 0)["path"]).unlink()
+    DeltaTable(tmp_path).alter.set_column_not_null("n")
+
+
+def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
+    enabled = {"delta.enableRowTracking": "true"}
+    table = foreign(tmp_path / "wrong", too_few)
+    with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):
+        table.alter.set_table_properties(enabled)
+    assert DeltaTable(tmp_path / "wrong").version() == 0
+    # Numbers that are missing are in the footers.
+    table = foreign(tmp_path / "none", lambda stats: stats.pop("numRecords"))
+    table.alter.set_table_properties(enabled)
+    data = pa.table({"id": [4], "n": [0], "p": ["a"]})
+    write_deltalake(tmp_path / "none", data, mode="append")
+    rows = pa.table(DeltaTable(tmp_path / "none").to_arrow(row_ids=True))
+    assert sorted(rows["_row_id"].to_pylist()) == [0, 1, 2, 3]
 
 
 def test_the_connector_continues_statistics_of_ours(jvm: Jvm, tmp_path: Path) -> None:

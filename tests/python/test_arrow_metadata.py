@@ -112,6 +112,33 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
     assert DeltaTable(copy).schema() == table.schema()
 
 
+def test_rules_whose_columns_are_left_out_do_not_come_along(tmp_path: Path) -> None:
+    """A table could not have them, and such rows could not be copied."""
+    invariant = {"delta.invariants": '{"expression":{"expression":"i > ID"}}'}
+    columns = [*COLUMNS[:2], pa.field("i", pa.int64(), metadata=invariant), *COLUMNS[3:]]
+    table = DeltaTable.create(
+        tmp_path / "table", schema=pa.schema(columns), configuration={"delta.enableChangeDataFeed": "true"}
+    )
+    write_deltalake(table, pa.table({"id": [1], "i": [2]}), mode="append")
+    for number, (left, rules) in enumerate(
+        [
+            (["g"], {"g": {}}),
+            (["g", "i"], {"g": {}, "i": {}}),
+            (["i", "id"], {"i": invariant, "id": KEPT["id"]}),
+            (["id", "g"], {"id": KEPT["id"], "g": GENERATED}),
+            (["d", "l"], {"d": KEPT["d"], "l": KEPT["l"]}),
+        ]
+    ):
+        assert metadata_of(pa.schema(table.to_arrow(columns=left))) == rules
+        assert metadata_of(pa.schema(table.load_cdf(1, 1, columns=left))).items() >= rules.items()
+        copy = tmp_path / f"copy {number}"
+        write_deltalake(copy, table.to_arrow(columns=left))
+        assert {field.name: field.metadata for field in DeltaTable(copy).schema().fields} == rules
+        write_deltalake(copy, table.to_arrow(columns=left), mode="append")
+        rows = pa.table(DeltaTable(copy).to_arrow()).to_pylist()
+        assert rows == pa.table(table.to_arrow(columns=left)).to_pylist() * 2
+
+
 def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("n", pa.int64(), metadata=COUNTED), pa.field("v", pa.string())])
     table = DeltaTable.create(tmp_path / "table", schema=schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from deltalog import (
     DeltaTable,
     InvalidArgumentError,
     Transaction,
+    write_deltalake,
 )
 from deltalog._internal import AlreadyApplied
 from tests.python.interfering import overtaken
@@ -101,6 +103,19 @@ def test_a_file_all_of_whose_rows_match_is_not_read(tmp_path: Path) -> None:
     assert metrics(table.delete([("id", "<=", 2)]))["numDeletedRows"] == 2
     with pytest.raises(deltalog.DeltaError):
         table.delete("id % 2 = 0")
+
+
+def test_a_file_is_read_if_the_predicate_may_have_no_value_for_a_row(tmp_path: Path) -> None:
+    days = [date(1960, 1, 1), date(2000, 1, 1)]
+    write_deltalake(tmp_path, pa.table({"day": days}))
+    table = DeltaTable(tmp_path)
+    for predicate in (
+        "date_add(day, 2147483647) > DATE '2024-01-01'",
+        "date_add(date_add(day, 1073741824), 1073741823) > DATE '2024-01-01'",
+    ):
+        with pytest.raises(InvalidArgumentError, match="no value for 2000-01-01"):
+            table.delete(predicate)
+    assert table.count("day IS NOT NULL") == 2
 
 
 def test_vectors_leave_the_files_where_they_are(tmp_path: Path) -> None:

@@ -326,12 +326,12 @@ def without_vectors(table: DeltaTable) -> None:
 def test_an_overwrite_does_not_conflict_with_any_commit_of_a_change_before(
     tmp_path: Path, change: Change
 ) -> None:
-    """Some changes make several."""
+    """Some changes make several, or set the metadata."""
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     change(table)
     version = table.version()
-    assert version > 1
+    assert version > 0
     values = pa.table({field.name: [7] for field in table.schema().fields})
     assert write_deltalake(table, values, mode="overwrite") == version + 1
     assert in_files(tmp_path) == opened(table) == [7]

@@ -103,6 +103,19 @@ def test_a_plan_tells_sizes_and_reasons_and_can_be_carried_out(path: Path) -> No
     assert pa.table(table.vacuum_plan(0, False).files()).num_rows == 0
 
 
+def test_a_file_that_was_restored_since_the_plan_stays(tmp_path: Path) -> None:
+    """Also if it was removed again, and a compaction of the log no longer says that it was there."""
+    write_deltalake(tmp_path, pa.table({"id": [1]}))
+    write_deltalake(tmp_path, pa.table({"id": [2]}), mode="overwrite")
+    plan = DeltaTable(tmp_path).vacuum_plan(0, False)
+    assert len(plan.paths()) == 1
+    DeltaTable(tmp_path).restore(0)
+    DeltaTable(tmp_path).restore(1)
+    DeltaTable(tmp_path).compact_logs(2, 3)
+    assert plan.delete().num_files == 0
+    assert pa.table(DeltaTable(tmp_path, version=2).to_arrow())["id"].to_pylist() == [1]
+
+
 def test_a_short_retention_is_refused(path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"retention of 1 hours is shorter.*168 hours") as caught:
         DeltaTable(path).vacuum(1)

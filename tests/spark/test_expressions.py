@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from deltalog import _internal
 from deltalog.errors import DeltaError
@@ -71,6 +71,13 @@ EXPRESSIONS = [
     mod(i, 5); pmod(g, 0.3D); f + f; f * 2.0F; f + 1; f - 1L; g + f; g / 3; f / 3F; g % 0.3D; j + 1.5D;
     j & 6; j | 8; j ^ 5; ~j; l & 255; j + 1 & 3 | 4 ^ 1; 2 + 3 * j - 4 / 2; y + h % 100S; h + i * 0;
     j + NULL; negative(j); i + 1L + l; j - -3; 1 - j - 2;
+    """),
+    # Chains.
+    *expressions(r"""
+    1 + 2 + 3 - j; j - 1 - 2 - 3; j * 2 * 3L; d + 1 + 2.5 - w; d * 2 / 3 * j; 100 / 7 / 3 * j; j % 7 * 2 % 5 DIV 2;
+    s || t || (j + 1) || 2; j + 1 || s || t; 1 + i % 9 * 2 + j * 3 - (i % 9 - j) + 4; f + g + 1 + 2.5; a + 1 + 2 - 3;
+    y + 1 + h + i * 0L; (j + 1) + (j - 1) - (j - (1 - j)); j - (i % 3 - (i % 3 - 1)) - 1; 1 - 1 + NULL + j;
+    i & 7 & 3 | j; -j - -j - -1;
     """),
     # Decimals.
     *expressions(r"""
@@ -254,6 +261,28 @@ EXPRESSIONS = [
     CAST(d AS DECIMAL(20,6)); CAST(w AS DECIMAL(12,1)); CAST(0.005D AS DECIMAL(10,2)); CAST(1.005D AS DECIMAL(10,2));
     CAST(5e-324 AS DECIMAL(38,38));
     """),
+    # Arrays, structs and maps.
+    *expressions(r"""
+    array(); array(i, j); array(1, 2.5, j); array(y, l); array(NULL, i); array(NULL); array(s, 'x'); array(d, w, 1);
+    array(array(), array(i), NULL); array(f, g); array(a, DATE '2024-01-01'); map(); map('a', i, 'b', j);
+    map(1, s, 2L, t); map(j, i); map('x', NULL, 'y', 1); map('a', array(i), 'b', array()); map(-0.0D, i);
+    map(1.5, 'a', 10, 'b'); named_struct('p', i, 'Q', s); named_struct('p', NULL);
+    named_struct('n', named_struct('m', array(map('k', z)))); struct(i, s, 1, J, o.R);
+    struct(i AS x, s || 't', j + 1 AS `y z`); struct(o); struct(NULL AS a);
+    array(struct(i, s), struct(l AS i, t AS s)); array(named_struct('a', 1), named_struct('A', 2.5));
+    coalesce(NULL, array(i)); CASE WHEN j > 3 THEN map(j, s) END; if(j > 0, array(1), array(2.5));
+    if(i IS NULL, NULL, map(i, 1)); coalesce(o, named_struct('p', 1, 'r', 'x')); if(c, struct(i AS p, s AS r), o);
+    array(o, o); array(i) IS NULL; split(s, ''); split(s, 'b'); split(s, '[bc]'); split(s, 'b', 1); split(s, '', 2);
+    split(s, '.', 2); split(s, '.'); split(t, 'x*'); split('abxc', 'x*'); split(s, 'a|$'); split('a,b,,c,,', ',');
+    split('a,b,,c,,', ',', 3); split(',a', ',', -1); split(s, '\\s+', j - 3); split(s, 'b', NULL); split(s, NULL);
+    split('', ','); split('', ''); split('aXbXXc', '(?i)x'); split('abc', '(?:)', 0); split('one two', '^', 5);
+    split('aß𝄞', '', 2); size(split(s, 'b')); size(array(i, j)); size(map(j, i)); size(array());
+    cardinality(if(c, array(i), NULL)); array_contains(array(i, j), 42); array_contains(array(i, j), l);
+    array_contains(array(1, 2), i); array_contains(split(s, ''), t); array_contains(array(f, g), -0.0D);
+    array_contains(array(g), CAST('NaN' AS DOUBLE)); array_contains(array(d), 2.5);
+    array_contains(if(c, array(1), NULL), 1); array_contains(array(s), 'abc') AND array_contains(array(1), 1);
+    named_struct('a', b, 'b', k, 'c', c); array(array(1, NULL), array(2L)); nvl2(i, array(i), array());
+    """),
     # Names.
     *expressions(r"""
     `j` + J; o.p + 1; O.P; concat(o.r, '!');
@@ -277,6 +306,8 @@ ERRORS = expressions(r"""
     CAST(99.995 AS DECIMAL(4,2)); CAST(1e300 AS DECIMAL(38,0)); CAST(3.4e38F AS DECIMAL(38,0));
     CAST('2024-01-01T' AS TIMESTAMP); CAST('2024-1-1 24:00' AS TIMESTAMP_NTZ); CAST('2024-01x' AS DATE);
     CAST('2024-01-01 00:00:00 mars' AS TIMESTAMP); coalesce(CAST('x' AS STRING), DATE '2024-01-01');
+    map(1, 2, 1, 3); map(NULL, 1); map(0.0D, 1, -0.0D, 2); array(1, 1 / 0);
+    map(CAST('NaN' AS DOUBLE), 1, CAST('NaN' AS DOUBLE), 2); map(CAST(NULL AS INT), 1); struct(1 DIV 0);
 """)
 
 # Neither of these has a value that could be compared.
@@ -302,10 +333,16 @@ def spark_type(data_type: pa.DataType) -> str:
     names = {
         "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float": "float", "double": "double",
         "string": "string", "bool": "boolean", "binary": "binary", "date32[day]": "date", "null": "void",
-        "timestamp[us]": "timestamp_ntz",
+        "timestamp[us]": "timestamp_ntz", "timestamp[us, tz=UTC]": "timestamp",
     }  # fmt: skip
     if pa.types.is_decimal(data_type):
         return f"decimal({data_type.precision},{data_type.scale})"
+    if pa.types.is_list(data_type):
+        return f"array<{spark_type(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        return f"map<{spark_type(data_type.key_type)},{spark_type(data_type.item_type)}>"
+    if pa.types.is_struct(data_type):
+        return f"struct<{','.join(f'{field.name}:{spark_type(field.type)}' for field in data_type)}>"
     return names[str(data_type)]
 
 
@@ -317,8 +354,32 @@ def plain(value: Any) -> str:
         case Decimal():
             text = f"{value:f}"
             return text.rstrip("0").rstrip(".") if "." in text else text
+        case Row():
+            return repr([(name, plain(part)) for name, part in zip(value.__fields__, value, strict=True)])
+        case dict():
+            return repr(sorted((plain(key), plain(part)) for key, part in value.items()))
+        case list():
+            return repr([plain(part) for part in value])
         case _:
             return repr(value)
+
+
+def as_spark(value: Any, data_type: pa.DataType) -> Any:
+    """Returns a value as Spark does: a struct as a `Row`, a map as a dict, an instant in the local time."""
+    if value is None:
+        return None
+    if pa.types.is_list(data_type):
+        return [as_spark(part, data_type.value_type) for part in value]
+    if pa.types.is_map(data_type):
+        kinds = (data_type.key_type, data_type.item_type)
+        return {as_spark(key, kinds[0]): as_spark(part, kinds[1]) for key, part in value}
+    if pa.types.is_struct(data_type):
+        fields = list(data_type)
+        row = Row(*(field.name for field in fields))
+        return row(*(as_spark(value[field.name], field.type) for field in fields))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return datetime.fromtimestamp(value.timestamp())
+    return value
 
 
 @pytest.mark.parametrize("start", range(0, len(EXPRESSIONS), SIZE))
@@ -341,7 +402,7 @@ def test_expressions_have_sparks_values(spark: SparkSession, tmp_path: Any, star
         except DeltaError as error:
             different.append(f"{text}: {error}")
             continue
-        values = [plain(value) for value in ours.to_pylist()]
+        values = [plain(as_spark(value, ours.type)) for value in ours.to_pylist()]
         expected = [plain(row[f"v{n}"]) for row in found]
         if spark_type(ours.type) != types[n]:
             different.append(f"{text}: {spark_type(ours.type)}, not {types[n]}")

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
 use deltalog::engine::commit_actions::commit_actions_schema;
+use deltalog::engine::constraints::describe_rows;
 use deltalog::engine::history::{history_batch, history_schema};
 use deltalog::engine::log::StagedCommit;
 use deltalog::engine::predicate::{ParseMode, Predicate, parse};
@@ -473,7 +474,7 @@ impl Snapshot {
             }
             scan.read()
         })?;
-        let schema = self.0.schema().describe_rows(&rows.schema());
+        let schema = describe_rows(self.0.schema(), &rows.schema());
         Ok(ArrowStream::start(py, Arc::new(schema), rows)?.of(&self.0))
     }
 
@@ -521,7 +522,7 @@ impl Snapshot {
             let feed = user_predicate(predicate)?.into_iter().fold(feed, ChangeFeed::predicate);
             let plan = feed.plan()?;
             let rows = plan.read(columns.as_deref())?;
-            Ok((plan.snapshot().schema().describe_rows(&rows.schema()), rows))
+            Ok((describe_rows(plan.snapshot().schema(), &rows.schema()), rows))
         })?;
         ArrowStream::start(py, Arc::new(schema), rows)
     }

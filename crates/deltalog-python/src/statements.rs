@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
 use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::{Operation, SaveMode};
-use deltalog::{Error, PendingWrite, Result, SchemaMode, Snapshot as CoreSnapshot, WriteRequest};
+use deltalog::engine::transaction::Operation;
+use deltalog::{Error, Result, Snapshot as CoreSnapshot};
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
@@ -156,40 +155,9 @@ pub(crate) fn merge_rows(
         let merge = Merge { condition, source_alias, target_alias, clauses };
         let schema = reader.schema();
         let source = MergeSource::new(&schema, pieces(reader))?;
-        match merge_schema {
-            true => {
-                let widened = with_columns_of(base, &schema, &request)?;
-                // On a later version, nothing would conflict with what others have changed since the rows were read.
-                if origin.is_some() && widened.version() > base.version() + 1 {
-                    return Err(changed_since(base));
-                }
-                dml::merge(&widened, &merge, &source, request)
-            }
-            false => dml::merge(base, &merge, &source, request),
+        if merge_schema {
+            request.new_columns = Some(StructType::from_arrow(&schema)?);
         }
+        dml::merge(base, &merge, &source, request)
     })
-}
-
-/// Returns the error of a MERGE with rows of a version that is no longer the newest, and whose schema it would change.
-fn changed_since(base: &CoreSnapshot) -> Error {
-    let read = base.version();
-    Error::invalid_argument(format!(
-        "the source was read from version {read} of the table, which has changed since"
-    ))
-    .with_hint("read the source from the newest version")
-    .in_table(base.storage().url())
-}
-
-/// Adds the columns of `schema` that the table lacks, in a commit of their own, and returns the table with them.
-fn with_columns_of(base: &CoreSnapshot, schema: &Schema, request: &Request) -> Result<CoreSnapshot> {
-    let mut write = WriteRequest::new(StructType::from_arrow(schema)?, SaveMode::Append);
-    write.schema_mode = SchemaMode::Merge;
-    let storage = base.storage();
-    let pending = PendingWrite::on(storage, Some(base.clone()), write, &request.environment)?;
-    let Some(pending) = pending.filter(|pending| pending.evolved().is_some()) else {
-        return Ok(base.clone());
-    };
-    let operation = Operation::new("MERGE SCHEMA");
-    pending.commit(Vec::new(), operation)?;
-    base.refresh()
 }

@@ -12,3 +12,11 @@ pub(crate) const ROW_GROUPS: usize = 1 << 15;
 
 /// The levels of objects and arrays in a value of a shredded variant.
 pub(crate) const VARIANT_LEVELS: usize = 500;
+
+/// The bytes of a server's answer that is not a file: a page of a listing, or credentials.
+#[cfg(feature = "_cloud")]
+pub(crate) const ANSWER_BYTES: usize = 64 << 20;
+
+/// The bytes of the answer by which a server refuses a request.
+#[cfg(feature = "_cloud")]
+pub(crate) const REFUSAL_BYTES: usize = 1 << 20;

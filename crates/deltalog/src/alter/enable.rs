@@ -10,15 +10,15 @@
 //! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change asks for brings
 //! those that it requires, and their properties come into force with them.
 
-use arrow::array::Array;
-
 use super::draft::Draft;
-use super::files::added_again;
 use crate::definition::{MAX_COLUMN_ID, last_column_id, name_row_tracking_columns};
+use crate::dml::{ListedFile, visit_files};
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
-use crate::protocol::{ColumnMappingMode, Metadata, NewMapping, StructField, TableFeature};
-use crate::replay::{FileColumn, FileColumns};
+use crate::parallel;
+use crate::protocol::{Add, ColumnMappingMode, Metadata, NewMapping, StructField, TableFeature};
+use crate::replay::{add_at, batches_of_adds};
+use crate::write::FOOTER_THREADS;
 
 const MODE: &str = "delta.columnMapping.mode";
 const ROW_TRACKING: &str = "delta.enableRowTracking";
@@ -27,8 +27,9 @@ const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 /// Does what follows from the properties that the draft has changed.
 ///
 /// # Errors
-/// `InvalidArgument` for a change of the column mapping that would make files unreadable, or if the number of rows of
-/// a file is unknown. `CorruptLog`, and errors of the store, while the files are read.
+/// `InvalidArgument` for a change of the column mapping that would make files unreadable. `CorruptData` for a file that
+/// is not Parquet, or has another number of rows than its statistics, if the number is needed. `CorruptLog`, and errors
+/// of the store, while the files are read.
 pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
     map_columns(draft)?;
     // A property without its feature is not in force.
@@ -78,14 +79,25 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
 /// Names the columns for the ids of moved rows, and gives ids to the rows of files that have none.
 fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
     name_row_tracking_columns(&mut draft.metadata.configuration, draft.environment);
-    for batch in draft.base.replay_files(FileColumns::all())? {
-        let batch = batch?;
-        let has_ids =
-            |column: FileColumn| batch.column_by_name(column.name()).is_some_and(|ids| ids.null_count() == 0);
-        if !has_ids(FileColumn::BaseRowId) || !has_ids(FileColumn::DefaultRowCommitVersion) {
-            draft.files.push(added_again(&batch, &[])?);
+    let mut files = Vec::new();
+    visit_files(draft.base, None, |batch, found| {
+        for (row, file) in found.into_iter().enumerate() {
+            let add = add_at(batch, row)?;
+            if add.base_row_id.is_none() || add.default_row_commit_version.is_none() {
+                files.push(ListedFile { add, file });
+            }
         }
-    }
+        Ok(())
+    })?;
+    // With too small a number, rows of two files would have the same ids.
+    let counted = parallel::each(&files, FOOTER_THREADS, |file| {
+        let add = match file.add.base_row_id {
+            None => file.counted_certainly(draft.base)?,
+            Some(_) => file.add.clone(),
+        };
+        Ok::<_, Error>(Add { data_change: false, ..add })
+    })?;
+    draft.files.extend(batches_of_adds(&counted)?);
     // Files that others add meanwhile get ids from writers that know the feature.
     let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
     draft.depends_on_rows |= !was_supported || !draft.files.is_empty();

@@ -9,6 +9,7 @@
 //! | `lane` | the share of the values that one of several writers gives | "Identity Columns" |
 //! | `length`, `length_type` | strings of the types `char` and `varchar`, at every depth | |
 //! | `collation` | strings that are not compared byte by byte | "Column Metadata" |
+//! | `described` | which of them go with rows that have only some of the columns | |
 //! | `rules` | finds all of them in a table's properties and schema | "Column Metadata" |
 //! | `bound` | applies them to rows | |
 //!
@@ -22,6 +23,7 @@ mod bound;
 mod check;
 mod collation;
 mod default_value;
+mod described;
 mod generated;
 mod identity;
 mod lane;
@@ -37,6 +39,7 @@ pub use bound::Constraints;
 pub use check::{Check, Violation};
 pub(crate) use collation::ensure_bytes;
 pub use default_value::DefaultValue;
+pub use described::describe_rows;
 pub use generated::Generated;
 pub(crate) use identity::Identities;
 pub use identity::IdentityValues;

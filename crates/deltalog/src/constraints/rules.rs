@@ -160,11 +160,11 @@ impl RowRules {
     fn add_invariants(&mut self, field: &StructField, path: String) -> Result<()> {
         if let Some(value) = field.metadata.get(INVARIANT) {
             let json = text(&value, INVARIANT, &path)?;
-            let invariant: Invariant = serde_json::from_str(json).map_err(|error| {
+            let sql = invariant(json).map_err(|error| {
                 Error::corrupt_log(format!("the invariant of column {path} is not of the protocol's form"))
                     .with_source(error)
             })?;
-            self.checks.push(RuleText::new(&path, &invariant.expression.expression));
+            self.checks.push(RuleText::new(&path, &sql));
         }
         match &field.data_type {
             DataType::Struct(fields) => fields
@@ -185,6 +185,14 @@ impl RuleText {
     pub(crate) fn new(name: &str, sql: &str) -> Self {
         Self { name: name.to_owned(), sql: sql.to_owned(), time_zone: None }
     }
+}
+
+/// Returns the expression of an invariant.
+///
+/// # Errors
+/// Those of JSON that is not of the protocol's form.
+pub(super) fn invariant(json: &str) -> serde_json::Result<String> {
+    serde_json::from_str(json).map(|Invariant { expression }| expression.expression)
 }
 
 /// Returns the expression in the metadata `key` of a column. Fields inside of the column must not have one.

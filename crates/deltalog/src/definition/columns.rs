@@ -59,7 +59,7 @@ pub(super) fn check_rules(
         let field = arrow.field_with_name(name).map_err(|error| {
             Error::invalid_argument(format!("there is no generated column '{name}'")).with_source(error)
         })?;
-        if computed.data_type() != field.data_type() {
+        if !computed.is_of(field.data_type()) {
             return Err(Error::invalid_argument(format!(
                 "the generated column '{name}' has the type {}, and its expression ({sql}) has the type {}",
                 field.data_type(),

@@ -73,7 +73,7 @@ impl Assignments {
                 Rows::Changed => spec.rules().identities.check_kept(field.name())?,
                 Rows::New => drop(spec.rules().identities.generates(field.name(), true)?),
             }
-            let value = scope.value(sql, field.data_type()).and_then(|value| {
+            let value = scope.value(sql, field).and_then(|value| {
                 value.column().map_or(Ok(()), |given| ensure_assignable(given, field))?;
                 Ok(value)
             });

@@ -10,8 +10,8 @@ use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Add, LogPath};
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, add_at, batches_of_adds};
-use crate::scan::{DataFile, FileRows, PartitionColumns, data_files, file_filters};
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, FileSet, add_at, batches_of_adds};
+use crate::scan::{DataFile, FileRows, PartitionColumns, certain_file_filters, data_files, file_filters};
 use crate::snapshot::Snapshot;
 use crate::stats::{is_own, num_records, with_num_records};
 use crate::write::read_footer;
@@ -86,6 +86,17 @@ impl ListedFile {
         }
     }
 
+    /// Returns the action with a number of rows that is certain: by statistics of our own, or by the footer.
+    ///
+    /// # Errors
+    /// As [`ListedFile::counted_in_footer`].
+    pub(crate) fn counted_certainly(&self, base: &Snapshot) -> Result<Add> {
+        match self.has_own_statistics() && self.num_records().is_some() {
+            true => Ok(self.add.clone()),
+            false => self.counted_in_footer(base),
+        }
+    }
+
     /// Returns the rows that are deleted when `removed` are too; `None` if no row is left then. If the number of rows
     /// is not known, some may be left.
     ///
@@ -123,6 +134,21 @@ impl ListedFile {
 /// `CorruptLog`, and errors of the store.
 pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Vec<ListedFile>> {
     list(base, predicate, |_| true)
+}
+
+/// Returns the files of `base` that may have rows for which `predicate` is true, whatever the statistics of other
+/// writers say.
+///
+/// # Errors
+/// As [`listed_files`].
+pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<Vec<DataFile>> {
+    let filters = certain_file_filters(base, predicate).map_err(|error| base.located(error))?;
+    let mut found = Vec::new();
+    visit_kept(base, filters, |_, files| {
+        found.extend(files);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths, as the log has them,
@@ -179,13 +205,21 @@ pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<
 pub(crate) fn visit_files(
     base: &Snapshot,
     predicate: Option<&Predicate>,
+    visit: impl FnMut(&RecordBatch, Vec<DataFile>) -> Result<()>,
+) -> Result<()> {
+    let filters = predicate.map(|predicate| file_filters(base, predicate)).transpose();
+    visit_kept(base, filters.map_err(|error| base.located(error))?.unwrap_or_default(), visit)
+}
+
+/// Calls `visit` with the files of `base` that `filters` keep.
+fn visit_kept(
+    base: &Snapshot,
+    filters: Vec<FileFilter>,
     mut visit: impl FnMut(&RecordBatch, Vec<DataFile>) -> Result<()>,
 ) -> Result<()> {
     let located = |error| base.located(error);
     let mut request = AddRequest::new(FileColumns::of(&FileColumn::ALL));
-    if let Some(predicate) = predicate {
-        request.filters = file_filters(base, predicate).map_err(located)?;
-    }
+    request.filters = filters;
     let partitions = PartitionColumns::of(base).map_err(located)?;
     for batch in base.replay(request)? {
         let batch = batch?;

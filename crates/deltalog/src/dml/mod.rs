@@ -49,7 +49,7 @@ pub(crate) use candidates::{reads_partitions_only, truth_in_partition};
 pub use delete::delete;
 pub(crate) use finder::{Finder, condition_of};
 pub use listed::{ListedFile, listed_files};
-pub(crate) use listed::{current_actions, visit_files};
+pub(crate) use listed::{current_actions, files_in_doubt, visit_files};
 pub use marked_rows::MarkedRows;
 pub use merge::{Clause, ClauseAction, Merge, MergeSource, merge};
 pub use metrics::{RowCounts, StatementMetrics};

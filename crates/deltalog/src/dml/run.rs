@@ -29,6 +29,8 @@ pub struct Request {
     pub app_transactions: Vec<SetTransaction>,
     /// Whether the source of a MERGE comes from the table itself, at the version that the statement is based on.
     pub reads_whole_table: bool,
+    /// The columns of the source of a MERGE, if the table gets those that it lacks, in the same commit.
+    pub new_columns: Option<StructType>,
     /// The clock and the ids.
     pub environment: Environment,
 }
@@ -40,6 +42,7 @@ impl Request {
             operation: Operation::default(),
             app_transactions: Vec::new(),
             reads_whole_table: false,
+            new_columns: None,
             environment: environment.clone(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MANIFESTS, ensure_none_has_vector};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{LogPath, PartitionValues, path};
 use crate::replay::{FileColumn, FileColumns, adds_of};
 use crate::snapshot::Snapshot;
@@ -19,7 +19,8 @@ pub(super) type Partitions = Option<BTreeSet<String>>;
 /// any case.
 ///
 /// # Errors
-/// `Unsupported` for files with deletion vectors; `CorruptLog`, and errors of the store.
+/// `Unsupported` for files with deletion vectors, or with control characters in their paths; `CorruptLog`, errors of
+/// the store.
 pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<Manifests> {
     let root = full_root(snapshot)?;
     let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -38,7 +39,7 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
                     LogPath::Relative(path) => format!("{root}/{path}"),
                     LogPath::Absolute(path) => full(path.scheme(), path.authority(), path.path()),
                 };
-                lines.entry(directory).or_default().push(file);
+                lines.entry(directory).or_default().push(one_line(file)?);
             }
         }
     }
@@ -47,6 +48,17 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
         lines.into_iter().map(|line| line + "\n").collect()
     };
     Ok(lines.into_iter().map(|(directory, lines)| (directory, text(lines))).collect())
+}
+
+/// Refuses a path that would be more than a line, or one that a terminal would not show as it is.
+fn one_line(file: String) -> Result<String> {
+    match file.contains(char::is_control) {
+        true => {
+            let text = format!("a manifest cannot name a file with control characters in its path: {file:?}");
+            Err(Error::unsupported(text))
+        }
+        false => Ok(file),
+    }
 }
 
 /// Returns the directory of a partition, with a slash at its end if it is not the root.

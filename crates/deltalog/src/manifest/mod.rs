@@ -14,7 +14,8 @@
 //! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
 //!   update of the manifests of the partitions that it concerns ([`keep`]), before it returns. Each writer looks for
 //!   newer versions afterwards, and goes on: of several writers, the last one leaves the manifests of the newest
-//!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again.
+//!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again. It also
+//!   fails if others go on committing for [`MOST_ROUNDS`] rounds.
 
 mod content;
 
@@ -40,6 +41,9 @@ const MANIFESTS: &str = "_symlink_format_manifest";
 /// The property that asks for manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
+/// How often an update goes on with what others have committed meanwhile.
+const MOST_ROUNDS: usize = 16;
+
 /// What was done to manifests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,8 +60,8 @@ pub struct GeneratedManifests {
 ///
 /// # Errors
 /// `Unsupported` for a table with deletion vectors or column mapping, and for partition values that are too long for
-/// the name of a directory; `CorruptLog`, and errors of the store, after which some manifests may be those of an older
-/// version.
+/// the name of a directory; `Unavailable` if others commit faster than manifests are written; `CorruptLog`, and errors
+/// of the store. After the last three some manifests may be those of an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
     let located = |error: Error| newest.located(error);
@@ -193,12 +197,18 @@ fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedMan
     Ok(done)
 }
 
-/// Goes on with the versions that others have committed meanwhile.
+/// Goes on with the versions that others have committed meanwhile, until there are none.
+///
+/// # Errors
+/// `Unavailable` if there are still some after [`MOST_ROUNDS`]: what was written may have replaced newer manifests.
 fn catch_up(mut shown: Snapshot, mut done: GeneratedManifests) -> Result<GeneratedManifests> {
-    loop {
+    for round in 0.. {
         let newest = shown.refresh()?;
         if newest.version() == shown.version() {
-            return Ok(done);
+            break;
+        }
+        if round == MOST_ROUNDS {
+            return Err(newest.located(never_ends(shown.version())));
         }
         let is_same = newest.metadata().partition_columns == shown.metadata().partition_columns;
         let partitions = if is_same { changed(&shown, &newest)? } else { None };
@@ -207,6 +217,17 @@ fn catch_up(mut shown: Snapshot, mut done: GeneratedManifests) -> Result<Generat
             GeneratedManifests { version, written: done.written + written, deleted: done.deleted + deleted };
         shown = newest;
     }
+    Ok(done)
+}
+
+fn never_ends(shown: u64) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "others commit faster than manifests are written: these show version {shown} after {MOST_ROUNDS} rounds"
+        ),
+    )
+    .with_hint("generate manifests again when others commit less often")
 }
 
 /// Returns the partitions that the commits after `base` up to `newest` concern; `None` if it is not known.

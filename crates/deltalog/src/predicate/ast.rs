@@ -148,6 +148,10 @@ pub enum Expr {
     /// Any other operator or function.
     #[doc(hidden)]
     Apply(Operation, Vec<Expr>),
+    /// Two or more operators of one precedence, which bind from the left: `a + b - c`. However long it is, a chain is
+    /// one level of the tree.
+    #[doc(hidden)]
+    Chain(Box<Expr>, Vec<(Operation, Expr)>),
     /// The truth of a condition.
     #[doc(hidden)]
     Condition(Box<Predicate>),

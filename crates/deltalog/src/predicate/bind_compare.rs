@@ -5,6 +5,7 @@ use super::bind::{Binder, Side};
 use super::bound::{Bound, Source};
 use super::compute::{clocks, common, instants, sql_name};
 use super::like::Pattern;
+use super::parse::SPARK;
 use super::place::{Place, place};
 use super::values::{Datum, Domain, domain_of};
 use crate::error::{Error, Result};
@@ -78,6 +79,7 @@ impl Binder<'_> {
                     sql_name(&left_type),
                     sql_name(&right_type)
                 ))
+                .with_hint(SPARK)
             };
             let both = common(&left_type, &right_type).filter(|_| !self.lenient).ok_or_else(refused)?;
             let domain = domain_of(&both).ok_or_else(refused)?;
@@ -178,6 +180,7 @@ impl Binder<'_> {
                     error.with_hint("write a timestamp as '2024-01-31 12:30:00'")
                 }
                 (Literal::String(_), DataType::Date32) => error.with_hint("write a date as '2024-01-31'"),
+                (_, of) if of.is_nested() => error.with_hint(SPARK),
                 _ => error,
             }
         })
@@ -188,6 +191,7 @@ impl Binder<'_> {
             "values of type {} cannot be compared",
             sql_name(self.data_type(column))
         ))
+        .with_hint(SPARK)
     }
 }
 

@@ -4,8 +4,8 @@ use super::ast::{Expr, Literal};
 use super::bind::{Binder, not_understood, variant_value};
 use super::bound::Arena;
 use super::compute::{
-    Argument, Changes, DatePattern, JavaPattern, Moment, Node, Operation, RegexUse, cast, is_castable,
-    is_complete, plain, signature, sql_name,
+    Argument, Changes, DatePattern, JavaPattern, Link, Moment, Node, Operation, RegexUse, cast, field_of_one,
+    is_castable, is_complete, plain, signature, sql_name,
 };
 use super::filter::Rows;
 use super::function::{CastType, Function};
@@ -66,6 +66,7 @@ impl Binder<'_> {
                 constant(&literal_now(*moment, *clock, *begun)?)
             }
             Expr::Apply(operation, arguments) => self.applied(*operation, arguments, expr),
+            Expr::Chain(first, steps) => self.chain(first, steps),
             Expr::Condition(condition) => {
                 let bound = self.condition(condition)?;
                 Ok(Value { node: Node::Condition(Box::new(bound)), data_type: DataType::Boolean })
@@ -95,6 +96,11 @@ impl Binder<'_> {
         if of.data_type == *to {
             return Ok(of);
         }
+        if let Some((field, is_missing)) = field_of_one(&of.data_type, to) {
+            let why = if is_missing { "is missing in" } else { "is not one of the column, but is given by" };
+            return Err(Error::schema_mismatch(format!("the field '{field}' {why} {text}"))
+                .with_hint("give each field of the struct a value, which may be NULL, and no others"));
+        }
         if !is_castable(&of.data_type, to) {
             return Err(Error::invalid_argument(format!(
                 "{text}: a cast from {} to {} is not supported",
@@ -108,16 +114,58 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
+    /// Binds operators from the left. The constants that a chain begins with are computed.
+    fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
+        let Value { node: mut start, mut data_type } = self.value(first)?;
+        let mut start_digits = digits(first);
+        let mut links: Vec<Link> = Vec::new();
+        for (at, (operation, right)) in steps.iter().enumerate() {
+            let so_far =
+                || Expr::Chain(Box::new(first.clone()), steps.get(..=at).unwrap_or_default().to_vec());
+            let text = right.to_string();
+            let right_digits = digits(right);
+            let right = self.value(right)?;
+            let left = Argument {
+                data_type: data_type.clone(),
+                digits: start_digits.take(),
+                constant: None,
+                text: None,
+            };
+            let refused = || undefined(&so_far(), &[left.data_type.clone(), right.data_type.clone()]);
+            let both = [left.clone(), described(&right, right_digits)];
+            let signature = signature(*operation, &both).ok_or_else(refused)?;
+            let [left_as, right_as] = signature.arguments.as_slice() else { return Err(refused()) };
+            if !is_castable(&data_type, left_as) {
+                return Err(refused());
+            }
+            let right = self.cast_to(right, right_as, Clock::UTC, &text)?;
+            let is_constant = start.constant().is_some() && right.node.constant().is_some();
+            if is_constant && links.is_empty() {
+                let whole = so_far().to_string();
+                let left = self.cast_to(Value { node: start, data_type }, left_as, Clock::UTC, &whole)?;
+                let arguments = vec![left.node, right.node];
+                let (operation, to) = (*operation, signature.result.clone());
+                let node = Node::Apply { operation, arguments, to, text: whole };
+                start = computed_once(node, signature.result.clone(), true).node;
+            } else {
+                let (operation, left, to) = (*operation, left_as.clone(), signature.result.clone());
+                links.push(Link { operation, left, right: right.node, to, text });
+            }
+            data_type = signature.result;
+        }
+        let node = match links.is_empty() {
+            true => start,
+            false => Node::Chain { first: Box::new(start), text: first.to_string(), links },
+        };
+        Ok(Value { node, data_type })
+    }
+
     fn applied(&mut self, operation: Operation, arguments: &[Expr], expr: &Expr) -> Result<Value> {
         let values = arguments.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>>>()?;
         let described: Vec<Argument> = arguments
             .iter()
             .zip(&values)
-            .map(|(argument, value)| Argument {
-                data_type: value.data_type.clone(),
-                digits: digits(argument),
-                constant: value.node.constant().and_then(whole_number),
-            })
+            .map(|(argument, value)| described(value, digits(argument)))
             .collect();
         let types = || values.iter().map(|value| value.data_type.clone()).collect::<Vec<_>>();
         let signature = signature(operation, &described).ok_or_else(|| undefined(expr, &types()))?;
@@ -163,6 +211,16 @@ impl Binder<'_> {
             && arguments.iter().all(|argument| argument.constant().is_some());
         let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
         Ok(computed_once(node, signature.result, is_constant))
+    }
+}
+
+/// Returns what determines types of an argument, which has so many digits if it is a literal and a whole number.
+fn described(value: &Value, digits: Option<u8>) -> Argument {
+    Argument {
+        data_type: value.data_type.clone(),
+        digits,
+        constant: value.node.constant().and_then(whole_number),
+        text: value.node.constant().and_then(constant_text),
     }
 }
 
@@ -269,6 +327,11 @@ fn digits(expr: &Expr) -> Option<u8> {
         ) => Some(decimal_digits((*v).into())),
         _ => None,
     }
+}
+
+fn constant_text(value: &ArrayRef) -> Option<String> {
+    let text = value.as_string_opt::<i32>().filter(|text| text.is_valid(0))?;
+    Some(text.value(0).to_owned())
 }
 
 fn whole_number(value: &ArrayRef) -> Option<i64> {

@@ -2,7 +2,7 @@
 
 use super::ast::{ColumnPath, CompareOp, Expr, Predicate};
 use super::compute::Node;
-use super::function::{Function, Purpose};
+use super::function::{Function, Purpose, are_total};
 use super::like::Pattern;
 use super::values::{Datum, Domain};
 use crate::error::Result;
@@ -198,9 +198,12 @@ impl Bound {
     }
 
     fn is_null_only_by_columns(&self, terms: &[Term]) -> bool {
-        // Functions of a column are NULL for NULL only.
-        let is_column =
-            |term: &usize| terms.get(*term).is_some_and(|term| matches!(term.source, Source::Column { .. }));
+        // Functions of a column are NULL for NULL only, apart from values for which they have no result.
+        let is_column = |term: &usize| {
+            terms.get(*term).is_some_and(
+                |term| matches!(&term.source, Source::Column { functions, .. } if are_total(functions)),
+            )
+        };
         match self {
             Self::Constant(truth) => truth.is_some(),
             Self::Unknown(_) => false,

@@ -95,9 +95,28 @@ impl Display for Expr {
             Self::DoubleQuoted(text) => quoted(f, text),
             Self::Call(function, argument) => call(f, function, argument),
             Self::Apply(operation, arguments) => apply(f, *operation, arguments),
+            Self::Chain(first, steps) => {
+                ChainText(first, steps.iter().map(|(operation, right)| (*operation, right))).fmt(f)
+            }
             Self::Condition(condition) => write!(f, "({condition})"),
             Self::Unknown(text) => write!(f, "({text})"),
         }
+    }
+}
+
+/// A chain of operators as a text.
+pub(super) struct ChainText<'a, T, I>(pub(super) &'a T, pub(super) I);
+
+impl<'a, T: Display + 'a, R: Display + 'a, I> Display for ChainText<'a, T, I>
+where
+    I: Iterator<Item = (Operation, &'a R)> + Clone,
+{
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "({}", self.0)?;
+        for (operation, right) in self.1.clone() {
+            write!(f, " {} {right}", operation.symbol().unwrap_or_default())?;
+        }
+        f.write_char(')')
     }
 }
 

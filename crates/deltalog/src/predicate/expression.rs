@@ -4,17 +4,18 @@ use super::ast::Expr;
 use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
-use super::compute::{Changes, Node, Operation, cast, is_number, sql_name};
+use super::compute::{Changes, Node, Operation, cast, is_number, plain, sql_name};
 use super::filter::{Rows, halves};
 use super::parse::{parse_value, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::concat;
 use arrow::compute::kernels::cmp::distinct;
 use arrow::datatypes::{DataType, Schema};
+use arrow::util::display::array_value_to_string;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,15 +31,25 @@ pub struct Expression {
 
 /// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
 pub(crate) fn is_constant(sql: &str) -> bool {
-    parse_value(sql, "UTC").is_ok_and(|value| is_literal(&value))
+    parse_value(sql, "UTC").is_ok_and(|value| is_scalar(&value))
 }
 
 /// Returns whether a value is a literal, perhaps with a sign.
-pub(super) fn is_literal(value: &Expr) -> bool {
+fn is_scalar(value: &Expr) -> bool {
     let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::DoubleQuoted(_) | Expr::Typed(..));
     match value {
         Expr::Apply(Operation::Negate, operands) => operands.iter().all(is_plain),
         value => is_plain(value),
+    }
+}
+
+/// Returns whether a value is a literal, or an array, a struct or a map of literals.
+pub(super) fn is_literal(value: &Expr) -> bool {
+    match value {
+        Expr::Apply(Operation::Array | Operation::NamedStruct | Operation::Map, parts) => {
+            parts.iter().all(is_literal)
+        }
+        value => is_scalar(value),
     }
 }
 
@@ -116,34 +127,35 @@ impl Expression {
     /// # Errors
     /// SchemaMismatch if the cast has changed the value.
     pub(super) fn ensure_unchanged(&self, cast_value: &Self, sql: &str) -> Result<()> {
-        use DataType as T;
         let (from, to) = (&self.data_type, &cast_value.data_type);
-        let loses = match to {
-            T::Date32 => matches!(from, T::Timestamp(..)),
-            T::Decimal128(..) => is_number(from),
-            to => to.is_integer() && is_number(from),
-        };
-        if !loses || from == to {
+        if from == to || !may_lose(from, to) {
             return Ok(());
         }
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
             .map_err(|error| Error::invalid_argument("a literal has no row").with_source(error))?;
-        let before = self.evaluate(&row)?;
-        let after = cast(&cast_value.evaluate(&row)?, from, Clock::UTC)?;
-        let is_changed = distinct(&before, &after)
-            .map_err(|error| Error::invalid_argument("a literal is not compared").with_source(error))?;
-        if is_changed.true_count() == 0 {
+        let Some((from, to)) = changed(&self.evaluate(&row)?, &cast_value.evaluate(&row)?)? else {
             return Ok(());
-        }
-        let to = sql_name(to);
-        Err(Error::schema_mismatch(format!("{sql} would be changed to fit type {to}"))
-            .with_hint(format!("write CAST({sql} AS {to}) if that is meant")))
+        };
+        let (to, whole) = (sql_name(&to), from.is_none());
+        let error = Error::schema_mismatch(match &from {
+            None => format!("{sql} would be changed to fit type {to}"),
+            Some(part) => format!("{part} in {sql} would be changed to fit type {to}"),
+        });
+        Err(error.with_hint(match whole {
+            true => format!("write CAST({sql} AS {to}) if that is meant"),
+            false => format!("write CAST(… AS {to}) there if that is meant"),
+        }))
     }
 
     /// Returns the type of the value.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
+    }
+
+    /// Returns whether the value has the type of a column, apart from what may be NULL in it and from its metadata.
+    pub(crate) fn is_of(&self, column: &DataType) -> bool {
+        self.data_type == plain(column)
     }
 
     /// Returns the columns that the value depends on, without duplicates.
@@ -209,6 +221,65 @@ impl Expression {
     }
 }
 
+/// Returns whether a cast may change values, or those of a part.
+fn may_lose(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    match to {
+        T::Date32 => matches!(from, T::Timestamp(..)),
+        T::Decimal128(..) => is_number(from),
+        to if to.is_nested() => true,
+        to => to.is_integer() && is_number(from),
+    }
+}
+
+/// Returns the type to which a cast has changed a value, and the value, if it is only a part.
+fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<(Option<String>, DataType)>> {
+    let (from, to) = (before.data_type(), after.data_type());
+    if from == to || *from == DataType::Null || !may_lose(from, to) {
+        return Ok(None);
+    }
+    let part = |before: &ArrayRef, after: &ArrayRef| {
+        let found = changed(before, after)?;
+        Ok(found.map(|(value, to)| (value.or_else(|| Some(listed(before))), to)))
+    };
+    match (from, to) {
+        (DataType::List(_), DataType::List(_)) => {
+            part(before.as_list::<i32>().values(), after.as_list::<i32>().values())
+        }
+        (DataType::Map(..), DataType::Map(..)) => {
+            let (before, after) = (before.as_map(), after.as_map());
+            match part(before.keys(), after.keys())? {
+                None => part(before.values(), after.values()),
+                found => Ok(found),
+            }
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let before = before.as_struct();
+            for (field, after) in fields.iter().zip(after.as_struct().columns()) {
+                let mut given = before.column_names().into_iter().zip(before.columns());
+                let given = given.find(|(name, _)| name.to_lowercase() == field.name().to_lowercase());
+                if let Some((_, before)) = given
+                    && let Some(found) = part(before, after)?
+                {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        }
+        (from, to) => {
+            let is_changed = distinct(before, &cast(after, from, Clock::UTC)?)
+                .map_err(|error| Error::invalid_argument("a literal is not compared").with_source(error))?;
+            Ok((is_changed.true_count() > 0).then(|| (None, to.clone())))
+        }
+    }
+}
+
+/// Returns the values in a text.
+fn listed(values: &ArrayRef) -> String {
+    let text = |row| array_value_to_string(values, row).unwrap_or_else(|_| "?".to_owned());
+    (0..values.len()).map(text).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_constant;
@@ -218,7 +289,17 @@ mod tests {
         for sql in ["1", "-1", "+2L", "- 1.5", "'a'", "x'00'", "TRUE", "null", "DATE '2024-01-01'", "1e3"] {
             assert!(is_constant(sql), "{sql}");
         }
-        for sql in ["1 + 1", "abs(1)", "current_date()", "CAST(1 AS STRING)", "- (1 + 1)", "a", "'", "f(1)"] {
+        for sql in [
+            "1 + 1",
+            "abs(1)",
+            "current_date()",
+            "array(1)",
+            "CAST(1 AS STRING)",
+            "- (1 + 1)",
+            "a",
+            "'",
+            "f(1)",
+        ] {
             assert!(!is_constant(sql), "{sql}");
         }
     }

@@ -318,6 +318,20 @@ impl Function {
     }
 }
 
+/// The most days by which the dates of the years 1 to 9999 can be moved.
+const MOST_DAYS: i64 = 2_000_000_000;
+
+/// Returns whether `functions`, applied one after another, have a result for each value that statistics can bound:
+/// their dates and times are those of the years 1 to 9999.
+pub(super) fn are_total(functions: &[Function]) -> bool {
+    let days = functions.iter().map(|function| match function {
+        Function::DateAdd(days, _) => i64::from(*days).abs(),
+        Function::AddMonths(months, _) => 31 * i64::from(*months).abs(),
+        _ => 0,
+    });
+    days.sum::<i64>() <= MOST_DAYS
+}
+
 /// Applies `of` to the days of dates, or to the local days of timestamps by `clock`.
 fn days(
     array: &ArrayRef,

@@ -13,7 +13,7 @@ use super::zone::Clock;
 use crate::error::Result;
 
 /// The functions that are not an [`Operation`], in upper case.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 18] = [
     "YEAR",
     "EXTRACT",
     "DATE",
@@ -31,6 +31,7 @@ const OTHERS: [&str; 17] = [
     "IFF",
     "NULLIF",
     "NVL2",
+    "STRUCT",
 ];
 
 /// Returns the names of all functions, in lower case.
@@ -105,7 +106,12 @@ impl Parser<'_> {
             return Ok((name, arguments));
         }
         loop {
-            arguments.push(self.nested(1, Self::or)?);
+            let argument = self.nested(1, Self::or)?;
+            if name == "STRUCT" {
+                let field = self.field_name(&argument, arguments.len() / 2 + 1)?;
+                arguments.push(Node::Value(Literal::String(field).into()));
+            }
+            arguments.push(argument);
             height = height.max(self.height);
             if self.symbol(")") {
                 break;
@@ -114,6 +120,20 @@ impl Parser<'_> {
         }
         self.grow(height)?;
         Ok((name, arguments))
+    }
+
+    /// Returns the name of a field of a struct: that of its column, the alias after `AS`, or `col` with its number.
+    fn field_name(&mut self, value: &Node, number: usize) -> Result<String> {
+        if self.keyword("AS") {
+            return match self.next() {
+                Some(Token::Word(alias) | Token::Quoted(alias)) => Ok(alias),
+                _ => Err(self.unexpected()),
+            };
+        }
+        Ok(match value {
+            Node::Value(Expr::Column(path)) => path.parts().last().cloned().unwrap_or_default(),
+            _ => format!("col{number}"),
+        })
     }
 
     fn called(
@@ -149,6 +169,7 @@ impl Parser<'_> {
                     vec![Expr::Condition(Box::new(same)), Expr::Literal(Literal::Null), value.clone()];
                 Some(Expr::Apply(Operation::Case, branches))
             }
+            ("STRUCT", _) => Some(Expr::Apply(Operation::NamedStruct, arguments)),
             ("LEFT", [text, length]) => {
                 let first = Expr::Literal(Literal::Integer(1));
                 Some(Expr::Apply(Operation::Substring, vec![text.clone(), first, length.clone()]))

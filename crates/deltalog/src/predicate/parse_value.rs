@@ -55,19 +55,20 @@ impl Parser<'_> {
                 continue;
             }
             let right = argument_of(self.operators(precedence)?);
-            let whole = match argument_of(left) {
-                // A chain is one call with many arguments.
-                Expr::Apply(Operation::Concat, mut all) if operation == Operation::Concat => {
-                    self.height = height.max(self.height + 1);
-                    all.push(right);
-                    Expr::Apply(operation, all)
+            let whole = match chained(argument_of(left), operation, precedence, right) {
+                (whole, true) => {
+                    self.grow(height.saturating_sub(1))?;
+                    whole
                 }
-                first => {
+                (whole, false) => {
                     self.grow(height)?;
-                    Expr::Apply(operation, vec![first, right])
+                    whole
                 }
             };
             left = Node::Value(self.computed(start, whole));
+            if matches!(left, Node::Value(Expr::Unknown(_))) {
+                self.height = 1;
+            }
         }
     }
 
@@ -414,6 +415,31 @@ impl Parser<'_> {
             "X" => bytes(text),
             _ => None,
         }
+    }
+}
+
+/// Returns an operator with its operands, and whether it has become a part of the chain on its left.
+fn chained(left: Expr, operation: Operation, precedence: u8, right: Expr) -> (Expr, bool) {
+    let binds_alike = |before: Operation| before.precedence() == Some(precedence);
+    match left {
+        // A chain of concatenations is one call with many arguments.
+        Expr::Apply(Operation::Concat, mut all) if operation == Operation::Concat => {
+            all.push(right);
+            (Expr::Apply(operation, all), true)
+        }
+        Expr::Chain(first, mut steps) if steps.first().is_some_and(|(step, _)| binds_alike(*step)) => {
+            steps.push((operation, right));
+            (Expr::Chain(first, steps), true)
+        }
+        Expr::Apply(before, operands) if before != Operation::Concat && binds_alike(before) => {
+            match <[Expr; 2]>::try_from(operands) {
+                Ok([first, second]) => {
+                    (Expr::Chain(Box::new(first), vec![(before, second), (operation, right)]), true)
+                }
+                Err(operands) => (Expr::Apply(operation, vec![Expr::Apply(before, operands), right]), false),
+            }
+        }
+        first => (Expr::Apply(operation, vec![first, right]), false),
     }
 }
 

@@ -141,12 +141,13 @@ impl Scope {
         Expression::of_value(value, &self.schema, Clock::named(&self.time_zone))
     }
 
-    /// Parses and binds a value that is to be stored with the type `to`. A column is returned as it is, whatever its
+    /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
     /// type; a value that is computed is cast.
     ///
     /// # Errors
-    /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent.
-    pub(crate) fn value(&self, sql: &str, to: &DataType) -> Result<ScopedValue> {
+    /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent, and
+    /// for a variant, unless it is NULL.
+    pub(crate) fn value(&self, sql: &str, to: &Field) -> Result<ScopedValue> {
         let mut value = parse_value_at(sql, &self.time_zone, self.begun)?;
         rename_value(&mut value, &|leaf| self.settle(leaf))?;
         if let Expr::Column(path) = &value
@@ -154,6 +155,11 @@ impl Scope {
         {
             return Ok(ScopedValue::Column(path, field));
         }
+        if is_variant(to) && *self.expression(&value)?.data_type() != DataType::Null {
+            return Err(Error::schema_mismatch("the value of a variant cannot be computed")
+                .with_hint("assign a column that is a variant, or NULL"));
+        }
+        let to = to.data_type();
         let computed = Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql)?;
         if is_literal(&value) {
             self.expression(&value)?.ensure_unchanged(&computed, sql)?;
@@ -332,6 +338,10 @@ fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
         }
         Expr::Apply(_, arguments) => {
             arguments.iter_mut().try_for_each(|argument| rename_value(argument, changed))
+        }
+        Expr::Chain(first, steps) => {
+            rename_value(first, changed)?;
+            steps.iter_mut().try_for_each(|(_, right)| rename_value(right, changed))
         }
         Expr::Condition(condition) => rename(condition, changed),
         Expr::Literal(_) | Expr::Typed(..) | Expr::Unknown(_) => Ok(()),

@@ -1,8 +1,11 @@
 //! Tests of Spark's own texts, and the round trip through `Display`.
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
-use super::{ParseMode, col, lit, parse};
+use super::{Expression, ParseMode, Scope, col, filter_mask, lit, parse};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn strict(sql: &str) -> Predicate {
     parse(sql, "UTC", ParseMode::Strict).unwrap()
@@ -430,4 +433,72 @@ fn chains_are_not_nesting() {
     let chain = parse(&format!("{text} = 'a'"), "UTC", ParseMode::Strict).expect("a chain");
     assert_eq!(strict(&chain.to_string()), chain);
     assert!(parse(&format!("{}1", "(1 + ".repeat(101)), "UTC", ParseMode::Strict).is_err());
+    // A value that is not understood costs pruning nothing else.
+    let sum = vec!["a"; 200].join(" + ");
+    let known = conjuncts(pruning(&format!("a > 1 AND {sum} > 1 AND b > 2")));
+    assert_eq!(known.into_iter().flatten().count(), 2);
+}
+
+#[test]
+fn a_chain_of_any_length_needs_no_stack() {
+    let work = || {
+        let schema = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
+        let rows = RecordBatch::try_from_iter([("a", Arc::new(Int64Array::from(vec![0, 1])) as ArrayRef)]);
+        let rows = rows.expect("rows");
+        let value = |sql: &str| {
+            let bound = Expression::bind(sql, &schema, "UTC").expect("a chain");
+            let values = bound.clone().evaluate(&rows).expect("values");
+            drop(bound);
+            values.as_primitive::<Int64Type>().values().to_vec()
+        };
+        for count in [101usize, 1_000, 10_000] {
+            let n = i64::try_from(count).expect("a number");
+            let all = |operand: &str, operator: &str| vec![operand; count].join(operator);
+            assert_eq!(value(&all("a", " + ")), [0, n]);
+            assert_eq!(value(&all("a", " - ")), [0, 2 - n]);
+            assert_eq!(value(&all("a", " * ")), [0, 1]);
+            assert_eq!(value(&all("a * 2", " + ")), [0, 2 * n]);
+            assert_eq!(value(&all("(a + 1)", " * 1 - ")), [2 - n, 4 - 2 * n]);
+            assert_eq!(value(&format!("a + {}", all("1L", " + "))), [n, n + 1]);
+            let text = format!("{} > a", all("a", " + 1 - "));
+            let chain = strict(&text);
+            assert_eq!(strict(&chain.clone().to_string()), chain);
+            let bound = chain.bind(&schema).expect("a chain");
+            assert_eq!(filter_mask(&bound, &rows).expect("a mask").null_count(), 0);
+            let scope = Scope::new(&[("t", &schema)], "UTC");
+            let refused =
+                scope.value(&format!("{} + b", all("t.a", " + ")), &Field::new("a", DataType::Int64, true));
+            assert!(refused.is_err_and(|error| error.to_string().contains("no column b")));
+        }
+        let refused = Expression::bind("a + 1 - 2 + 'x' + 3", &schema, "UTC").expect_err("a text");
+        assert!(
+            refused
+                .to_string()
+                .contains("(a + 1 - 2 + 'x') is not supported for values of type BIGINT, STRING")
+        );
+        let lost = Expression::bind("a + 1 + 9223372036854775807 - a", &schema, "UTC").expect("a value");
+        let lost = lost.evaluate(&rows).expect_err("an overflow").to_string();
+        assert!(lost.starts_with("(a + 1 + 9223372036854775807) has no value for 1, 922"), "{lost}");
+    };
+    std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(work)
+        .expect("a thread")
+        .join()
+        .expect("no overflow");
+}
+
+#[test]
+fn chains_bind_from_the_left() {
+    let schema = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
+    for sql in
+        ["a - 1 - 2", "(a - 1) - 2", "a * 2 / 3 % 4", "a + 1 || 'x' || a", "a - (1 - 2)", "a || 'x' || a"]
+    {
+        let parsed = strict(&format!("{sql} = a"));
+        assert_eq!(strict(&parsed.to_string()), parsed, "{sql}");
+        assert!(Expression::bind(sql, &schema, "UTC").is_ok(), "{sql}");
+    }
+    assert_eq!(strict("(a - 1) - 2 > 0"), strict("a - 1 - 2 > 0"));
+    assert_ne!(strict("a - (1 - 2) > 0"), strict("a - 1 - 2 > 0"));
+    assert_eq!(strict("a - 1 + b * 2 * 3 > 0").to_string(), "(a - 1 + (b * 2 * 3)) > 0");
 }

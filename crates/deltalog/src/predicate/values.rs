@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::row_bytes::with_small_offsets;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray,
-    Scalar,
+    Scalar, make_comparator,
 };
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::cast;
 use arrow::compute::kernels::cmp;
+use arrow::compute::{SortOptions, cast};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -261,12 +261,19 @@ pub(super) fn array_of(values: &[Datum], data_type: &DataType) -> Option<ArrayRe
     array.ok().filter(|array| array.null_count() == 0)
 }
 
-/// Returns for each row whether its values in both columns, of one type, are equal. NULL equals NULL.
+/// Returns for each row whether its values in both columns, of one type, are equal. NULL equals NULL. In arrays,
+/// structs and maps, -0.0 is not 0.0.
 ///
 /// # Errors
 /// InvalidArgument if values of the type cannot be compared.
 pub(crate) fn null_safe_equal(left: &ArrayRef, right: &ArrayRef) -> Result<BooleanArray> {
     let data_type = right.data_type();
+    if data_type.is_nested() {
+        let order = make_comparator(&as_type(left, data_type)?, right, SortOptions::default())
+            .map_err(|error| incomparable().with_source(error))?;
+        let same = BooleanBuffer::collect_bool(right.len(), |row| order(row, row).is_eq());
+        return Ok(BooleanArray::new(same, None));
+    }
     let domain = domain_of(data_type).ok_or_else(incomparable)?;
     let (left, right) = (Values::new(left, data_type, domain)?, Values::new(right, data_type, domain)?);
     let same = |row: usize| match (left.is_null(row), right.is_null(row)) {

@@ -21,6 +21,7 @@ use crate::protocol::{Action, PathResolver};
 use crate::storage::Storage;
 
 /// The state of the table at one version, as recorded in the log.
+#[derive(Clone)]
 pub(crate) struct State {
     storage: Storage,
     resolver: PathResolver,

@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use super::RestoreMetrics;
+use super::unfinished::ensure_none_deletes;
 use crate::deletion_vector::VectorPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
@@ -93,6 +94,26 @@ impl FileChanges {
         }
         self.adds = kept.into_iter().filter(|batch| batch.num_rows() > 0).collect();
         Ok(self)
+    }
+
+    /// Refuses to add files that a VACUUM may still be deleting.
+    ///
+    /// # Errors
+    /// `CommitConflict`; `CorruptLog`, and errors of the store.
+    pub(super) fn ensure_none_is_vacuumed(
+        &self,
+        base: &Snapshot,
+        earlier: &Snapshot,
+        now_ms: i64,
+    ) -> Result<()> {
+        let mut needed = Vec::new();
+        for batch in &self.adds {
+            needed.extend(needed_files(earlier, batch)?);
+        }
+        match needed.is_empty() {
+            true => Ok(()),
+            false => ensure_none_deletes(&needed, base, earlier, now_ms),
+        }
     }
 
     /// Returns how many files there are, and how large.

@@ -13,10 +13,11 @@
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
 //! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
 //!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.
-//!   A VACUUM that has begun before that version, and is still deleting, is not noticed.
+//!   A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
 
 mod files;
 mod table;
+mod unfinished;
 
 pub(crate) use files::counted;
 
@@ -29,7 +30,8 @@ use crate::transaction::{Committed, IsolationLevel, Operation, Transaction};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RestoreRequest {
-    /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error.
+    /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error, and
+    /// so are files that a VACUUM may still be deleting, which has begun and has not recorded its end.
     pub ignore_missing_files: bool,
     /// Whether the protocol becomes that of the earlier version, too. Otherwise it keeps all features that the table
     /// has got since. Versions that need them could not be read correctly any more.
@@ -78,7 +80,8 @@ pub struct RestoreMetrics {
 /// # Errors
 /// `InvalidArgument` if `earlier` is not before `base`, if it is a version of another table, or if rows would go from a
 /// table that is append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a
-/// table that cannot be written. `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// table that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting;
+/// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,
@@ -110,6 +113,9 @@ pub fn restore(
         base.ensure_removable()?;
     }
     let changes = changes.without_missing(earlier, ignore_missing_files)?;
+    if !ignore_missing_files {
+        changes.ensure_none_is_vacuumed(base, earlier, environment.now_ms())?;
+    }
     let metrics = changes.metrics(earlier)?;
     if dry_run || (changes.is_empty() && table.is_unchanged(base)?) {
         return Ok(Restored { committed: None, metrics });

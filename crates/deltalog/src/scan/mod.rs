@@ -13,7 +13,7 @@ mod table;
 pub use answers::{Answers, MinMax};
 pub use files::{FileList, FileListing, ListColumn};
 pub use partitions::PartitionColumns;
-pub(crate) use pruner::file_filters;
+pub(crate) use pruner::{certain_file_filters, file_filters};
 pub(crate) use rows::leaf_count;
 pub use rows::{
     DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking,

@@ -21,7 +21,7 @@ use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, Predicate, prune}
 use crate::protocol::MappedSchema;
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
 use crate::snapshot::Snapshot;
-use crate::stats::{StatsBounds, leaf_columns, without_nan};
+use crate::stats::{StatsBounds, is_own, leaf_columns, without_nan};
 
 /// Returns filters that keep the files that may hold a row of `snapshot` for which `predicate` is true. Parts that are
 /// not understood may be true. The batches must have all columns of the log.
@@ -32,6 +32,29 @@ pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result
     let bound = predicate.bind_for_pruning(snapshot.arrow_schema());
     let pruner = Pruner::new(bound, snapshot.mapped_schema(), &PartitionColumns::of(snapshot)?)?;
     Ok(pruner.filters())
+}
+
+/// Returns filters as [`file_filters`] does, of which statistics leave out a file only if this crate has computed them.
+///
+/// # Errors
+/// As [`file_filters`].
+pub(crate) fn certain_file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result<Vec<FileFilter>> {
+    let certain = |filter: FileFilter| {
+        if !filter.columns.contains(FileColumn::Stats) {
+            return filter;
+        }
+        let keep = Arc::clone(&filter.keep);
+        let keep_certainly = move |batch: &RecordBatch| {
+            let texts = required(batch, FileColumn::Stats)?.as_string_opt::<i32>();
+            let is_own =
+                |row: usize| texts.is_some_and(|texts| texts.is_valid(row) && is_own(texts.value(row)));
+            let kept = keep(batch)?;
+            Ok((0..batch.num_rows()).map(|row| Some(kept.value(row) || !is_own(row))).collect())
+        };
+        // Only the text tells its origin.
+        FileFilter { parsed_stats: None, prefers_text: true, keep: Arc::new(keep_certainly), ..filter }
+    };
+    Ok(file_filters(snapshot, predicate)?.into_iter().map(certain).collect())
 }
 
 /// A pruner for the batches of one listing.

@@ -8,8 +8,11 @@ use url::Url;
 
 use super::checksum::{believable, understood};
 use super::{Facts, Snapshot};
+use crate::definition::TableHeader;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, replaced};
+use crate::log::{
+    CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, VersionChecksum, replaced,
+};
 use crate::protocol::{
     Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable,
     ensure_readable_with_catalog,
@@ -224,31 +227,51 @@ impl Snapshot {
         let (protocol, metadata) = find_table_actions(&state, older, &mut from_checksum).map_err(located)?;
         // The protocol is looked at first: what it asks for may be needed to understand the rest.
         source.ensure_readable(&protocol, &metadata).map_err(located)?;
-        let mode = ColumnMappingMode::of(&protocol, &metadata).map_err(located)?;
-        let schema = metadata.schema().map_err(located)?;
+        let checksum = checksum.map_or_else(OnceLock::new, OnceLock::from);
+        let facts = Facts::new(protocol, metadata, checksum).map_err(located)?;
+        Ok(Self::of(source.clone(), state, Arc::new(facts)))
+    }
+
+    /// Returns the files of this version as a table that has `header` sees them: a statement reads and writes its rows
+    /// by the schema that it gives to the table. No version of the log is so; transactions are based on this one.
+    ///
+    /// # Errors
+    /// `CorruptLog` for an invalid schema.
+    pub(crate) fn seen_with(&self, header: &TableHeader) -> Result<Self> {
+        let facts = Facts::new(header.protocol.clone(), header.metadata.clone(), OnceLock::from(None));
+        let facts = facts.map_err(|error| self.located(error))?;
+        Ok(Self::of(self.0.source.clone(), self.0.state.clone(), Arc::new(facts)))
+    }
+}
+
+impl Facts {
+    fn new(
+        protocol: Protocol,
+        metadata: Metadata,
+        checksum: OnceLock<Option<Box<VersionChecksum>>>,
+    ) -> Result<Self> {
+        let mode = ColumnMappingMode::of(&protocol, &metadata)?;
+        let schema = metadata.schema()?;
         // A table that has dropped the feature has had its old files rewritten; what is left of the changes
         // says nothing.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
-            schema.check_type_changes().map_err(located)?;
+            schema.check_type_changes()?;
         }
-        let schema = MappedSchema::new(schema, mode).map_err(located)?;
+        let schema = MappedSchema::new(schema, mode)?;
         if let Some(missing) =
             metadata.partition_columns.iter().find(|column| schema.physical_name(column).is_none())
         {
-            return Err(located(Error::corrupt_log(format!(
-                "the partition column '{missing}' is not in the schema"
-            ))));
+            return Err(Error::corrupt_log(format!("the partition column '{missing}' is not in the schema")));
         }
-        let facts = Facts {
+        Ok(Self {
             protocol,
             metadata,
             schema,
             totals: OnceLock::new(),
-            checksum: checksum.map_or_else(OnceLock::new, OnceLock::from),
+            checksum,
             is_checksum_wrong: AtomicBool::new(false),
-        };
-        Ok(Self::of(source.clone(), state, Arc::new(facts)))
+        })
     }
 }
 

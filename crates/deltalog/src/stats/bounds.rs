@@ -4,7 +4,7 @@
 //!   widened to the end of its millisecond.
 //! - A string maximum that ends in U+FFFD may come from an old writer that truncated the value and assumed
 //!   that U+FFFD is the greatest character. It is not, so the maximum is widened to cover every string with
-//!   the same prefix.
+//!   the same prefix. That writer also cut characters beyond U+FFFF in halves, of which `?` or U+FFFD is left.
 //! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
 //! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1.
@@ -225,7 +225,10 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
         return max.clone();
     }
     let widened = |text: &str| match text.strip_suffix(OLD_SUFFIX) {
-        Some(prefix) => format!("{prefix}{}", char::MAX),
+        Some(prefix) => {
+            let half = prefix.strip_suffix(['?', OLD_SUFFIX]);
+            format!("{}{}", half.unwrap_or(prefix), char::MAX)
+        }
         None => text.to_owned(),
     };
     max.iter().map(|text| text.map(widened)).collect()
@@ -283,5 +286,27 @@ impl FileBounds for StatsBounds {
             _ => None,
         };
         Some((0..values.len()).map(count).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maxima_of_old_truncations_are_above_what_was_cut() {
+        let a = "a".repeat(31);
+        // The writer took 32 units of UTF-16. UTF-8 has `?` in place of half a pair.
+        for (max, original) in [
+            (format!("{a}b\u{fffd}"), format!("{a}b\u{1d11e}")),
+            (format!("{a}?\u{fffd}"), format!("{a}\u{1d11e}\u{1d11e}")),
+            (format!("{a}\u{fffd}\u{fffd}"), format!("{a}\u{1d11e}\u{1d11e}")),
+            (format!("{a}?\u{fffd}"), format!("{a}?b")),
+        ] {
+            let widened = above_old_truncations(&StringArray::from(vec![max.as_str()]));
+            assert!(widened.value(0) >= original.as_str(), "{max}: {} {original}", widened.value(0));
+        }
+        let others = StringArray::from(vec!["a?", "\u{fffd}b", ""]);
+        assert_eq!(above_old_truncations(&others), others);
     }
 }

@@ -8,8 +8,9 @@
 //!   have read to what they write.
 //! - **Spark's**, which is parquet-mr, compares with Java's `Double.compare`, for which NaN is the greatest number too.
 //!   A maximum that is a number is therefore that of all values, also of a page. This holds from 1.10, which brought
-//!   that order, to 1.17; later releases may count NaN apart from the bounds. Tools that merge files copy the bounds of
-//!   others under the name of parquet-mr, so that the key of Spark's version must be there, too.
+//!   that order, to 1.17; later releases may count NaN apart from the bounds. Tools that rewrite or merge files copy
+//!   the bounds of others under the name of parquet-mr. So the key of Spark's version must be there, too, and none that
+//!   such tools leave: the name of the first writer, or the schema that a writer of Arrow has added.
 
 use std::collections::BTreeSet;
 
@@ -23,6 +24,9 @@ const OURS: &str = "deltalog version ";
 
 /// The versions of parquet-mr, all `1.x`, whose maxima are NaN if there is one.
 const PARQUET_MR: std::ops::RangeInclusive<u32> = 10..=17;
+
+/// Keys that a file of Spark itself does not have: that of parquet-mr's rewriter, and that of writers of Arrow.
+const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 
 /// What the writer of a file tells of NaN.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +58,7 @@ impl KnownNans {
         });
         match minor.is_some_and(|minor: u32| PARQUET_MR.contains(&minor))
             && value("org.apache.spark.version").is_some()
+            && OF_OTHERS.iter().all(|key| value(key).is_none())
         {
             true => Self::ByMaximum,
             false => Self::Nothing,
@@ -82,6 +87,7 @@ mod tests {
     use arrow::array::{ArrayRef, Float64Array, RecordBatch};
     use bytes::Bytes;
     use parquet::arrow::ArrowWriter;
+    use parquet::arrow::arrow_writer::ArrowWriterOptions;
     use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
     use parquet::file::properties::WriterProperties;
 
@@ -96,7 +102,8 @@ mod tests {
             .set_key_value_metadata(Some(pairs.collect()))
             .build();
         let mut file = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut file, rows.schema(), Some(properties)).unwrap();
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let mut writer = ArrowWriter::try_new_with_options(&mut file, rows.schema(), options).unwrap();
         writer.write(&rows).unwrap();
         writer.close().unwrap();
         KnownNans::of(&ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(file)).unwrap())
@@ -123,5 +130,10 @@ mod tests {
             assert_eq!(known(&mr(version), &[spark]), expected, "{version}");
         }
         assert_eq!(known(&mr("1.17.0"), &[]), KnownNans::Nothing);
+        for of_others in
+            [("original.created.by", "parquet-cpp-arrow version 26.0.1"), ("ARROW:schema", "/////w==")]
+        {
+            assert_eq!(known(&mr("1.15.0"), &[spark, of_others]), KnownNans::Nothing, "{of_others:?}");
+        }
     }
 }

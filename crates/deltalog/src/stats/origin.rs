@@ -13,7 +13,7 @@
 //!   that it does not know. A tag of the action would stay in both cases. (PROTOCOL, "Per-file Statistics", names the
 //!   statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
 //! - A checkpoint may have statistics as structs only (`delta.checkpoint.writeStatsAsJson` is false). These have no
-//!   mark, so that their origin is unknown.
+//!   mark, or none that counts, so that their origin is unknown.
 //! - Whoever marks a text has computed all of it, from rows or from a footer of [a writer that is
 //!   known](super::footer_nan), or has found the rest in a text with the mark.
 //! - A number of rules that is not known is no mark. It is raised if a release has written wrong statistics.
@@ -21,7 +21,7 @@
 use super::scanner::{Member, Scanner};
 
 /// The name of the member with the mark.
-pub(super) const MARK: &str = "deltalog";
+pub(crate) const MARK: &str = "deltalog";
 
 /// The rules by which statistics are computed today.
 pub(super) const RULES: i64 = 1;

@@ -4,11 +4,15 @@ use std::io;
 
 use super::Storage;
 use super::answers::Failure;
+use super::beneath::Refused;
 use crate::error::{Error, ErrorKind};
 
 impl Storage {
     /// Returns the error for one of the local file system.
     pub(super) fn io_error(&self, path: &str, error: io::Error) -> Error {
+        if let Some(refused) = Refused::of(&error) {
+            return self.refused(path, refused);
+        }
         match error.kind() {
             io::ErrorKind::NotFound => Error::new(ErrorKind::FileNotFound, "the file is not there")
                 .at_path(path)
@@ -20,6 +24,16 @@ impl Storage {
 
     pub(super) fn error(&self, path: &str, failure: impl Into<Failure>) -> Error {
         failure.into().into_error().at_path(path).in_table(self.url())
+    }
+
+    fn refused(&self, path: &str, refused: Refused) -> Error {
+        let hint = match refused {
+            Refused::Link => {
+                "a table's own path may be a link, but nothing within it: move what it leads to into the table"
+            }
+            Refused::Special => "look who has put it there, and remove it",
+        };
+        Error::unsupported(refused.to_string()).at_path(path).in_table(self.url()).with_hint(hint)
     }
 
     pub(super) fn not_written(&self, path: &str, error: std::io::Error) -> Error {

@@ -83,7 +83,7 @@ impl Storage {
 /// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path.
 ///
 /// A directory that does not exist has no files. Temporary files of the local store and names that are not
-/// UTF-8 are left out. Links are followed.
+/// UTF-8 are left out, and so are links to directories.
 pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Result<Vec<FileMeta>> {
     let mut files = Vec::new();
     walk(directory, "", after, depth, &mut files)?;
@@ -115,14 +115,9 @@ fn walk(
         if is_skipped || (kind.is_dir() && depth == Depth::One) {
             continue;
         }
-        let metadata = match fs::metadata(entry.path()) {
-            Ok(metadata) => metadata,
-            // The file was deleted in the meantime, or is a broken link.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
+        let Some(metadata) = followed(&entry)? else { continue };
         if metadata.is_dir() {
-            if depth == Depth::All {
+            if depth == Depth::All && kind.is_dir() {
                 walk(&entry.path(), &format!("{name}/"), after, depth, files)?;
             }
         } else if name.as_str() > after && !is_staged(&name) {
@@ -132,10 +127,20 @@ fn walk(
     Ok(())
 }
 
+/// Returns what an entry of a directory or its link leads to; `None` if that was deleted in the meantime, or is
+/// not there. A link that leads nowhere else is what it is itself.
+pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>> {
+    match fs::metadata(entry.path()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(_) if entry.file_type()?.is_symlink() => entry.metadata().map(Some),
+        found => found.map(Some),
+    }
+}
+
 /// Returns the entry that [`list_local`] would return for the file `path`, with the name `name`. Returns `None`
 /// if the file does not exist or is a directory.
 pub(super) fn head_local(path: &Path, name: &str) -> io::Result<Option<FileMeta>> {
-    match fs::metadata(path) {
+    match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(None),
         Ok(metadata) => file_meta(name.to_owned(), &metadata).map(Some),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::{PutPayload, UpdateVersion};
 
+use super::beneath::Place;
 use super::names::Unpublished;
 use super::write::{DirectoriesToSync, Staged};
 
@@ -20,12 +21,11 @@ pub(super) fn file(path: &object_store::path::Path) -> object_store::Result<Path
 }
 
 /// Reads a whole file, with its state. A directory is not a file.
-pub(super) fn read(path: &Path) -> io::Result<(Bytes, UpdateVersion)> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::ErrorKind::NotFound.into());
-    }
+pub(super) fn read(place: &Place) -> io::Result<(Bytes, UpdateVersion)> {
+    let (mut file, metadata) = place.open().map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => io::ErrorKind::NotFound.into(),
+        _ => error,
+    })?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     io::Read::read_to_end(&mut file, &mut bytes)?;
     Ok((bytes.into(), state(&metadata)))
@@ -85,8 +85,8 @@ impl Created {
 }
 
 /// Deletes a file. It is not an error if the file does not exist.
-pub(super) fn delete(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+pub(super) fn delete(place: &Place) -> io::Result<()> {
+    match place.delete() {
         Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Err(error)
         }

@@ -11,6 +11,7 @@
 //!   create directories, see `beside`.
 
 mod answers;
+mod beneath;
 mod beside;
 mod budget;
 mod cache;
@@ -64,6 +65,7 @@ use crate::parallel;
 use crate::protocol::LogPath;
 use crate::row_bytes::BatchBytes;
 
+use beneath::{Place, Refused};
 use cache::Cache;
 pub use cache::{CacheStatistics, Listed};
 pub(crate) use chunks::column_ranges;
@@ -273,9 +275,16 @@ impl Storage {
         })
     }
 
-    /// Returns the local file at a path of the store.
+    /// Returns the local place of a path of the store.
+    fn place(&self, path: &str, located: &Path) -> Result<Place> {
+        let file = |path_of: &Path| local::file(path_of).map_err(|error| self.error(path, error));
+        Ok(Place::new(file(located)?, &file(&self.base)?))
+    }
+
+    /// Returns the local file or directory at a path of the store, for what creates or lists it.
     fn local_file(&self, path: &str, located: &Path) -> Result<PathBuf> {
-        local::file(located).map_err(|error| self.error(path, error))
+        let place = self.place(path, located)?;
+        place.path().map(std::path::Path::to_owned).map_err(|error| self.io_error(path, error))
     }
 
     /// Returns the size and modification time of a file, or `None` if it does not exist. Its name is `path`.
@@ -432,7 +441,10 @@ impl Storage {
 
     fn open_path(&self, name: &str, path: &Path, listed: Option<Listed>) -> Result<FileReader> {
         match &self.backend {
-            Backend::Local => FileReader::open_local(&self.local_file(name, path)?).map_err(|error| {
+            Backend::Local => FileReader::open_local(&self.place(name, path)?).map_err(|error| {
+                if Refused::of(&error).is_some() {
+                    return self.io_error(name, error);
+                }
                 let (kind, message) = match error.kind() {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                         (ErrorKind::FileNotFound, "the file is not there")
@@ -519,7 +531,7 @@ impl Storage {
         let located = self.path(path)?;
         match &self.backend {
             Backend::Local => {
-                local::delete(&self.local_file(path, &located)?).map_err(|error| self.io_error(path, error))
+                local::delete(&self.place(path, &located)?).map_err(|error| self.io_error(path, error))
             }
             Backend::Remote(store) => match store.delete(located) {
                 Err(failure) if !failure.is_missing() => Err(self.error(path, failure)),

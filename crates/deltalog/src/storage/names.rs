@@ -70,6 +70,8 @@ fn publish(
                 io::ErrorKind::Unsupported,
                 LacksBoth { link, rename },
             ))),
+            // Asked twice, a server does not find the old name any more.
+            Err(rename) if rename.kind() == io::ErrorKind::NotFound => Err(Unpublished::Unknown(rename)),
             renamed => created(renamed),
         },
         linked => created(linked),
@@ -181,6 +183,7 @@ mod tests {
             (Some(Errno::PERM), Some(Errno::NOSYS), ("unsupported", true)),
             (Some(Errno::PERM), Some(Errno::NOSPC), ("refused", true)),
             (Some(Errno::PERM), Some(Errno::IO), ("unknown", true)),
+            (Some(Errno::PERM), Some(Errno::NOENT), ("unknown", true)),
         ] {
             let (outcome, is_tried) = outcome(link, rename);
             assert_eq!((outcome.as_str(), is_tried), expected, "{link:?} {rename:?}");

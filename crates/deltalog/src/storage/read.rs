@@ -3,13 +3,13 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::beneath::Place;
 use super::ranges::{self, Plan, RemoteFile};
 use crate::error::Error;
 
@@ -28,26 +28,22 @@ enum Source {
 /// A file of the local file system.
 #[derive(Debug)]
 struct LocalFile {
-    path: PathBuf,
+    place: Place,
     size: u64,
     /// Device and number of the file; nothing where they are not known.
     id: (u64, u64),
 }
 
 impl LocalFile {
-    fn open(path: &Path) -> io::Result<(File, Self)> {
-        let file = File::open(path)?;
-        let meta = file.metadata()?;
-        if meta.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "the path is a directory"));
-        }
-        let found = Self { path: path.to_owned(), size: meta.len(), id: id_of(&meta) };
+    fn open(place: &Place) -> io::Result<(File, Self)> {
+        let (file, meta) = place.open()?;
+        let found = Self { place: place.clone(), size: meta.len(), id: id_of(&meta) };
         Ok((file, found))
     }
 
     /// Opens the file again. Another one in its place counts as a missing file.
     fn reopen(&self) -> io::Result<File> {
-        let (file, found) = Self::open(&self.path)?;
+        let (file, found) = Self::open(&self.place)?;
         if (found.id, found.size) == (self.id, self.size) {
             Ok(file)
         } else {
@@ -68,8 +64,8 @@ fn id_of(_: &Metadata) -> (u64, u64) {
 }
 
 impl FileReader {
-    pub(super) fn open_local(path: &Path) -> io::Result<Self> {
-        let (file, found) = LocalFile::open(path)?;
+    pub(super) fn open_local(place: &Place) -> io::Result<Self> {
+        let (file, found) = LocalFile::open(place)?;
         Ok(Self(Source::Local(Arc::new(file), Arc::new(found))))
     }
 

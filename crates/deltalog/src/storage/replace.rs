@@ -54,7 +54,7 @@ impl Storage {
         let located = self.path(path)?;
         let found = match &self.backend {
             Backend::Local => {
-                let found = local::read(&self.local_file(path, &located)?);
+                let found = local::read(&self.place(path, &located)?);
                 found.map_err(|error| self.io_error(path, error))
             }
             Backend::Remote(store) => store

@@ -1,5 +1,6 @@
 //! The files that may go: a compact list, and the one decision who is on it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -109,6 +110,25 @@ impl Candidates {
                 reasons: std::mem::take(reasons),
             });
         }
+    }
+
+    /// Returns the directories in which the files are, and those above them, without the root.
+    pub(super) fn directories(&mut self) -> BTreeSet<String> {
+        self.close();
+        let mut found = BTreeSet::new();
+        for chunk in &self.chunks {
+            for path in chunk.paths.iter().flatten() {
+                let mut rest = path;
+                while let Some((directory, _)) = rest.rsplit_once('/') {
+                    // Those above a known one are known.
+                    if !found.insert(directory.to_owned()) {
+                        break;
+                    }
+                    rest = directory;
+                }
+            }
+        }
+        found
     }
 
     /// Completes the list, without the files for whose path `is_kept` returns true.

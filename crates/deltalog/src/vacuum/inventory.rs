@@ -13,7 +13,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Int64Type, TimeUnit};
 
 use super::candidates::{Candidates, reason};
-use super::listing::{Found, warn_of};
+use super::listing::Found;
 use super::retained::Retained;
 use super::visible::Visible;
 use crate::error::{Error, Result};
@@ -65,13 +65,8 @@ pub(super) fn find(
         return Err(Error::invalid_argument("no path of the inventory is below the table's root")
             .with_hint("the column 'path' must have full paths, such as s3://bucket/table/part-0.parquet"));
     }
-    let tables = visible.other_tables();
-    if !tables.is_empty() {
-        warn_of(snapshot, &tables);
-    }
-    let is_elsewhere = |path: &str| tables.iter().any(|table| path.starts_with(table));
     Ok(Found {
-        files: candidates.finish((!tables.is_empty()).then_some(&is_elsewhere)),
+        files: candidates.finish_beside(snapshot, visible.other_tables())?,
         directories: directories.len() as u64 + 1,
         ..Found::default()
     })

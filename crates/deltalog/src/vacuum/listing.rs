@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::candidates::{Candidates, Files, reason};
 use super::path_set::PathSet;
 use super::retained::Retained;
+use super::tables::warn_of;
 use super::visible::{Visible, name_of};
 use crate::error::Result;
 use crate::snapshot::Snapshot;
@@ -77,10 +78,4 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
         has_checksums: has_checksums && has_directories,
         searched_up_to: None,
     })
-}
-
-/// Says that tables in a table are left alone.
-pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
-    let table = snapshot.storage().url();
-    tracing::warn!(table, directories = ?tables, "VACUUM leaves other tables alone that are in the table's root");
 }

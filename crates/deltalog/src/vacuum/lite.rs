@@ -52,7 +52,8 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
         Some(version) => version.checked_sub(1),
         None => Some(end),
     };
-    Ok(Found { files: search.candidates.finish(None), searched_up_to, ..nothing })
+    let files = search.candidates.finish_beside(snapshot, Vec::new())?;
+    Ok(Found { files, searched_up_to, ..nothing })
 }
 
 /// Refuses a log that lacks commits from `start` on.

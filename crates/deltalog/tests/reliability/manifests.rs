@@ -14,7 +14,7 @@ use deltalog::{
 use deltalog_testkit::store::{Fault, FaultyStore, Op};
 
 use crate::common::ids::table;
-use crate::common::{add, empty, environment, newest, paths, storage_in};
+use crate::common::{add, empty, environment, newest, paths, storage_in, write_commit};
 
 const ENABLED: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
@@ -208,6 +208,50 @@ fn manifests_of_several_writers_are_those_of_the_newest_version() {
     }
     assert!(!expected.is_empty());
     assert_eq!(manifests(&storage), expected);
+}
+
+/// Adds a file, without an update of manifests. Returns the version.
+fn append_to(storage: &Storage) -> u64 {
+    let version = newest(storage).version() + 1;
+    let add = serde_json::json!({"add": {
+        "path": format!("of_others_{version}"), "partitionValues": {"p": "1", "q": "1"}, "size": 1,
+        "modificationTime": 1, "dataChange": true,
+    }});
+    write_commit(storage, version, &[add.to_string()]);
+    version
+}
+
+/// If others commit with each manifest that is written, an update ends: GENERATE with an error, that of a commit with a
+/// warning.
+#[test]
+fn an_update_ends_though_others_go_on_committing() {
+    let busy = || {
+        let (store, storage) = partitioned(&[(ENABLED, "true")]);
+        commit(&storage, &[file("a", Some("1"), Some("1"))], "").unwrap();
+        let (other, mut version) = (storage_in(&store.reconnect()), 1);
+        store.fail(move |_, call| {
+            // There are 200 such commits at most.
+            if call.path.contains("symlink") && matches!(call.op, Op::Put | Op::Create) && version < 200 {
+                let other = other.clone();
+                version = std::thread::spawn(move || append_to(&other)).join().unwrap();
+            }
+            None
+        });
+        (store, storage)
+    };
+    let (store, storage) = busy();
+    let error = generate_manifests(&newest(&storage)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("others commit faster than manifests are written"), "{error}");
+    assert!(newest(&storage).version() < 30, "{}", newest(&storage).version());
+    store.heal();
+    let version = newest(&storage).version();
+    assert_eq!(generate_manifests(&newest(&storage)).unwrap().version, version);
+    assert_eq!(manifests(&storage)["p=1/q=1/manifest"].len() as u64, version);
+
+    let (_store, storage) = busy();
+    commit(&storage, &[file("b", Some("1"), Some("1"))], "").unwrap();
+    assert!(newest(&storage).version() < 30, "{}", newest(&storage).version());
 }
 
 #[test]

@@ -6,10 +6,11 @@ use super::add::ColumnPosition;
 use super::changed;
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, edit_fields, field_at, position, split};
+use crate::dml::files_in_doubt;
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, Expr, Predicate};
 use crate::protocol::{DataType, StructField, TableFeature};
-use crate::scan::TableScan;
+use crate::scan::RowScan;
 use crate::transaction::Operation;
 
 /// Moves the column at `path` within its struct.
@@ -67,7 +68,7 @@ fn has_meaning(key: &str) -> bool {
 }
 
 /// Allows or forbids NULL in the column at `path`. What may be NULL from now on needs no check. NULL is forbidden only
-/// if no row has it, by the statistics of the files or else by their rows.
+/// if no row has it, by statistics of our own or else by the rows.
 ///
 /// # Errors
 /// `InvalidArgument` for a column that does not exist. `SchemaMismatch` if a row has NULL. `Unsupported` for NULL that
@@ -103,7 +104,11 @@ fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
     // A field of a struct that is NULL itself is not NULL for want of a value.
     let is_null = is_null.into_iter().fold(Expr::Column(path.clone()).is_null(), Predicate::and);
     let first = field_at(&draft.schema, &ColumnPath::new(path.parts().first()))?.name;
-    for batch in TableScan::new(draft.base).columns([first]).predicate(is_null).read()? {
+    let located = |error: Error| draft.base.located(error);
+    let bound = is_null.bind(draft.base.arrow_schema()).map_err(located)?;
+    let scan = RowScan::of(draft.base)?.with_projection(&[first])?.with_predicate(&bound)?;
+    let files = files_in_doubt(draft.base, &is_null)?;
+    for batch in scan.in_any_order().read(files.into_iter().map(Ok)) {
         if batch?.num_rows() > 0 {
             return Err(Error::schema_mismatch(format!(
                 "NULL cannot be forbidden in the column '{path}': the table has rows with NULL in it"

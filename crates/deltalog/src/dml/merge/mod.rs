@@ -29,6 +29,9 @@
 //!   | none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
 //!   | none | NOT MATCHED BY SOURCE, and others | refused |
 //!   | any others, such as DELETE with a condition | any | refused |
+//! - If the table gets columns of the source, its files are read, and new ones written, by the schema that it has after
+//!   the commit: [`Snapshot::seen_with`]. The transaction is based on the version as it is, so that another change of
+//!   the metadata is a conflict.
 //! - A matched row that stays as it is still was read: rows of the source are not inserted because of it.
 
 mod clauses;
@@ -49,12 +52,15 @@ use self::pruning::pruning;
 pub use self::source::MergeSource;
 use super::candidates::{Candidate, candidates};
 use super::metrics::RowCounts;
-use super::row_change::RowChangeOutcome;
+use super::row_change::{RowChange, RowChangeOutcome};
 use super::row_writer::RowWriter;
 use super::run::{Request, deletes_by_vectors, run, take_rows};
 use super::statement::{MergeClause, Statement};
+use crate::alter::merged;
+use crate::environment::Environment;
 use crate::error::Result;
 use crate::parallel;
+use crate::protocol::StructType;
 use crate::snapshot::Snapshot;
 
 /// A MERGE into a table.
@@ -90,7 +96,8 @@ impl Merge {
     }
 }
 
-/// Merges `source` into the rows of `base`. Times without a zone are in UTC.
+/// Merges `source` into the rows of `base`. Times without a zone are in UTC. Columns that the request adds to the table
+/// are added in the same commit, even if no row changes.
 ///
 /// # Errors
 /// `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for a row
@@ -100,10 +107,12 @@ pub fn merge(
     base: &Snapshot,
     merge: &Merge,
     source: &MergeSource,
-    request: Request,
+    mut request: Request,
 ) -> Result<RowChangeOutcome> {
     let (environment, reads_whole_table) = (request.environment.clone(), request.reads_whole_table);
+    let new_columns = request.new_columns.take();
     run(base, request, &merge.statement(), |change| {
+        let base = &with_columns(base, new_columns, change, &environment)?;
         let clauses = Clauses::bind(base, merge, source.schema())?;
         let sides = Sides::new(&clauses.joint, source, base.storage().batch_bytes());
         let matcher = Matcher::new(base, merge, &clauses, &sides)?;
@@ -150,6 +159,20 @@ pub fn merge(
         writer.finish(change)?;
         Ok(counts)
     })
+}
+
+/// Returns the table with these columns, which `change` adds as far as it lacks them.
+fn with_columns(
+    base: &Snapshot,
+    columns: Option<StructType>,
+    change: &mut RowChange,
+    environment: &Environment,
+) -> Result<Snapshot> {
+    let header = columns.map(|columns| merged(base, &columns, environment)).transpose()?.flatten();
+    let Some(header) = header else { return Ok(base.clone()) };
+    let seen = base.seen_with(&header)?;
+    change.set_header(header);
+    Ok(seen)
 }
 
 /// The most rows of the source that are inserted at once.

@@ -13,6 +13,7 @@ use super::super::function::{Purpose, cast_values};
 use super::super::values::decimals_to_floats;
 use super::super::zone::Clock;
 use super::digits::{parse_digits, rounded_to};
+use super::nested_cast::{cast_nested, is_castable_nested};
 use super::number_cast::{decimal_to_f32, floats_to_decimals, floats_to_whole};
 use super::time_text::{self, trimmed};
 use super::types::{clocks, is_float, is_number, is_whole};
@@ -35,7 +36,8 @@ pub(in crate::predicate) fn is_castable(from: &DataType, to: &DataType) -> bool 
     let is_time = |t: &T| matches!(t, T::Date32 | T::Timestamp(..));
     match (from, to) {
         (from, to) if from == to => true,
-        (T::Null, to) => !to.is_nested(),
+        (T::Null, _) => true,
+        (from, to) if from.is_nested() && to.is_nested() => is_castable_nested(from, to),
         (from, T::Boolean) => is_number(from) || *from == T::Utf8,
         (T::Boolean, to) => is_whole(to) || is_float(to) || *to == T::Utf8,
         (from, to) if is_number(from) && is_number(to) => true,
@@ -61,6 +63,7 @@ pub(in crate::predicate) fn cast(array: &ArrayRef, to: &DataType, clock: Clock) 
     Ok(match (from, to) {
         (from, to) if from == to => Arc::clone(array),
         (T::Null, to) => new_null_array(to, array.len()),
+        (from, to) if from.is_nested() && to.is_nested() => cast_nested(array, to, clock)?,
         (T::Utf8, to) => from_text(array.as_string::<i32>(), to, clock)?,
         (_, T::Utf8) => to_text(array, clock)?,
         (from, T::Decimal128(precision, scale)) if is_float(from) => {

@@ -1,14 +1,17 @@
 //! Evaluation of a bound value for rows.
 
+use super::super::display::ChainText;
 use super::super::filter::Rows;
 use super::super::function::Purpose;
 use super::super::values::{Values, as_type, domain_of};
+use super::super::zone::Clock;
 use super::arithmetic;
 use super::cast::{cast, castable_values};
 use super::digest::digest;
 use super::failure::Failure;
 use super::interval::shift;
 use super::math::math;
+use super::nested::of_parts;
 use super::node::Node;
 use super::operation::Operation;
 use super::random::random;
@@ -24,6 +27,7 @@ use arrow::compute::{interleave, take};
 use arrow::datatypes::{DataType, Int32Type};
 use arrow::util::display::array_value_to_string;
 use std::cmp::Ordering;
+use std::fmt::Display;
 use std::sync::Arc;
 
 impl Rows<'_> {
@@ -50,6 +54,20 @@ impl Rows<'_> {
                 let result = cast(&of, to, *clock)?;
                 self.checked(result, &[of], active, text, Failure::Cast(to))
             }
+            Node::Chain { first, text, links } => {
+                let mut left = self.value(first, active)?;
+                for (at, link) in links.iter().enumerate() {
+                    let so_far = |end: usize| {
+                        let links = links.get(..end).unwrap_or_default().iter();
+                        ChainText(text, links.map(|link| (link.operation, &link.text)))
+                    };
+                    let of = cast(&left, &link.left, Clock::UTC)?;
+                    let of = self.checked(of, &[left], active, so_far(at), Failure::Cast(&link.left))?;
+                    let values = [of, self.value(&link.right, active)?];
+                    left = self.operate(link.operation, &values, &link.to, so_far(at + 1), active)?;
+                }
+                Ok(left)
+            }
             Node::Condition(condition) => Ok(Arc::new(self.mask(condition, active)?)),
             Node::Apply { to, .. } if *to == DataType::Null => Ok(new_null_array(to, self.rows)),
             Node::Apply { operation, arguments, to, text } => match operation {
@@ -58,6 +76,9 @@ impl Rows<'_> {
                 Operation::Greatest => self.extreme(arguments, Ordering::Greater, to, active),
                 Operation::Least => self.extreme(arguments, Ordering::Less, to, active),
                 Operation::Uuid | Operation::Random => random(*operation, self.rows),
+                Operation::Array | Operation::NamedStruct | Operation::Map => {
+                    self.nested(*operation, arguments, to, text, active)
+                }
                 _ => self.strict(*operation, arguments, to, text, active),
             },
         }
@@ -72,9 +93,21 @@ impl Rows<'_> {
         source: &str,
         active: &BooleanBuffer,
     ) -> Result<ArrayRef> {
-        use Operation as O;
         let values = arguments.iter().map(|node| self.value(node, active)).collect::<Result<Vec<_>>>()?;
-        let result = match (operation, values.as_slice()) {
+        self.operate(operation, &values, to, source, active)
+    }
+
+    /// Computes an operation of arguments that were computed.
+    fn operate(
+        &self,
+        operation: Operation,
+        values: &[ArrayRef],
+        to: &DataType,
+        source: impl Display,
+        active: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        use Operation as O;
+        let result = match (operation, values) {
             (O::TryCast(_, clock), [of]) => return cast(of, to, clock),
             (
                 O::Add
@@ -110,15 +143,16 @@ impl Rows<'_> {
                 | O::TimestampMillis
                 | O::TimestampMicros,
                 _,
-            ) => time(operation, &values)?,
+            ) => time(operation, values)?,
             (O::Shift(by, clock), [of]) => shift(by, clock, of)?,
-            (O::Math(of), _) => math(of, &values)?,
-            (O::Digest(of), _) => digest(of, &values)?,
-            (O::Regex(of), _) => matches(of, &values)?,
+            (O::Math(of), _) => math(of, values)?,
+            (O::Digest(of), _) => digest(of, values)?,
+            (O::Size | O::ArrayContains, _) => of_parts(operation, values)?,
+            (O::Regex(of), _) => matches(of, values)?,
             (O::ConcatWith | O::Repeat | O::Hex | O::Unhex | O::Ascii | O::Character | O::Translate, _) => {
-                strings(operation, &values)?
+                strings(operation, values)?
             }
-            _ => text(operation, &values)?,
+            _ => text(operation, values)?,
         };
         if operation.has_nulls() {
             return Ok(result);
@@ -131,7 +165,7 @@ impl Rows<'_> {
             O::Round | O::RoundEven => Failure::Overflow(to),
             _ => Failure::Function,
         };
-        self.checked(result, &values, active, source, failure)
+        self.checked(result, values, active, source, failure)
     }
 
     /// Returns the results if no active row has lost its value.
@@ -140,7 +174,7 @@ impl Rows<'_> {
         result: ArrayRef,
         arguments: &[ArrayRef],
         active: &BooleanBuffer,
-        text: &str,
+        text: impl Display,
         failure: Failure<'_>,
     ) -> Result<ArrayRef> {
         if result.null_count() == 0 {
@@ -161,7 +195,7 @@ impl Rows<'_> {
             .iter()
             .map(|argument| array_value_to_string(argument, row).unwrap_or_else(|_| "?".to_owned()))
             .collect();
-        Err(failure.error(text, arguments, &values))
+        Err(failure.error(&text.to_string(), arguments, &values))
     }
 
     fn case(&self, arguments: &[Node], to: &DataType, active: &BooleanBuffer) -> Result<ArrayRef> {
@@ -266,6 +300,6 @@ impl Choice {
     }
 }
 
-fn not_combined(error: arrow::error::ArrowError) -> Error {
+pub(super) fn not_combined(error: arrow::error::ArrowError) -> Error {
     Error::invalid_argument("the values of an expression cannot be combined").with_source(error)
 }

@@ -13,6 +13,7 @@
 //! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | the operations of numbers |
 //! | `text`, `words`, `strings`, `regex`, `digest` | those of strings and bytes |
 //! | `time`, `time_text`, `interval`, `date_format` | those of dates and times |
+//! | `nested`, `nested_cast` | arrays, structs and maps |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
 //!   also where Spark returns NULL or a wrapped number without ANSI mode. No result depends on that setting.
@@ -31,6 +32,8 @@ mod failure;
 mod interval;
 mod math;
 mod names;
+mod nested;
+mod nested_cast;
 mod node;
 mod number_cast;
 mod operation;
@@ -55,7 +58,8 @@ pub(super) use failure::Failure;
 pub use interval::Interval;
 pub use math::Math;
 pub(super) use names::{is_function, names};
-pub(super) use node::Node;
+pub(super) use nested_cast::field_of_one;
+pub(super) use node::{Link, Node};
 pub(super) use operation::Form;
 pub use operation::{Changes, DatePart, Moment, Operation, TimePart};
 pub(super) use regex::JavaPattern;

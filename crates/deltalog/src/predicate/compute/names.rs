@@ -71,6 +71,11 @@ const FUNCTIONS: &[(&[&str], Of, usize, usize)] = &[
     (&["TIMESTAMP_SECONDS"], Of::Any(O::TimestampSeconds), 1, 1),
     (&["TIMESTAMP_MILLIS"], Of::Any(O::TimestampMillis), 1, 1),
     (&["TIMESTAMP_MICROS"], Of::Any(O::TimestampMicros), 1, 1),
+    (&["ARRAY"], Of::Any(O::Array), 0, MANY),
+    (&["NAMED_STRUCT"], Of::Any(O::NamedStruct), 2, MANY),
+    (&["MAP"], Of::Any(O::Map), 0, MANY),
+    (&["SIZE", "CARDINALITY"], Of::Any(O::Size), 1, 1),
+    (&["ARRAY_CONTAINS"], Of::Any(O::ArrayContains), 2, 2),
     (&["COALESCE"], Of::Any(O::Coalesce), 1, MANY),
     (&["NVL", "IFNULL"], Of::Any(O::Coalesce), 2, 2),
     (&["GREATEST"], Of::Any(O::Greatest), 2, MANY),
@@ -98,6 +103,7 @@ const FUNCTIONS: &[(&[&str], Of, usize, usize)] = &[
     (&["TRANSLATE"], Of::Any(O::Translate), 3, 3),
     (&["RLIKE", "REGEXP", "REGEXP_LIKE"], Of::Any(O::Regex(R::Like)), 2, 2),
     (&["REGEXP_REPLACE"], Of::Any(O::Regex(R::Replace)), 3, 3),
+    (&["SPLIT"], Of::Any(O::Regex(R::Split)), 2, 3),
     (&["REGEXP_EXTRACT"], Of::Any(O::Regex(R::Extract)), 2, 3),
 ];
 

@@ -33,7 +33,26 @@ pub(in crate::predicate) enum Node {
         to: DataType,
         text: String,
     },
+    /// Operators that bind from the left.
+    Chain {
+        first: Box<Node>,
+        /// The text of the first operand, for errors.
+        text: String,
+        links: Vec<Link>,
+    },
     Condition(Box<Bound>),
+}
+
+/// An operator of a chain with its right operand.
+#[derive(Debug, Clone)]
+pub(in crate::predicate) struct Link {
+    pub(in crate::predicate) operation: Operation,
+    /// The type that the value on the left is cast to.
+    pub(in crate::predicate) left: DataType,
+    pub(in crate::predicate) right: Node,
+    pub(in crate::predicate) to: DataType,
+    /// The text of the right operand, for errors.
+    pub(in crate::predicate) text: String,
 }
 
 impl Node {
@@ -45,6 +64,10 @@ impl Node {
             Self::Ordered { of, .. } | Self::Cast { of, .. } => of.visit_columns(terms, visit),
             Self::Apply { arguments, .. } => {
                 arguments.iter().for_each(|argument| argument.visit_columns(terms, visit))
+            }
+            Self::Chain { first, links, .. } => {
+                first.visit_columns(terms, visit);
+                links.iter().for_each(|link| link.right.visit_columns(terms, visit));
             }
             Self::Condition(condition) => condition.visit_columns(terms, visit),
         }

@@ -143,6 +143,16 @@ pub enum Operation {
     TimestampMicros,
     /// `TRY_CAST(a AS type)`: NULL for a value that the type cannot represent.
     TryCast(CastType, Clock),
+    /// `array(a, …)`
+    Array,
+    /// `named_struct(name, a, …)`
+    NamedStruct,
+    /// `map(key, a, …)`
+    Map,
+    /// `size(a)`, of an array or a map.
+    Size,
+    /// `array_contains(a, b)`; NULL if `b` is not there, but NULLs are.
+    ArrayContains,
     /// `coalesce(a, …)`
     Coalesce,
     /// `greatest(a, …)`; NULL only if all are.
@@ -252,9 +262,22 @@ impl Operation {
         }
     }
 
+    /// Returns the symbol of an operator between two values.
+    pub(in crate::predicate) fn symbol(self) -> Option<&'static str> {
+        match self.form() {
+            Form::Infix(symbol, _) => Some(symbol),
+            _ => (self == Self::Concat).then_some("||"),
+        }
+    }
+
+    /// Returns the precedence of an operator between two values.
+    pub(in crate::predicate) fn precedence(self) -> Option<u8> {
+        self.symbol().and_then(Self::infix).map(|(_, precedence)| precedence)
+    }
+
     /// Returns whether the result can be NULL although no argument is.
     pub(super) fn has_nulls(self) -> bool {
-        matches!(self, Self::Unhex | Self::Digest(Digest::Sha2))
+        matches!(self, Self::Unhex | Self::ArrayContains | Self::Digest(Digest::Sha2))
             || matches!(self, Self::Math(Math::Ln | Math::Log | Math::Log2 | Math::Log10))
     }
 
@@ -343,6 +366,11 @@ impl Operation {
             Self::TimestampMillis => Form::Call("timestamp_millis"),
             Self::TimestampMicros => Form::Call("timestamp_micros"),
             Self::TryCast(..) => Form::TryCast,
+            Self::Array => Form::Call("array"),
+            Self::NamedStruct => Form::Call("named_struct"),
+            Self::Map => Form::Call("map"),
+            Self::Size => Form::Call("size"),
+            Self::ArrayContains => Form::Call("array_contains"),
             Self::Coalesce => Form::Call("coalesce"),
             Self::Greatest => Form::Call("greatest"),
             Self::Least => Form::Call("least"),

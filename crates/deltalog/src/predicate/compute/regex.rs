@@ -5,9 +5,12 @@
 //! - What has no counterpart is refused by name: looking around, possessive and atomic parts, references to groups,
 //!   `\b`, whose letters depend on the version of Java, and operations of classes.
 
+use super::nested::array_of;
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray, new_null_array};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringArray, StringBuilder, new_null_array,
+};
+use arrow::datatypes::{DataType, Field, Int32Type};
 use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
 
@@ -20,6 +23,8 @@ pub enum RegexUse {
     Replace,
     /// `regexp_extract(a, pattern[, group])`: the group of the first match, or an empty string.
     Extract,
+    /// `split(a, pattern[, limit])`: the parts between the matches, at most `limit` of them if it is positive.
+    Split,
 }
 
 impl RegexUse {
@@ -28,6 +33,7 @@ impl RegexUse {
             Self::Like => "regexp_like",
             Self::Replace => "regexp_replace",
             Self::Extract => "regexp_extract",
+            Self::Split => "split",
         }
     }
 }
@@ -128,6 +134,26 @@ impl JavaPattern {
         Some(out)
     }
 
+    /// Returns the parts between the matches. An empty match at the beginning is none, and the last part is the rest.
+    fn split<'t>(&self, text: &'t str, limit: i32) -> Option<Vec<&'t str>> {
+        let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        let (mut parts, mut done, mut from) = (Vec::new(), 0, 0);
+        while parts.len() + 1 < most && from <= text.len() {
+            let Some(found) = self.regex.captures_at(text, from) else { break };
+            let (start, end) = (found.get(0)?.start(), self.end(&found, text)?);
+            if end > 0 {
+                parts.push(text.get(done..start)?);
+                done = end;
+            }
+            from = match end > start {
+                true => end,
+                false => end + text.get(end..)?.chars().next().map_or(Some(1), step)?,
+            };
+        }
+        parts.push(text.get(done..)?);
+        Some(parts)
+    }
+
     /// Parses what matches are replaced by.
     ///
     /// # Errors
@@ -192,6 +218,14 @@ pub(in crate::predicate) enum Piece {
     Group(usize),
 }
 
+/// Returns the characters, of which the last of at most `limit` has the rest, if it is positive.
+fn characters(text: &str, limit: i32) -> Vec<&str> {
+    let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(most).collect();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).filter_map(|(start, end)| text.get(*start..end)).collect()
+}
+
 /// Computes a use of a pattern, which is constant, as the arguments after it are.
 pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let [texts, pattern, more @ ..] = arguments else {
@@ -203,11 +237,36 @@ pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef]) -> Result<ArrayRef> 
         (!texts.is_empty() && texts.is_valid(0)).then(|| texts.value(0).to_owned())
     };
     let Some(pattern) = constant(pattern) else {
-        let to = if of == RegexUse::Like { DataType::Boolean } else { DataType::Utf8 };
+        let to = match of {
+            RegexUse::Like => DataType::Boolean,
+            RegexUse::Split => array_of(DataType::Utf8),
+            RegexUse::Replace | RegexUse::Extract => DataType::Utf8,
+        };
         return Ok(new_null_array(&to, texts.len()));
     };
+    let is_empty = pattern.is_empty();
     let pattern = JavaPattern::parse(&pattern)?;
     Ok(match of {
+        RegexUse::Split => {
+            let limits = more.first().and_then(|limits| limits.as_primitive_opt::<Int32Type>());
+            let mut lists = ListBuilder::new(StringBuilder::new()).with_field(Field::new(
+                "element",
+                DataType::Utf8,
+                true,
+            ));
+            for row in 0..texts.len() {
+                let limit = match limits {
+                    Some(limits) => limits.is_valid(row).then(|| limits.value(row)),
+                    None => Some(0),
+                };
+                let parts = limit.filter(|_| texts.is_valid(row)).and_then(|limit| match texts.value(row) {
+                    text if is_empty && !text.is_empty() => Some(characters(text, limit)),
+                    text => pattern.split(text, limit),
+                });
+                lists.append_option(parts.map(|parts| parts.into_iter().map(Some)));
+            }
+            Arc::new(lists.finish())
+        }
         RegexUse::Like => {
             Arc::new(texts.iter().map(|text| pattern.is_match(text?)).collect::<BooleanArray>())
         }

@@ -2,7 +2,8 @@
 
 use crate::predicate::{Expression, ParseMode, filter_mask, parse};
 use arrow::array::*;
-use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Decimal128Type, Field, Int32Type, Int64Type};
+use arrow::util::display::array_value_to_string;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -216,5 +217,100 @@ fn what_is_not_defined_names_the_part_and_the_way_out() {
         let error = evaluate(sql, &batch).unwrap_err();
         assert!(error.to_string().contains(part), "{sql}: {error}");
         assert!(error.hint().unwrap().contains("Spark"), "{sql}");
+    }
+}
+
+#[test]
+fn parts_have_a_common_type_and_may_be_null() {
+    let batch = numbers(&[Some(1), None], &[Some(2), Some(3)]);
+    for (sql, expected) in [
+        ("array(a, 2.5)", "[[1.0, 2.5], [, 2.5]]"),
+        ("array()", "[[], []]"),
+        ("map('x', a, 'y', 1)", "[{x: 1, y: 1}, {x: , y: 1}]"),
+        ("named_struct('p', a, 'q', array(map(b, NULL)))", "[{p: 1, q: [{2: }]}, {p: , q: [{3: }]}]"),
+        ("struct(a, b + 1, b AS c)", "[{a: 1, col2: 3, c: 2}, {a: , col2: 4, c: 3}]"),
+        ("CASE WHEN a = 1 THEN array(a) END", "[[1], ]"),
+        // A key is only needed where the map is.
+        ("CASE WHEN a = 1 THEN map(a, b) ELSE map() END", "[{1: 2}, {}]"),
+        ("size(array(a, b, 1))", "[3, 3]"),
+        ("split('a1b2', '[0-9]', 2)", "[[a, b2], [a, b2]]"),
+        ("array_contains(array(a, 5), b)", "[false, ]"),
+    ] {
+        let found = evaluate(sql, &batch).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let rows = (0..found.len()).map(|row| array_value_to_string(&found, row).unwrap());
+        assert_eq!(format!("[{}]", rows.collect::<Vec<_>>().join(", ")), expected, "{sql}");
+        // The same for a slice.
+        let (slice, last) = (batch.slice(1, 1), found.slice(1, 1));
+        assert_eq!(&evaluate(sql, &slice).unwrap(), &last, "{sql}");
+    }
+    for (sql, why) in [
+        ("map(a, 1)", "a key of a map is NULL"),
+        ("map(a, 1, 1L, 2)", "a key"),
+        ("map(0D, 1, -0.0D, 2)", "a key is twice"),
+        ("array(1, 'x')", "array(1, 'x') is not supported"),
+        ("array(array(1), 1)", "is not supported"),
+        ("map(array(1), 1)", "is not supported"),
+        ("map(1)", "is not supported"),
+        ("named_struct(a, 1)", "is not supported"),
+        ("greatest(array(1), array(2))", "is not supported"),
+        ("array(1) = array(1)", "values of type ARRAY<INT> and ARRAY<INT> cannot be compared"),
+        ("array(a) IN (array(1))", "values of type ARRAY<BIGINT> cannot be compared"),
+        ("array(a) = 1", "cannot be compared with 1"),
+        ("array(1 DIV (b - b))", "division by zero"),
+    ] {
+        let error = evaluate(sql, &batch).expect_err(sql);
+        assert!(error.to_string().contains(why), "{sql}: {error}");
+        assert!(error.hint().is_some(), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn parts_are_cast_by_name_and_none_is_lost() {
+    let batch = numbers(&[Some(1), None, Some(300)], &[Some(2), Some(3), Some(4)]);
+    let field = |name: &str, of: DataType, nullable: bool| {
+        let id = [("delta.columnMapping.id".to_owned(), "7".to_owned())];
+        Field::new(name, of, nullable).with_metadata(id.into())
+    };
+    let list = |of: DataType, nullable: bool| DataType::List(Arc::new(field("element", of, nullable)));
+    let parts =
+        DataType::Struct(vec![field("x", DataType::Int8, true), field("y", DataType::Utf8, true)].into());
+    let entry = DataType::Struct(
+        vec![field("key", DataType::Utf8, false), field("value", parts.clone(), true)].into(),
+    );
+    let map = DataType::Map(Arc::new(Field::new("key_value", entry, false)), false);
+    let cast = |sql: &str, to: &DataType, batch: &RecordBatch| {
+        Expression::bind_as(sql, &batch.schema(), "UTC", to)?.evaluate(batch)
+    };
+    let two = batch.slice(0, 2);
+    for (sql, to) in [
+        ("array(a, b)", list(DataType::Int8, true)),
+        ("array(b)", list(DataType::Int8, false)),
+        ("named_struct('Y', b, 'X', a)", parts.clone()),
+        ("map(b, named_struct('y', 'z', 'x', a))", map.clone()),
+        ("array(map(b, NULL), NULL)", list(map.clone(), true)),
+        ("NULL", map.clone()),
+        ("NULL", parts.clone()),
+        ("NULL", list(map.clone(), false)),
+        ("map()", map.clone()),
+        ("if(a = 1, array(a), NULL)", list(DataType::Int8, false)),
+    ] {
+        let found = cast(sql, &to, &two).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!((found.data_type(), found.len()), (&to, 2), "{sql}");
+        found.to_data().validate_full().unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    for (sql, to, why) in [
+        ("array(b, a)", list(DataType::Int8, true), "array(b, a) has no value for [4, 300]"),
+        ("array(a)", list(DataType::Int64, false), "has no value for []"),
+        ("named_struct('x', a, 'y', 'q')", parts.clone(), "has no value for {x: 300, y: q}"),
+        ("map('k', named_struct('x', a, 'y', NULL))", map.clone(), "has no value for {k: {x: 300, y: }}"),
+        ("named_struct('x', a)", parts.clone(), "the field 'y' is missing in"),
+        ("map('k', named_struct('x', a))", map.clone(), "the field 'value.y' is missing in"),
+        ("struct(a AS x, b AS y, b AS z)", parts.clone(), "the field 'z' is not one of the column"),
+        ("array(a)", parts, "a cast from ARRAY<BIGINT> to STRUCT<x: TINYINT, y: STRING> is not supported"),
+        ("a", list(DataType::Int64, true), "a cast from BIGINT to ARRAY<BIGINT> is not supported"),
+    ] {
+        let error = cast(sql, &to, &batch).expect_err(sql);
+        assert!(error.to_string().contains(why), "{sql}: {error}");
+        assert!(error.hint().is_some(), "{sql}: {error}");
     }
 }

@@ -11,8 +11,10 @@
 //! | dates and times | TIMESTAMP before TIMESTAMP_NTZ before DATE |
 //! | STRING and a date or time | the date or time |
 //! | NULL and any other | the other |
+//! | arrays, maps, structs with the same names | of the common types of their parts |
 
-use arrow::datatypes::{DataType, TimeUnit};
+use super::nested::{common_nested, parts_of, plain_nested};
+use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 
 /// The maximum precision of a decimal.
 pub(super) const MAX_PRECISION: i32 = 38;
@@ -37,7 +39,7 @@ pub(in crate::predicate) fn plain(data_type: &DataType) -> DataType {
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         DataType::Timestamp(_, Some(_)) => instants(),
         DataType::Timestamp(_, None) => clocks(),
-        other => other.clone(),
+        other => plain_nested(other).unwrap_or_else(|| other.clone()),
     }
 }
 
@@ -58,9 +60,20 @@ pub(in crate::predicate) fn sql_name(data_type: &DataType) -> String {
         DataType::Date32 => "DATE".to_owned(),
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP".to_owned(),
         DataType::Timestamp(_, None) => "TIMESTAMP_NTZ".to_owned(),
-        DataType::Struct(_) => "STRUCT".to_owned(),
-        DataType::List(_) => "ARRAY".to_owned(),
-        DataType::Map(..) => "MAP".to_owned(),
+        DataType::Struct(fields) => {
+            let field = |field: &FieldRef| {
+                let required = if field.is_nullable() { "" } else { " NOT NULL" };
+                format!("{}: {}{required}", field.name(), sql_name(field.data_type()))
+            };
+            format!("STRUCT<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        DataType::List(element) => format!("ARRAY<{}>", sql_name(element.data_type())),
+        DataType::Map(entries, _) => match parts_of(entries) {
+            Some((key, value)) => {
+                format!("MAP<{}, {}>", sql_name(key.data_type()), sql_name(value.data_type()))
+            }
+            None => "MAP".to_owned(),
+        },
         other => other.to_string(),
     }
 }
@@ -128,6 +141,7 @@ pub(in crate::predicate) fn common(a: &DataType, b: &DataType) -> Option<DataTyp
             }
         }
         (a, b) if is_number(a) && is_number(b) && (is_float(a) || is_float(b)) => DataType::Float64,
+        (a, b) if a.is_nested() => common_nested(a, b)?,
         (DataType::Utf8, time) | (time, DataType::Utf8) if is_time(time) => time.clone(),
         (a, b) if is_time(a) && is_time(b) => {
             let is_instant = |t: &DataType| matches!(t, DataType::Timestamp(_, Some(_)));

@@ -14,6 +14,7 @@
 //! | `floor` `ceil` | numbers | BIGINT, or a decimal without digits after the point |
 //! | `floor` `ceil` with digits | decimals | a decimal with as many digits as it is rounded to |
 //! | CASE, `coalesce`, `greatest`, `least` | the common type | that type |
+//! | `array`, `map` | the common type of the elements, keys, values | an array, a map |
 //!
 //! Results with decimals of precision `p`, `q` and scale `s`, `t`, before [`adjusted`]:
 //!
@@ -24,7 +25,9 @@
 //! | `/` | max(6, s + q + 1) | p - s + t |
 //! | `%` `pmod` | max(s, t) | min(p - s, q - t) |
 
+use super::super::values::domain_of;
 use super::digest::Digest;
+use super::nested::{array_of, map_type, parts_of, struct_of};
 use super::operation::Operation;
 use super::regex::RegexUse;
 use super::types::{
@@ -40,6 +43,8 @@ pub(in crate::predicate) struct Argument {
     pub(in crate::predicate) digits: Option<u8>,
     /// The value, if the argument is constant and a whole number.
     pub(in crate::predicate) constant: Option<i64>,
+    /// The value, if the argument is constant and a string.
+    pub(in crate::predicate) text: Option<String>,
 }
 
 /// The types of an operation: those that its arguments are converted to, and that of its result.
@@ -140,6 +145,7 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         }
         O::Regex(RegexUse::Like) => fixed(&[T::Utf8, T::Utf8], T::Boolean),
         O::Regex(RegexUse::Replace) => fixed(&[T::Utf8, T::Utf8, T::Utf8], T::Utf8),
+        O::Regex(RegexUse::Split) => fixed(&[T::Utf8, T::Utf8, T::Int32], array_of(T::Utf8)),
         O::Regex(RegexUse::Extract) => fixed(&[T::Utf8, T::Utf8, T::Int32], T::Utf8),
         O::Now(..) => None,
         O::Uuid => fixed(&[], T::Utf8),
@@ -164,8 +170,36 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
             let from = (*types.first()?).clone();
             Some(Signature { arguments: vec![from], result: to.arrow() })
         }
+        O::Array => same(&|element| array_of(element.clone())),
+        O::Map => {
+            let result = map_type(&types)?;
+            let T::Map(entries, _) = &result else { return None };
+            let (key, value) = parts_of(entries)?;
+            let part = |at: usize| if at.is_multiple_of(2) { key } else { value };
+            let arguments = (0..types.len()).map(|at| part(at).data_type().clone()).collect();
+            Some(Signature { arguments, result })
+        }
+        O::Size => {
+            let of = *types.first()?;
+            matches!(of, T::List(_) | T::Map(..))
+                .then(|| Signature { arguments: vec![of.clone()], result: T::Int32 })
+        }
+        O::ArrayContains => {
+            let [T::List(element), value] = types.as_slice() else { return None };
+            let both = common(element.data_type(), value)?;
+            domain_of(&both)?;
+            Some(Signature { arguments: vec![array_of(both.clone()), both], result: T::Boolean })
+        }
+        O::NamedStruct => {
+            let field = |pair: &[Argument]| match pair {
+                [name, value] => Some((name.text.clone()?, value.data_type.clone())),
+                _ => None,
+            };
+            let fields = arguments.chunks(2).map(field).collect::<Option<Vec<_>>>()?;
+            Some(Signature { arguments: types.into_iter().cloned().collect(), result: struct_of(fields) })
+        }
         O::Coalesce => same(&T::clone),
-        O::Greatest | O::Least => same(&T::clone),
+        O::Greatest | O::Least => same(&T::clone).filter(|of| !of.result.is_nested()),
         O::Case => case(&types),
     }
 }

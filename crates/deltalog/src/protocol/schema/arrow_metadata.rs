@@ -121,9 +121,9 @@ pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> 
 impl StructType {
     /// Returns the schema of rows of this table, of which `rows` may have some and others beside, with the metadata of
     /// the table's fields: comments and what says which values they take. What tells of files, or of values that only
-    /// this table gives, is left out: a table that is made of the rows has none of it.
+    /// this table gives, is left out: a table that is made of the rows has none of it. Rules stay, whatever they read.
     #[must_use]
-    pub fn describe_rows(&self, rows: &Schema) -> Schema {
+    pub(crate) fn describe_rows(&self, rows: &Schema) -> Schema {
         Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())
     }
 }

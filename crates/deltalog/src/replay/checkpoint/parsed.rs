@@ -3,6 +3,8 @@
 //!
 //! - Digits are never lost: numbers, decimals and microseconds are written in full.
 //! - A value without a text form is omitted, which means that it is unknown.
+//! - The text of a struct never says that this crate has computed it: whoever made the struct may have changed it.
+//!   ([`crate::stats::is_own`].)
 
 use std::sync::Arc;
 
@@ -18,23 +20,24 @@ use arrow::datatypes::{DataType, TimeUnit};
 use crate::error::{Error, Result};
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use crate::protocol::to_log_string;
+use crate::stats::MARK;
 
 /// Returns the statistics of each row as JSON; null where there are none.
 pub(super) fn stats_text(parsed: &StructArray) -> StringArray {
     (0..parsed.len())
         .map(|row| {
             let mut text = String::new();
-            (parsed.is_valid(row) && write_struct(parsed, row, &mut text)).then_some(text)
+            (parsed.is_valid(row) && write_fields(parsed, row, &mut text, Some(MARK))).then_some(text)
         })
         .collect()
 }
 
-/// Writes the fields of `row` that have a value. Returns false and writes nothing if none has.
-fn write_struct(array: &StructArray, row: usize, text: &mut String) -> bool {
+/// Writes the fields of `row` that have a value, apart from `except`. Returns false and writes nothing if none has.
+fn write_fields(array: &StructArray, row: usize, text: &mut String, except: Option<&str>) -> bool {
     let start = text.len();
     text.push('{');
     for (field, column) in array.fields().iter().zip(array.columns()) {
-        if column.is_null(row) {
+        if column.is_null(row) || except == Some(field.name()) {
             continue;
         }
         let before = text.len();
@@ -58,7 +61,7 @@ fn write_struct(array: &StructArray, row: usize, text: &mut String) -> bool {
 /// Writes a value. Returns false and writes nothing if it has no text form.
 fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
     let value = match array.data_type() {
-        DataType::Struct(_) => return write_struct(array.as_struct(), row, text),
+        DataType::Struct(_) => return write_fields(array.as_struct(), row, text, None),
         DataType::Boolean => array.as_boolean().value(row).to_string(),
         DataType::Int8 => array.as_primitive::<Int8Type>().value(row).to_string(),
         DataType::Int16 => array.as_primitive::<Int16Type>().value(row).to_string(),
@@ -191,5 +194,14 @@ mod tests {
         let parsed = of(vec![("numRecords", Arc::new(Int64Array::from(vec![None, Some(1)])))]);
         let texts = stats_text(&parsed);
         assert!(texts.is_null(0) && texts.value(1) == "{\"numRecords\":1}");
+    }
+
+    #[test]
+    fn a_struct_has_no_mark_of_ours() {
+        let one = || Arc::new(Int64Array::from(vec![1])) as ArrayRef;
+        let minima = of(vec![("deltalog", one())]);
+        let parsed = of(vec![("numRecords", one()), ("minValues", Arc::new(minima)), ("deltalog", one())]);
+        assert_eq!(stats_text(&parsed).value(0), r#"{"numRecords":1,"minValues":{"deltalog":1}}"#);
+        assert!(stats_text(&of(vec![("deltalog", one())])).is_null(0));
     }
 }

@@ -9,13 +9,17 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+use futures::StreamExt;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
-    ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService,
 };
 use serde::Deserialize;
 
+use super::secrets::Secrets;
+use crate::limits::{ANSWER_BYTES, REFUSAL_BYTES};
 use crate::storage::answers::{self, Note, Purpose, Refusal, Request, Settings};
 
 /// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
@@ -54,7 +58,7 @@ impl HttpConnector for Connector {
         if let Some((_, client)) = made.iter().find(|(known, _)| *known == key) {
             return Ok(client.clone());
         }
-        let inner = ReqwestConnector::default().connect(options)?;
+        let inner = HttpClient::new(super::client::client(options)?);
         let client =
             HttpClient::new(Watched { inner, has_answered: AtomicBool::new(false), settings: self.settings });
         made.push((key, client.clone()));
@@ -73,7 +77,9 @@ struct Watched {
 impl HttpService for Watched {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let asked = asked(&request, self.settings);
+        let is_file = asked.purpose == Purpose::Other && asked.method == "GET";
         tracing::trace!(request = %asked, "a request to a store");
+        let secrets = Secrets::of(&request);
         let response = match self.inner.execute(request).await {
             Ok(response) => response,
             Err(error) => return Err(self.unanswered(asked, error)),
@@ -84,11 +90,16 @@ impl HttpService for Watched {
             answers::note(Note::NotAStore(asked));
             return Err(HttpError::new(HttpErrorKind::Unknown, io::Error::other("the answer is a web page")));
         }
-        if status.is_success() || status.as_u16() == 304 {
+        let is_refused = !status.is_success() && status.as_u16() != 304;
+        if !is_refused && is_file {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let body = body.bytes().await?;
+        let body = limited(body, if is_refused { REFUSAL_BYTES } else { ANSWER_BYTES }).await?;
+        if !is_refused {
+            return Ok(HttpResponse::from_parts(parts, body.into()));
+        }
+        let body = secrets.hide(body);
         let header = |names: &[&str]| {
             let mut found = names.iter().filter_map(|name| parts.headers.get(*name)?.to_str().ok());
             found.next().map(str::to_owned)
@@ -128,6 +139,23 @@ impl Watched {
             false => error,
         }
     }
+}
+
+/// Reads what a store says, as opposed to a file that it returns.
+///
+/// # Errors
+/// It says more than `limit` bytes.
+async fn limited(body: HttpResponseBody, limit: usize) -> Result<Bytes, HttpError> {
+    let (mut stream, mut read) = (body.bytes_stream(), Vec::new());
+    while let Some(bytes) = stream.next().await {
+        let bytes = bytes?;
+        if read.len() + bytes.len() > limit {
+            let text = format!("the answer of the store is longer than {limit} bytes");
+            return Err(HttpError::new(HttpErrorKind::Unknown, io::Error::other(text)));
+        }
+        read.extend_from_slice(&bytes);
+    }
+    Ok(read.into())
 }
 
 /// Returns whether a listing is a page for people. As a list it would be empty, and say that there is no table.

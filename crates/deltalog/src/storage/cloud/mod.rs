@@ -8,6 +8,7 @@
 
 #[cfg(feature = "azure")]
 mod azure;
+mod client;
 #[cfg(feature = "s3")]
 mod dynamodb;
 #[cfg(feature = "gcs")]
@@ -23,6 +24,7 @@ mod profile;
 mod provider;
 #[cfg(feature = "s3")]
 mod s3;
+mod secrets;
 mod shared;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Enters;
 use super::jobs::{Found, Lister};
 use crate::error::{Error, Result};
-use crate::storage::list::{file_meta, is_staged};
+use crate::storage::list::{file_meta, followed, is_staged};
 
 /// The most files of a batch.
 const BATCH: usize = 1_000;
@@ -60,13 +60,7 @@ impl Directories<'_> {
             if is_staged(&name) {
                 continue;
             }
-            let metadata = match fs::metadata(entry.path()) {
-                Ok(metadata) if metadata.is_dir() => continue,
-                Ok(metadata) => metadata,
-                // The file was deleted in the meantime, or is a broken link.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
+            let Some(metadata) = followed(&entry)?.filter(|found| !found.is_dir()) else { continue };
             files.push(file_meta(name, &metadata)?);
             if files.len() == BATCH && found(std::mem::take(&mut files)).is_err() {
                 return Ok(Vec::new());

@@ -1,0 +1,39 @@
+//! The rules that a table demands of rows, for rows that have only some of its columns. A table that is made of such
+//! rows can have a rule only if its expression finds all columns that it reads.
+
+use arrow::datatypes::Schema;
+
+use super::rules::invariant;
+use crate::predicate::{BoundColumn, Expression};
+use crate::protocol::StructType;
+use crate::protocol::schema::column_rules::{GENERATED, INVARIANT};
+
+/// Returns the schema of rows of `table`, as [`StructType::describe_rows`] does, without the generated columns and
+/// invariants that read columns which `rows` lack.
+#[must_use]
+pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
+    let has = |name: &str| rows.fields().iter().any(|field| field.name() == name);
+    if table.fields().iter().all(|field| has(&field.name)) {
+        return table.describe_rows(rows);
+    }
+    let is_met = |sql: &str| {
+        // What cannot be bound may read any column.
+        let bound = table.to_arrow().and_then(|arrow| Expression::bind(sql, &arrow, "UTC"));
+        let is_there = |name: &str| table.field(name).is_some_and(|field| has(&field.name));
+        bound.is_ok_and(|bound| bound.columns().iter().filter_map(BoundColumn::top_level).all(is_there))
+    };
+    let kept = table.with_metadata(&|metadata| {
+        let is_kept = |key: &String| match (key.as_str(), metadata.get(key)) {
+            (GENERATED, Some(sql)) => sql.as_str().is_some_and(is_met),
+            (INVARIANT, Some(json)) => {
+                json.as_str().and_then(|json| invariant(json).ok()).is_some_and(|sql| is_met(&sql))
+            }
+            _ => true,
+        };
+        match metadata.get(GENERATED).or_else(|| metadata.get(INVARIANT)) {
+            Some(_) => metadata.retained(is_kept),
+            None => metadata.clone(),
+        }
+    });
+    kept.describe_rows(rows)
+}

@@ -1,0 +1,268 @@
+//! Local files beneath a table's root, which are reached without following links.
+//!
+//! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose
+//! bytes a clone would copy. A log names paths beneath the root only ([`crate::protocol::path`]), and that should
+//! hold of the files as well. So there is one rule for all that is read, written, listed and deleted: **the root
+//! may be a link, and nothing beneath it is**. Files that a log names by an absolute path are beneath no root of
+//! ours; which of them may be read is for the user to say.
+//!
+//! - Reads and deletions go from directory to directory by their descriptors, so that nobody can put a link in the way
+//!   in the meantime. Of what is written or listed, the directories are looked at before. A new file is never created
+//!   through a link of its name.
+//! - Only regular files are read. Opening a pipe would wait for a writer, and a device may have no end.
+
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// A local path, with the root that it is beneath.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    path: PathBuf,
+    /// What is beneath the root; nothing if the path is beneath none, or is the root itself.
+    names: PathBuf,
+}
+
+/// What is neither read nor passed through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// A link beneath the root.
+    Link,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Link => "a symbolic link within a table is not followed",
+            Self::Special => "the path is not a regular file but a pipe, a socket or a device",
+        })
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Refused {
+    /// Returns what an error refuses.
+    pub(super) fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref::<Self>().copied()
+    }
+
+    fn error(self) -> io::Error {
+        io::Error::other(self)
+    }
+}
+
+impl Place {
+    /// Returns the place of `path`. It is beneath `root` if it begins with it.
+    pub(super) fn new(path: PathBuf, root: &Path) -> Self {
+        let names = path.strip_prefix(root).unwrap_or_else(|_| Path::new("")).to_owned();
+        Self { path, names }
+    }
+
+    fn root(&self) -> &Path {
+        let levels = self.names.components().count();
+        self.path.ancestors().nth(levels).unwrap_or(&self.path)
+    }
+
+    /// Returns the path for what creates or lists it.
+    ///
+    /// # Errors
+    /// [`Refused::Link`] if it is a link, or if a directory above it is one, up to the root.
+    pub(super) fn path(&self) -> io::Result<&Path> {
+        let mut path = self.root().to_owned();
+        for name in self.names.components() {
+            path.push(name);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_symlink() => return Err(Refused::Link.error()),
+                Ok(_) => {}
+                // Nothing is beneath what is not there. Other failures are those of the operation.
+                Err(_) => break,
+            }
+        }
+        Ok(&self.path)
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// [`Refused`]; `IsADirectory`; those of the file system.
+    pub(super) fn open(&self) -> io::Result<(File, Metadata)> {
+        let file = self.open_any()?;
+        let metadata = file.metadata()?;
+        match metadata.file_type() {
+            kind if kind.is_file() => Ok((file, metadata)),
+            kind if kind.is_dir() => {
+                Err(io::Error::new(io::ErrorKind::IsADirectory, "the path is a directory"))
+            }
+            _ => Err(Refused::Special.error()),
+        }
+    }
+
+    /// Returns the directory names and the last name beneath the root.
+    fn split(&self) -> Option<(impl Iterator<Item = Component<'_>>, &Path)> {
+        let last = Path::new(self.names.file_name()?);
+        let directories = self.names.parent().unwrap_or(Path::new("")).components();
+        Some((directories, last))
+    }
+}
+
+#[cfg(unix)]
+mod descriptors {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat, unlinkat};
+    use rustix::io::Errno;
+
+    use super::{Place, Refused};
+
+    /// A pipe without a writer is opened at once, and a terminal is not taken over.
+    const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+    /// A directory is passed through without the right to list it.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const ENTER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const ENTER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+    /// Says of a failure whether a link is the reason: systems say `ELOOP`, `EMLINK` or `ENOTDIR`.
+    fn refused(directory: impl AsFd, name: &Path, error: Errno) -> io::Error {
+        let is_link = matches!(error, Errno::LOOP | Errno::MLINK | Errno::NOTDIR)
+            && statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
+        if is_link { Refused::Link.error() } else { error.into() }
+    }
+
+    impl Place {
+        /// Opens the directory of the file, unless a link is on the way to it.
+        fn directory(&self) -> io::Result<Option<(OwnedFd, &Path)>> {
+            let Some((directories, last)) = self.split() else { return Ok(None) };
+            let mut directory = openat(CWD, self.root(), ENTER, Mode::empty())?;
+            for name in directories {
+                let name: &Path = name.as_ref();
+                directory = openat(&directory, name, ENTER | OFlags::NOFOLLOW, Mode::empty())
+                    .map_err(|error| refused(&directory, name, error))?;
+            }
+            Ok(Some((directory, last)))
+        }
+
+        pub(super) fn open_any(&self) -> io::Result<File> {
+            let opened = match self.directory()? {
+                None => openat(CWD, &self.path, READ, Mode::empty())?,
+                Some((directory, name)) => openat(&directory, name, READ | OFlags::NOFOLLOW, Mode::empty())
+                    .map_err(|error| refused(&directory, name, error))?,
+            };
+            Ok(opened.into())
+        }
+
+        /// Deletes a file, or a link that has its name.
+        ///
+        /// # Errors
+        /// [`Refused::Link`] if a directory above it is a link; those of the file system.
+        pub(in crate::storage) fn delete(&self) -> io::Result<()> {
+            match self.directory()? {
+                None => std::fs::remove_file(&self.path),
+                Some((directory, name)) => Ok(unlinkat(&directory, name, AtFlags::empty())?),
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod descriptors {
+    use std::fs::{self, File};
+    use std::io;
+
+    use super::Place;
+
+    impl Place {
+        pub(super) fn open_any(&self) -> io::Result<File> {
+            File::open(self.path()?)
+        }
+
+        /// Deletes a file.
+        ///
+        /// # Errors
+        /// [`super::Refused::Link`]; those of the file system.
+        pub(in crate::storage) fn delete(&self) -> io::Result<()> {
+            fs::remove_file(self.path()?)
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn refusal<T>(result: io::Result<T>) -> Option<Refused> {
+        Refused::of(&result.err()?)
+    }
+
+    #[test]
+    fn links_beneath_the_root_are_refused_and_the_root_may_be_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, outside) = (directory.path().join("real"), directory.path().join("outside"));
+        fs::create_dir_all(real.join("a/b")).unwrap();
+        fs::create_dir_all(outside.join("b")).unwrap();
+        let root = directory.path().join("root");
+        symlink(&real, &root).unwrap();
+        for file in [real.join("a/b/f"), outside.join("b/f")] {
+            fs::write(file, "x").unwrap();
+        }
+        symlink(&outside, real.join("link")).unwrap();
+        symlink(outside.join("b/f"), real.join("a/file")).unwrap();
+        symlink(real.join("nowhere"), real.join("dangling")).unwrap();
+        let place = |name: &str| Place::new(root.join(name), &root);
+        assert_eq!(place("a/b/f").open().unwrap().1.len(), 1);
+        assert_eq!(place("a/b/f").path().unwrap(), root.join("a/b/f"));
+        assert_eq!(place("").path().unwrap(), root.join(""));
+        for name in ["link/b/f", "a/file", "dangling"] {
+            assert_eq!(refusal(place(name).open()), Some(Refused::Link), "{name}");
+            assert_eq!(refusal(place(name).path()), Some(Refused::Link), "{name}");
+        }
+        for name in ["link/b/f", "link/b/none"] {
+            assert_eq!(refusal(place(name).delete()), Some(Refused::Link), "{name}");
+        }
+        assert!(outside.join("b/f").exists());
+        // The link itself may go.
+        place("a/file").delete().unwrap();
+        place("a/b/f").delete().unwrap();
+        assert!(outside.join("b/f").exists() && !real.join("a/b/f").exists());
+        for name in ["a/b/f", "none/f"] {
+            assert_eq!(place(name).open().unwrap_err().kind(), io::ErrorKind::NotFound, "{name}");
+            assert_eq!(place(name).delete().unwrap_err().kind(), io::ErrorKind::NotFound, "{name}");
+            assert!(place(name).path().is_ok(), "{name}");
+        }
+        assert_eq!(place("a/b").open().unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        // A path beneath no root is that of the file system.
+        let absolute = Place::new(real.join("link/b/f"), &outside);
+        assert!(absolute.open().is_ok() && absolute.path().is_ok());
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        for (path, root) in [(pipe.clone(), directory.path()), (pipe, Path::new("/elsewhere"))] {
+            assert_eq!(refusal(Place::new(path, root).open()), Some(Refused::Special));
+        }
+        let device = Place::new("/dev/zero".into(), Path::new("/dev"));
+        assert_eq!(refusal(device.open()), Some(Refused::Special));
+    }
+}
