@@ -20,7 +20,8 @@ START = """\
 Conditions (`delete`, `update`, `merge`, filters, CHECK constraints) and values (assignments, generated columns, default
 values) are written in Spark's SQL. Types and results are Spark's in ANSI mode: what overflows, what is divided by zero
 and what cannot be cast is an error, not NULL. Texts are in single quotes, names of columns in backticks where they need
-quotes. Dates and times without a zone are in the time zone of the session: UTC in Python.
+quotes. Dates and times without a zone are in the time zone of the session: UTC in Python. Dates, timestamps and texts
+are compared as the type that they have in common, so that `at > '2024-01'` and `at >= DATE '2024-01-01'` skip files.
 
 This page is written by `scripts/functions.py`, which has run every example.
 """
@@ -87,8 +88,9 @@ SECTIONS: list[tuple[str, str, list[tuple[str, str]]]] = [
             ("`abs(a)`", "abs(-2.5)"),
             ("`sign(a)`, `signum`", "sign(-3)"),
             ("`round(a[, digits])`, halves away from zero", "round(2.675, 2)"),
-            ("`floor(a)`", "floor(-1.5)"),
-            ("`ceil(a)`, `ceiling`", "ceil(1.2)"),
+            ("`bround(a[, digits])`, halves to the even neighbor", "bround(2.5)"),
+            ("`floor(a[, digits])`", "floor(-1.5)"),
+            ("`ceil(a[, digits])`, `ceiling`", "ceil(1.234, 2)"),
             ("`sqrt(a)`", "sqrt(2)"),
             ("`cbrt(a)`", "cbrt(27)"),
             ("`power(a, b)`, `pow`", "power(2, 10)"),
@@ -107,6 +109,7 @@ SECTIONS: list[tuple[str, str, list[tuple[str, str]]]] = [
             ("`concat_ws(separator, a, …)`, without NULLs", "concat_ws('-', 'a', NULL, 'b')"),
             ("`upper(a)`, `ucase`", "upper('straße')"),
             ("`lower(a)`, `lcase`", "lower('ABC')"),
+            ("`initcap(a)`: each word with a capital letter", "initcap('new yORK')"),
             ("`trim(a)`, `btrim`", "trim('  a ')"),
             ("`ltrim(a)`", "ltrim('  a')"),
             ("`rtrim(a)`", "rtrim('a  ')"),
@@ -145,6 +148,14 @@ SQL, a backslash is written twice.""",
             ("`regexp_like(a, pattern)`, `regexp`, `rlike`", r"regexp_like('a1', '\\d')"),
             ("`regexp_replace(a, pattern, by)`", "regexp_replace('a  b', ' +', ' ')"),
             ("`regexp_extract(a, pattern[, group])`", r"regexp_extract('km 42', '(\\d+)', 1)"),
+        ],
+    ),
+    (
+        "Random values",
+        "They differ by row and can only be assigned: conditions and rules have to be deterministic. There is no seed.",
+        [
+            ("`uuid()`", "length(uuid())"),
+            ("`rand()`, `random()`: a DOUBLE from 0 up to, but not including, 1", "floor(rand())"),
         ],
     ),
     (

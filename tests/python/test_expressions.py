@@ -6,11 +6,12 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
-from deltalog import DeltaTable, write_deltalake
+from deltalog import DeltaTable, Field, Schema, write_deltalake
 from deltalog.errors import DeltaError, InvalidArgumentError
 
 Row = dict[str, Any]
@@ -55,6 +56,19 @@ CONDITIONS: list[tuple[str, Callable[[Row], bool | None]]] = [
     ("hour(at) >= 12", lambda row: row["at"].hour >= 12),
     ("date_format(at, 'MM-dd') = '01-03'", lambda row: (row["at"].month, row["at"].day) == (1, 3)),
     ("CAST(at AS DATE) = date_add(DATE '2024-01-01', 5)", lambda row: row["at"].date() == date(2024, 1, 6)),
+    ("at > '2024-01-20'", lambda row: row["at"] > datetime(2024, 1, 20, tzinfo=timezone.utc)),
+    ("at <= '2024-1-20 13:00'", lambda row: row["at"] <= datetime(2024, 1, 20, 13, tzinfo=timezone.utc)),
+    ("'2024-02-01 02:00:00+02:00' < at", lambda row: row["at"] > datetime(2024, 2, 1, tzinfo=timezone.utc)),
+    ("at >= DATE '2024-01-20'", lambda row: row["at"].date() >= date(2024, 1, 20)),
+    ("at BETWEEN '2024-01' AND DATE '2024-01-09'", lambda row: row["at"].date() < date(2024, 1, 9)),
+    ("day < TIMESTAMP '2024-02-03 12:00:00'", lambda row: row["day"] <= date(2024, 2, 3)),
+    ("day = TIMESTAMP_NTZ '2024-01-12 00:00:00'", lambda row: row["day"] == date(2024, 1, 12)),
+    ("at < TIMESTAMP_NTZ '2024-01-12 00:00:00'", lambda row: row["at"].date() < date(2024, 1, 12)),
+    ("day = '2024-1-12'", lambda row: row["day"] == date(2024, 1, 12)),
+    ("day IN ('2024-01-12', TIMESTAMP '2024-01-23 00:00:00')", lambda row: row["id"] in (1, 2)),
+    ("at > day", lambda row: row["at"].date() >= row["day"]),
+    ("at > CAST(day AS STRING)", lambda row: row["at"].date() >= row["day"]),
+    ("coalesce(NULL, at, day) < '2024-01-03'", lambda row: row["at"].date() < date(2024, 1, 3)),
     ("o.x + 1 = 2", lambda row: row["o"] is not None and row["o"]["x"] == 1),
     ("name || id = 'Ab11'", lambda row: f"{row['name']}{row['id']}" == "Ab11"),
     ("(id > 5) = (id > 30)", lambda row: (row["id"] > 5) == (row["id"] > 30)),
@@ -119,6 +133,7 @@ MOMENTS = {
     "local": pa.timestamp("us"),
     "day": pa.date32(),
 }
+KINDS = {"at": "at", "clock": "local", "day": "day"}
 
 
 def test_the_moment_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
@@ -167,6 +182,110 @@ def test_a_moment_skips_files(tmp_path: Path) -> None:
                              ("at::DATE > current_date() - 100", 3), ("at > now()", 0)]:  # fmt: skip
         assert len(pa.table(table.files(condition))) == files, condition
         assert table.count(condition) == files
+
+
+@pytest.mark.parametrize("column", ["at", "clock", "day"])
+def test_dates_and_texts_skip_files_of_timestamps(tmp_path: Path, column: str) -> None:
+    """By statistics, and by the values of a partition column: the same files as with a literal of the type."""
+    kinds = {"at": "TIMESTAMP '2024-01-02 00:00:00'", "clock": "TIMESTAMP_NTZ '2024-01-02 00:00:00'"}
+    exact = kinds.get(column, "DATE '2024-01-02'")
+    for partition_by in ([], [column]):
+        for day in (1, 2, 3):
+            at = datetime(2024, 1, day)
+            row = {"id": [day], "at": [at.replace(tzinfo=timezone.utc)], "clock": [at], "day": [at.date()]}
+            schema = pa.schema({"id": pa.int64(), **{name: MOMENTS[kind] for name, kind in KINDS.items()}})
+            write_deltalake(
+                tmp_path / str(partition_by), pa.table(row, schema), mode="append", partition_by=partition_by
+            )
+        table = DeltaTable(tmp_path / str(partition_by))
+        for value in ("'2024-1-2'", "DATE '2024-01-02'", "TIMESTAMP '2024-01-02 00:00:00'",
+                      "TIMESTAMP_NTZ '2024-01-02 00:00:00'", "' 2024-01-02'"):  # fmt: skip
+            for condition, ids in [("{} = {}", [2]), ("{} > {}", [3]), ("{} <= {}", [1, 2]), ("{} <=> {}", [2]),
+                                   ("{} IN ({}, '2024')", [1, 2]), ("NOT {} < {}", [2, 3])]:  # fmt: skip
+                sql = condition.format(column, value)
+                same = condition.format(column, exact).replace("'2024'", exact.replace("-02", "-01"))
+                assert 0 < len(table.file_uris(sql)) < 3, sql
+                assert table.file_uris(sql) == table.file_uris(same), sql
+                assert sorted(pa.table(table.to_arrow(predicate=sql))["id"].to_pylist()) == ids, sql
+    table.delete(f"{column} > '2024-01-02'")
+    assert table.count() == 2
+
+
+@pytest.mark.parametrize(
+    "sql", ["at > 'yesterday'", "at = ''", "day = '2024-13'", "'12:00' < at", "at = 5", "at = name"]
+)
+def test_a_text_that_is_no_time_is_refused(tmp_path: Path, sql: str) -> None:
+    write_deltalake(tmp_path, pa.Table.from_pylist(ROWS, SCHEMA))
+    with pytest.raises(DeltaError, match=r"cannot be compared|has no value for"):
+        DeltaTable(tmp_path).delete(sql)
+
+
+@pytest.mark.parametrize("sql", ["rand() < 0.5", "name = uuid()", "uuid() IS NULL", "id IN (1, random())"])
+def test_what_is_another_value_in_each_row_is_no_condition(tmp_path: Path, sql: str) -> None:
+    write_deltalake(tmp_path, pa.Table.from_pylist(ROWS, SCHEMA))
+    table = DeltaTable(tmp_path)
+    merge = table.merge(pa.table({"id": [1]}), "t.id = s.id", source_alias="s", target_alias="t")
+    for refused in (
+        lambda: table.delete(sql),
+        lambda: table.update({"id": "1"}, predicate=sql),
+        lambda: table.to_arrow(predicate=sql),
+        lambda: merge.when_matched_delete(
+            sql.replace("name", "t.name").replace("id IN", "t.id IN")
+        ).execute(),
+    ):
+        with pytest.raises(InvalidArgumentError, match="not deterministic"):
+            refused()
+    with pytest.raises(InvalidArgumentError, match="each time that it is computed"):
+        table.alter.add_constraint({"chance": sql})
+    assert table.version() == 0
+
+
+def test_each_row_is_assigned_its_own_random_value(tmp_path: Path) -> None:
+    rows = pa.table(
+        {"id": range(1000), "key": pa.nulls(1000, pa.string()), "chance": pa.nulls(1000, pa.float64())}
+    )
+    write_deltalake(tmp_path, rows)
+    table = DeltaTable(tmp_path)
+    table.update({"key": "uuid()", "chance": "rand() * 2"})
+    found = pa.table(table.to_arrow())
+    assert (
+        len({str(UUID(key, version=4)) for key in found["key"].to_pylist()} & set(found["key"].to_pylist()))
+        == 1000
+    )
+    chances = found["chance"].to_pylist()
+    assert all(0 <= chance < 2 for chance in chances)
+    assert len(set(chances)) == 1000
+    assert 0.8 < sum(chances) / 1000 < 1.2
+    with pytest.raises(InvalidArgumentError, match="not supported with these arguments"):
+        table.update({"chance": "rand(42)"})
+
+
+def test_default_values_are_one_moment_for_each_write(tmp_path: Path) -> None:
+    fields = [
+        Field("id", "integer"),
+        Field("at", "timestamp", default="current_timestamp()"),
+        Field("day", "date", default="current_date()"),
+    ]
+    table = DeltaTable.create(tmp_path, Schema(fields))
+    before = datetime.now(timezone.utc)
+    batches = [pa.record_batch({"id": pa.array([n], pa.int32())}) for n in range(3)]
+    write_deltalake(table, pa.RecordBatchReader.from_batches(batches[0].schema, batches), mode="append")
+    (appended,) = set(pa.table(table.to_arrow())["at"].to_pylist())
+    source = pa.table({"id": pa.array([2, 8, 9], pa.int32())})
+    merge = table.merge(source, "t.id = s.id", source_alias="s", target_alias="t")
+    merge.when_not_matched_insert({"id": "s.id"}).execute()
+    rows = {row["id"]: row for row in pa.table(table.to_arrow()).to_pylist()}
+    assert sorted(rows) == [0, 1, 2, 8, 9]
+    assert before <= appended == rows[2]["at"] < rows[8]["at"] == rows[9]["at"] <= datetime.now(timezone.utc)
+    assert {row["day"] for row in rows.values()} <= {before.date(), datetime.now(timezone.utc).date()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sql"), [("string", "uuid()"), ("double", "rand()"), ("string", "concat('a', uuid())")]
+)
+def test_a_default_value_is_the_same_for_all_rows(tmp_path: Path, kind: str, sql: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="not deterministic"):
+        DeltaTable.create(tmp_path, Schema([Field("id", "integer"), Field("key", kind, default=sql)]))
 
 
 @pytest.mark.parametrize(

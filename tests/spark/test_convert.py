@@ -107,7 +107,7 @@ def test_what_cannot_be_converted_is_named(spark: SparkSession, tmp_path: Path) 
         spark.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (city STRING)")
     with pytest.raises(InvalidArgumentError, match="only a directory of Parquet files can"):
         spark.sql("CONVERT TO DELTA orc.`/tmp/x`")
-    with pytest.raises(InvalidArgumentError, match="identifier cannot be .*; pass text"):
+    with pytest.raises(InvalidArgumentError, match=r"identifier cannot be .*; pass text"):
         DeltaTable.convertToDelta(spark, path)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="the partition columns are SQL"):
         DeltaTable.convertToDelta(spark, f"parquet.`{path}`", ["day"])  # type: ignore[arg-type]

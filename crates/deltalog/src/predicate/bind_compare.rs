@@ -176,11 +176,11 @@ impl Binder<'_> {
                 sql_name(data_type)
             ));
             match (literal, data_type) {
-                (_, of) if of.is_nested() => error.with_hint(SPARK),
                 (Literal::String(_), DataType::Timestamp(..)) => {
                     error.with_hint("write a timestamp as '2024-01-31 12:30:00'")
                 }
                 (Literal::String(_), DataType::Date32) => error.with_hint("write a date as '2024-01-31'"),
+                (_, of) if of.is_nested() => error.with_hint(SPARK),
                 _ => error,
             }
         })

@@ -59,7 +59,7 @@ pub(super) fn parse_digits(text: &str) -> Option<Digits> {
 }
 
 impl Digits {
-    /// Returns the number times `10^scale`, rounded to the nearest whole number; `None` if that has more than 38 digits.
+    /// Returns the number times `10^scale`, rounded to the nearest whole one; `None` if that has more than 38 digits.
     fn rounded(&self, scale: i64, how: Rounding) -> Option<i128> {
         let kept = self.point.checked_add(scale)?;
         if kept > 39 && !self.digits.is_empty() {

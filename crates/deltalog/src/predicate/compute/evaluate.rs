@@ -75,10 +75,10 @@ impl Rows<'_> {
                 Operation::Coalesce => self.coalesce(arguments, to, active),
                 Operation::Greatest => self.extreme(arguments, Ordering::Greater, to, active),
                 Operation::Least => self.extreme(arguments, Ordering::Less, to, active),
+                Operation::Uuid | Operation::Random => random(*operation, self.rows),
                 Operation::Array | Operation::NamedStruct | Operation::Map => {
                     self.nested(*operation, arguments, to, text, active)
                 }
-                Operation::Uuid | Operation::Random => random(*operation, self.rows),
                 _ => self.strict(*operation, arguments, to, text, active),
             },
         }

@@ -124,7 +124,8 @@ mod tests {
         fn decimals_are_those_of_the_text(number in numbers(), precision in 1u8..=38, scale in 0i8..=38) {
             let cast = floats_to_decimals(&Float64Array::from(vec![number]), precision, scale);
             let expected = rounded_to(&number.to_string(), precision, scale);
-            prop_assert_eq!(cast.is_valid(0).then(|| cast.value(0)), expected, "{} to ({}, {})", number, precision, scale);
+            let found = cast.is_valid(0).then(|| cast.value(0));
+            prop_assert_eq!(found, expected, "{} to ({}, {})", number, precision, scale);
         }
 
         #[test]
@@ -135,7 +136,9 @@ mod tests {
         }
 
         #[test]
-        fn middles_of_two_floats_are_not_rounded_twice(bits in 0u32..0x7f00_0000, more in -1i128..=1, scale in 0i8..=12) {
+        fn middles_of_two_floats_are_not_rounded_twice(
+            bits in 0u32..0x7f00_0000, more in -1i128..=1, scale in 0i8..=12,
+        ) {
             let (low, high) = (f32::from_bits(bits), f32::from_bits(bits + 1));
             let unscaled = ((f64::from(low) + f64::from(high)) / 2.0 * 10f64.powi(scale.into())) as i128;
             prop_assume!(unscaled.unsigned_abs() < 10u128.pow(37));

@@ -253,6 +253,15 @@ impl Operation {
         .or_else(|| (symbol == "||").then_some((Self::Concat, 4)))
     }
 
+    /// Returns when the operation has another value for the same arguments.
+    pub(in crate::predicate) fn changes(self) -> Changes {
+        match self {
+            Self::Now(..) => Changes::ByStatement,
+            Self::Uuid | Self::Random => Changes::ByRow,
+            _ => Changes::Never,
+        }
+    }
+
     /// Returns the symbol of an operator between two values.
     pub(in crate::predicate) fn symbol(self) -> Option<&'static str> {
         match self.form() {
@@ -264,15 +273,6 @@ impl Operation {
     /// Returns the precedence of an operator between two values.
     pub(in crate::predicate) fn precedence(self) -> Option<u8> {
         self.symbol().and_then(Self::infix).map(|(_, precedence)| precedence)
-    }
-
-    /// Returns when the operation has another value for the same arguments.
-    pub(in crate::predicate) fn changes(self) -> Changes {
-        match self {
-            Self::Now(..) => Changes::ByStatement,
-            Self::Uuid | Self::Random => Changes::ByRow,
-            _ => Changes::Never,
-        }
     }
 
     /// Returns whether the result can be NULL although no argument is.

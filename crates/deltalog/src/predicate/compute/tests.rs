@@ -210,7 +210,7 @@ fn what_is_not_defined_names_the_part_and_the_way_out() {
         ("CAST(a AS TIMESTAMP)", "a cast from BIGINT to TIMESTAMP"),
         ("TRY_CAST('2024' AS DATE)", "TRY_CAST('2024' AS DATE)"),
         ("date_format(timestamp_seconds(a), 'YYYY')", "'YYYY'"),
-        ("initcap('a')", "this function is not supported"),
+        ("soundex('a')", "this function is not supported"),
         ("round(a, b)", "round(a, b)"),
         ("concat(1.5D)", "concat(1.5D)"),
     ] {

@@ -141,12 +141,12 @@ pub(in crate::predicate) fn common(a: &DataType, b: &DataType) -> Option<DataTyp
             }
         }
         (a, b) if is_number(a) && is_number(b) && (is_float(a) || is_float(b)) => DataType::Float64,
+        (a, b) if a.is_nested() => common_nested(a, b)?,
         (DataType::Utf8, time) | (time, DataType::Utf8) if is_time(time) => time.clone(),
         (a, b) if is_time(a) && is_time(b) => {
             let is_instant = |t: &DataType| matches!(t, DataType::Timestamp(_, Some(_)));
             if is_instant(a) || is_instant(b) { instants() } else { clocks() }
         }
-        (a, b) if a.is_nested() => common_nested(a, b)?,
         (a, b) => {
             let ((p, s), (q, t)) = (decimal_digits(a)?, decimal_digits(b)?);
             let (whole, scale) = ((p - s).max(q - t), s.max(t));

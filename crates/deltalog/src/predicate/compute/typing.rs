@@ -84,7 +84,7 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         O::Floor | O::Ceil if types.len() > 1 => {
             let number = match types.first()? {
                 T::Float32 => decimal(14, 7)?,
-                T::Float64 | T::Null => decimal(30, 15)?,
+                T::Float64 => decimal(30, 15)?,
                 number => decimal_digits(number).and_then(|(precision, scale)| decimal(precision, scale))?,
             };
             to_digits(number, arguments)
