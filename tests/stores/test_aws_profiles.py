@@ -21,7 +21,7 @@ from .s3_server import S3Server
 
 ROWS = pa.table({"id": [1, 2, 3]})
 URI = "s3://tables/t"
-END = (datetime.now(timezone.utc) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+END = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Services(ThreadingHTTPServer):

@@ -199,9 +199,16 @@ def test_commits_with_a_cache(s3: S3Server, counted: Count, options: dict[str, s
     """A commit costs what it costs without one, and reads nothing stale."""
     make_table(s3, 2)
     plain = DeltaTable(URI, storage_options=s3.options())
-    expected = counted(lambda: write_deltalake(plain, ROWS, mode="append"))
+
+
+    def append(table: DeltaTable) -> None:
+        write_deltalake(table, ROWS, mode="append")
+        # The checksum is written behind the commit.
+        deltalog.upkeep.wait()
+
+    expected = counted(lambda: append(plain))
     cached = DeltaTable(URI, storage_options=options)
-    assert counted(lambda: write_deltalake(cached, ROWS, mode="append")) <= expected
+    assert counted(lambda: append(cached)) <= expected
     write_deltalake(plain, ROWS, mode="append")
     write_deltalake(cached, ROWS, mode="append")
     cached.update_incremental()

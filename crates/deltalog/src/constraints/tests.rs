@@ -251,11 +251,11 @@ mod filling {
     #[test]
     fn a_default_value_is_evaluated_only_if_it_is_needed() {
         let fields =
-            [field("a", "date", r#"{"CURRENT_DEFAULT":"current_date()"}"#), field("b", "string", "{}")];
+            [field("a", "date", r#"{"CURRENT_DEFAULT":"next_day(a, 'MON')"}"#), field("b", "string", "{}")];
         let days: ArrayRef = Arc::new(Date32Array::from(vec![7]));
         assert!(filled(&fields, &[("a", days)]).is_ok());
         let error = filled(&fields, &[("b", strings(&[None]))]).unwrap_err();
-        assert!(error.to_string().contains("'a'") && error.to_string().contains("current_date"), "{error}");
+        assert!(error.to_string().contains("'a'") && error.to_string().contains("next_day"), "{error}");
         assert!(error.hint().unwrap().contains("Spark"));
         let wide = [field("a", "byte", r#"{"CURRENT_DEFAULT":"300"}"#), field("b", "string", "{}")];
         assert!(filled(&wide, &[("b", strings(&[None]))]).is_err());
