@@ -30,12 +30,12 @@ fn a_change_of_properties_is_atomic() {
     assert_eq!(newest.protocol().min_writer_version, 7);
 }
 
-/// Creates a table with two files whose numbers of rows are known.
+/// Creates a table with two files whose numbers of rows are known, because statistics of ours have them.
 fn with_counts() -> (FaultyStore, Storage) {
     let (store, storage) = table(&[]);
     for path in ["a", "b"] {
         let mut file = add(path);
-        file.stats = Some(r#"{"numRecords":5}"#.to_owned());
+        file.stats = Some(r#"{"numRecords":5,"deltalog":1}"#.to_owned());
         let base = Snapshot::open(&storage, None).unwrap();
         let mut transaction = Transaction::new(&base, Operation::new("WRITE"), &other_ids()).unwrap();
         transaction.add_files(&[file]).unwrap();
