@@ -200,7 +200,6 @@ def test_commits_with_a_cache(s3: S3Server, counted: Count, options: dict[str, s
     make_table(s3, 2)
     plain = DeltaTable(URI, storage_options=s3.options())
 
-
     def append(table: DeltaTable) -> None:
         write_deltalake(table, ROWS, mode="append")
         # The checksum is written behind the commit.

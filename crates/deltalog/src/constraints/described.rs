@@ -8,7 +8,7 @@ use crate::predicate::{BoundColumn, Expression};
 use crate::protocol::StructType;
 use crate::protocol::schema::column_rules::{GENERATED, INVARIANT};
 
-/// Returns the schema of rows of `table`, as [`StructType::describe_rows`] does, without the generated columns and
+/// Returns the schema of rows of `table`, as `StructType::describe_rows` does, without the generated columns and
 /// invariants that read columns which `rows` lack.
 #[must_use]
 pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
