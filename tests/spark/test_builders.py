@@ -114,7 +114,7 @@ def test_wrong_definitions_are_refused(spark: SparkSession, path: str) -> None:
         (lambda: builder().addColumns(["a"]), "addColumns"),
         (lambda: builder().partitionedBy("a").clusterBy("b"), "either partitioned or clustered"),
         (lambda: builder().addColumn("a", "INT").partitionedBy(["b"]).execute(), "b"),
-        (lambda: builder().property("a", 1), "value of a property"),
+        (lambda: builder().property("a", 1), "value cannot be 1; pass text"),
         (lambda: builder().property("delta.nonsense", "1").addColumn("a", "INT").execute(), "nonsense"),
         (lambda: builder().tableName("a b").addColumn("a", "INT").execute(), "(?i)syntax"),
     ):
