@@ -17,7 +17,7 @@ use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
-const TRIES: u32 = 50;
+const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The state of a file when it was read, by which the store recognizes it.
