@@ -106,7 +106,10 @@ def test_wrong_definitions_are_refused(spark: SparkSession, path: str) -> None:
         (lambda: DeltaTable.create(spark).addColumn("a", "INT").execute(), "name or a location"),
         (lambda: builder().addColumn("a", 1), "dataType cannot be 1; pass text or a DataType"),
         (lambda: builder().addColumn("a", "NOTHING"), "NOTHING"),
-        (lambda: builder().addColumn("a", "INT", nullable="no"), "nullable cannot be 'no'; pass True or False"),
+        (
+            lambda: builder().addColumn("a", "INT", nullable="no"),
+            "nullable cannot be 'no'; pass True or False",
+        ),
         (lambda: builder().addColumn("a", "INT", True, "1", generator), "both"),
         (lambda: builder().addColumn("a", "INT", True, None, "1"), "IdentityGenerator, not '1'"),
         (lambda: builder().addColumn("a", "BIGINT", True, IdentityGenerator(step=0)), "step .* not be 0"),

@@ -109,7 +109,9 @@ def test_what_cannot_be_converted_is_named(spark: SparkSession, tmp_path: Path) 
         spark.sql("CONVERT TO DELTA orc.`/tmp/x`")
     with pytest.raises(InvalidArgumentError, match=r"identifier cannot be .*; pass text"):
         DeltaTable.convertToDelta(spark, path)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match=r"partitionSchema cannot be .*; pass text or a StructType, or None"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"partitionSchema cannot be .*; pass text or a StructType, or None"
+    ):
         DeltaTable.convertToDelta(spark, f"parquet.`{path}`", ["day"])  # type: ignore[arg-type]
     for statement in ("CONVERT TO DELTA", f"CONVERT TO DELTA parquet.`{path}` NO", "CONVERT TO ICEBERG x"):
         with pytest.raises(ParseException):
