@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,3 +109,34 @@ def test_a_shallow_clone_keeps_manifests_of_files_elsewhere(tmp_path: Path) -> N
     clone = DeltaTable(tmp_path / "clone", allowed_roots=cloned.allowed_roots)
     clone.delete("id = 2")
     assert ids(tmp_path / "clone") == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("s3://elsewhere/x.parquet", "outside the table"),
+        ("/etc/x.parquet", "outside the table"),
+        ("a%0As3://elsewhere/x.parquet", "control characters"),
+    ],
+)
+def test_a_manifest_sends_no_engine_outside_of_the_table(tmp_path: Path, path: str, words: str) -> None:
+    """Engines follow manifests with credentials of their own."""
+    root = tmp_path / "t"
+    write_deltalake(root, ROWS, configuration={ENABLED: "true"})
+    before = manifests(root)
+    log = root / "_delta_log"
+    add = {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True}
+    (log / f"{1:020}.json").write_text(json.dumps({"add": add}) + "\n")
+    with pytest.raises(UnsupportedFeatureError, match=words):
+        DeltaTable(root).generate()
+    write_deltalake(root, ROWS, mode="append")  # The commit stands, the manifests stay as they were.
+    assert (DeltaTable(root).version(), manifests(root)) == (2, before)
+
+
+def test_a_shallow_clone_is_made_again_with_manifests(tmp_path: Path) -> None:
+    for name in ("t", "u"):
+        write_deltalake(tmp_path / name, ROWS if name == "t" else ROWS.slice(3))
+    target = tmp_path / "clone"
+    DeltaTable(tmp_path / "t").clone(target, shallow=True, configuration={ENABLED: "true"})
+    DeltaTable(tmp_path / "u").clone(target, shallow=True, mode="overwrite", configuration={ENABLED: "true"})
+    assert ids(target) == [3]

@@ -217,7 +217,9 @@ impl ClonePlan {
         let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };
         let copied = work.files.copied_paths();
-        match copy(&work.files, &source, &target).and_then(|()| work.commit(&target, &environment)) {
+        match copy(&work.files, &source, &target)
+            .and_then(|()| work.commit(&target, &cloned.roots, &environment))
+        {
             Ok(Some(committed)) => cloned.committed = Some(committed),
             Ok(None) => {
                 delete_unused(&target, copied);
@@ -240,7 +242,12 @@ fn faulty(text: String) -> Error {
 
 impl Work {
     /// Commits the clone. Returns `None` if another writer has created a table, and the mode ignores that.
-    fn commit(self, target: &Storage, environment: &Environment) -> Result<Option<Committed>> {
+    fn commit(
+        self,
+        target: &Storage,
+        roots: &[String],
+        environment: &Environment,
+    ) -> Result<Option<Committed>> {
         let Self { base, table, files, mode, operation } = self;
         let mut transaction = match &base {
             None => {
@@ -261,6 +268,7 @@ impl Work {
                 transaction
             }
         };
+        transaction.allow_roots(roots)?;
         table.domains.into_iter().for_each(|domain| transaction.set_system_domain(domain));
         files.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
         files.adds.into_iter().for_each(|batch| transaction.add_batch(batch));

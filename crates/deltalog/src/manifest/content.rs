@@ -19,7 +19,8 @@ pub(super) type Partitions = Option<BTreeSet<String>>;
 /// any case.
 ///
 /// # Errors
-/// `Unsupported` for files with deletion vectors, or with control characters in their paths; `CorruptLog`, errors of
+/// `Unsupported` for files with deletion vectors, outside of what the caller allows to read, or with control characters
+/// in their paths; `CorruptLog`, errors of
 /// the store.
 pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<Manifests> {
     let root = full_root(snapshot)?;
@@ -34,8 +35,7 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
         for add in adds_of(&batch)? {
             let directory = directory_of(snapshot, &add.partition_values);
             if partitions.as_ref().is_none_or(|partitions| partitions.contains(&directory)) {
-                // They only show where files are: it does not matter whether a reader here may open them.
-                let file = match snapshot.resolver().parse(&add.path)? {
+                let file = match snapshot.resolver().resolve(&add.path)? {
                     LogPath::Relative(path) => format!("{root}/{path}"),
                     LogPath::Absolute(path) => full(path.scheme(), path.authority(), path.path()),
                 };

@@ -9,6 +9,8 @@
 //! - Layout and content are those of the JVM implementation.
 //! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
 //!   manifests would lie, and are refused.
+//! - A path of the log must be one that a reader of the table may open: below the table or a root that was allowed, on
+//!   one line. The engine that reads manifests has credentials of its own, and trusts them.
 //! - A manifest is replaced as a whole. All manifests together are not: a reader of several may see two versions while
 //!   they are written.
 //! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
@@ -26,7 +28,7 @@ use arrow::array::RecordBatch;
 use self::content::{Partitions, directory_of, manifests, path_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitFile;
-use crate::protocol::Metadata;
+use crate::protocol::{Metadata, PathResolver};
 use crate::replay::{
     FileColumn, FileColumns, adds_of, has_vectors, path_of, removes_of, visit_commits, with_vectors,
 };
@@ -59,8 +61,8 @@ pub struct GeneratedManifests {
 /// Writes the manifests of the newest version, and deletes those of partitions without files.
 ///
 /// # Errors
-/// `Unsupported` for a table with deletion vectors or column mapping, and for partition values that are too long for
-/// the name of a directory; `Unavailable` if others commit faster than manifests are written; `CorruptLog`, and errors
+/// `Unsupported` for a table with deletion vectors or column mapping, for files outside of the table and of its allowed
+/// roots, and for partition values that are too long for the name of a directory; `Unavailable` if others commit faster than manifests are written; `CorruptLog`, and errors
 /// of the store. After the last three some manifests may be those of an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
@@ -74,9 +76,14 @@ pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
 ///
 /// # Errors
 /// As [`generate_manifests`].
-pub(crate) fn keep(base: Option<&Snapshot>, storage: &Storage, version: u64) -> Result<()> {
-    let Some(base) = base else { return generate_manifests(&Snapshot::open(storage, None)?).map(drop) };
-    let newest = base.refresh()?;
+pub(crate) fn keep(
+    base: Option<&Snapshot>,
+    storage: &Storage,
+    resolver: &PathResolver,
+    version: u64,
+) -> Result<()> {
+    let newest = newest(base, storage, resolver)?;
+    let Some(base) = base else { return generate_manifests(&newest).map(drop) };
     if newest.version() < version {
         return Err(newest.located(Error::new(
             ErrorKind::Unavailable,
@@ -91,6 +98,17 @@ pub(crate) fn keep(base: Option<&Snapshot>, storage: &Storage, version: u64) -> 
     let partitions = if was_kept { changed(base, &newest)? } else { None };
     let done = generate(&newest, &partitions)?;
     catch_up(newest, done).map(drop)
+}
+
+/// Opens the newest version, whose files may lie where `resolver` allows it.
+fn newest(base: Option<&Snapshot>, storage: &Storage, resolver: &PathResolver) -> Result<Snapshot> {
+    match base {
+        Some(base) if base.resolver().allowed_roots().eq(resolver.allowed_roots()) => base.refresh(),
+        _ => {
+            let builder = Snapshot::builder(storage);
+            resolver.allowed_roots().try_fold(builder, |builder, root| builder.allow_root(&root))?.open()
+        }
+    }
 }
 
 /// Returns whether a table asks for manifests.

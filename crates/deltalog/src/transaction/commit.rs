@@ -172,7 +172,7 @@ impl<'a> Attempts<'a> {
 
     /// Does what is due after the commit of `version`, or lets it be done. `tag` is that of its file.
     fn committed(&mut self, version: u64, prepared: Prepared, tag: Option<u64>) -> Committed {
-        let Transaction { storage, environment, id, base, changes, .. } = self.transaction;
+        let Transaction { storage, resolver, environment, id, base, changes, .. } = self.transaction;
         if let Some(base) = base {
             base.left_over().note_own_commit(version, &prepared.payload, tag);
         }
@@ -183,6 +183,7 @@ impl<'a> Attempts<'a> {
         upkeep::after_commit(CommittedVersion {
             base: base.as_ref(),
             storage,
+            resolver,
             version,
             bytes,
             since: winners.map(|winners| winners.into_iter().chain(own).collect()),

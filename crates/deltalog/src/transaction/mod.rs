@@ -76,7 +76,7 @@ use crate::protocol::{
 };
 use crate::replay::adds_of;
 use crate::snapshot::Snapshot;
-use crate::storage::Storage;
+use crate::storage::{Storage, parse_location};
 use crate::write::TableWriteSpec;
 
 /// Returns why files that were written for a table with this protocol and this metadata must not be added to `newest`,
@@ -417,6 +417,17 @@ impl Transaction {
     /// Sets the metadata. Protocol: "Change Metadata".
     pub(crate) fn set_metadata(&mut self, metadata: Metadata) {
         self.changes.metadata = Some(metadata);
+    }
+
+    /// Lets what is done after the commit name files below `roots` (URLs), which a shallow clone adds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if one is no location.
+    pub(crate) fn allow_roots(&mut self, roots: &[String]) -> Result<()> {
+        for root in roots {
+            self.resolver = self.resolver.clone().allow(&parse_location(root)?)?;
+        }
+        Ok(())
     }
 
     /// Protects the checkpoints of all versions before this commit, whose version the metadata name. Has no effect if

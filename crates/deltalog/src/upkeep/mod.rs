@@ -27,6 +27,7 @@ pub(crate) use left_over::{LeftOver, MOST_OWN_COMMITS};
 use crate::checkpoint;
 use crate::environment::Environment;
 use crate::manifest;
+use crate::protocol::PathResolver;
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -40,6 +41,8 @@ pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
+    /// What tells which files outside of the table the transaction may name.
+    pub(crate) resolver: &'a PathResolver,
     pub(crate) version: u64,
     /// The size of the commit in bytes.
     pub(crate) bytes: u64,
@@ -57,11 +60,11 @@ const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.
 pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
-    let CommittedVersion { base, storage, version, bytes, since, environment } = committed;
+    let CommittedVersion { base, storage, resolver, version, bytes, since, environment } = committed;
     let sets_manifests =
         since.iter().flatten().any(|commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for));
     if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
-        attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, version));
+        attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, resolver, version));
     }
     // The files that a handle has open end with the handle.
     let kept = |base: &Snapshot| match environment.background() {
