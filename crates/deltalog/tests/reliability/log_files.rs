@@ -8,7 +8,7 @@ use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::log::{CommitTimes, InCommitTimestamps, LastCheckpoint};
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
-use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};
+use crate::common::{add_line, append, empty, environment, live, paths, write_commit, write_log};
 
 fn log(versions: u64) -> Storage {
     let (_, storage) = empty();
@@ -292,6 +292,28 @@ fn a_gap_below_a_checkpoint_is_no_damage() {
         }
         assert_eq!(failure(&storage, Some(5)).kind(), ErrorKind::VersionNotFound);
     }
+}
+
+/// A file may have any version. Nothing is done for each of the versions below.
+#[test]
+fn a_stray_version_costs_neither_memory_nor_time() {
+    let storage = log(4);
+    let held = Snapshot::open(&storage, None).unwrap();
+    let stray = LogFileName::Commit(i64::MAX.unsigned_abs()).path();
+    storage.put(&stray, "{\"commitInfo\":{}}".into()).unwrap();
+    for found in [
+        Snapshot::open(&storage, None).map(drop),
+        held.refresh().map(drop),
+        held.history(None)
+            .map(drop)
+            .and_then(|()| append(&held, "x", &environment()).commit_or_fail().map(drop)),
+    ] {
+        let error = found.unwrap_err();
+        assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)), "{error}");
+    }
+    assert_eq!(Snapshot::open(&storage, Some(3)).unwrap().history(None).unwrap().len(), 4);
+    storage.delete(&stray).unwrap();
+    append(&held, "x", &environment()).commit_or_fail().unwrap();
 }
 
 /// A listing that lags behind shows a gap that is none: history and times are those of all commits.
