@@ -61,6 +61,78 @@ def test_the_history_begins_with_the_log(table: Path) -> None:
         DeltaTable(table, version=5)
 
 
+@pytest.fixture
+def late(table: Path) -> Path:
+    """The table after a clean-up has left version 10 and later ones, and a slow writer has written a checkpoint of
+    version 3 since. The commit of that version is a stray one."""
+    DeltaTable(table, version=3).create_checkpoint()
+    for version in range(10):
+        if version != 3:
+            commit_file(table, version).unlink()
+    return table
+
+
+def test_versions_below_a_late_checkpoint_are_not_found(late: Path) -> None:
+    """PROTOCOL, "Metadata Cleanup": what is missing below a checkpoint is no damage."""
+    ranges = "the readable versions are 3 and 10 to 11"
+    opened = DeltaTable(late)
+    assert [ids(DeltaTable(late, version=version)) for version in (3, 10)] == [
+        list(range(4)),
+        list(range(11)),
+    ]
+    for version in (2, 5, 9):
+        with pytest.raises(deltalog.VersionNotFoundError, match=ranges) as caught:
+            DeltaTable(late, version=version)
+        assert "choose one of these versions" in str(caught.value.hint)
+        with pytest.raises(deltalog.VersionNotFoundError, match=ranges):
+            opened.restore(version)
+    with pytest.raises(deltalog.VersionNotFoundError, match=r"not exist yet: .* are 3 and 10 to 11"):
+        DeltaTable(late, version=12)
+    # The newest version needs this one.
+    commit_file(late, 11).rename(commit_file(late, 12))
+    with pytest.raises(deltalog.CorruptLogError, match="version 11 is missing"):
+        DeltaTable(late)
+    with pytest.raises(deltalog.VersionNotFoundError, match="3 and 10"):
+        DeltaTable(late, version=5)
+
+
+def test_times_and_changes_below_a_late_checkpoint_are_not_found(late: Path) -> None:
+    ages(late, {3: 30, 10: 2, 11: 1})
+    opened = DeltaTable(late)
+    assert [entry["version"] for entry in opened.history()] == [11, 10]
+    assert DeltaTable(late, version=3).history()[0]["version"] == 3
+    at = {version: commit_file(late, version).stat().st_mtime_ns // 1_000_000 for version in (3, 10)}
+    assert [DeltaTable(late, timestamp=time).version() for time in at.values()] == [3, 10]
+    between = datetime.fromtimestamp(at[3] / 1000 + 3600, tz=UTC)
+    with pytest.raises(deltalog.VersionNotFoundError, match="the readable versions are 3 and 10 to 11"):
+        DeltaTable(late, timestamp=between)
+    for bounds in ({"starting_version": 3}, {"starting_version": 5, "ending_version": 11}):
+        with pytest.raises(deltalog.VersionNotFoundError, match="the commits of versions 3 and 10 to 11"):
+            opened.load_cdf(**bounds)
+    with pytest.raises(deltalog.VersionNotFoundError, match="3 and 10 to 11"):
+        opened.load_cdf(starting_timestamp=between)
+    with pytest.raises(deltalog.VersionNotFoundError, match="the commits of versions 3 and 10 to 11"):
+        opened.commit_actions(5)
+    assert set(pa.table(opened.commit_actions(10))["version"].to_pylist()) == {10, 11}
+
+
+def test_a_checksum_without_a_version_changes_nothing(table: Path) -> None:
+    """PROTOCOL, "Version Checksum File": a checksum is that of its version. Such a file may be there because its commit
+    was removed by hand. No later version is derived from it."""
+    checksum = (table / "_delta_log" / f"{11:020}.crc").read_text()
+    (table / "_delta_log" / f"{13:020}.crc").write_text(checksum.replace('"numFiles":12', '"numFiles":99'))
+    found = DeltaTable(table).verify()
+    assert (found.version, found.file, found.ok) == (11, f"_delta_log/{11:020}.crc", True)
+    with pytest.raises(deltalog.VersionNotFoundError, match="0 to 11"):
+        DeltaTable(table, version=13)
+    for version in range(12, 15):
+        write_deltalake(table, pa.table({"id": [version]}), mode="append")
+    deltalog.upkeep.wait()
+    for version in (12, 14):
+        found = DeltaTable(table, version=version).verify()
+        assert (found.file, found.ok) == (f"_delta_log/{version:020}.crc", True)
+
+
 def test_commit_actions_are_those_of_each_version(table: Path) -> None:
     opened = DeltaTable(table)
     changes = pa.table(opened.commit_actions(3, 5))

@@ -79,7 +79,7 @@ impl CommitActions {
             return Err(Error::invalid_argument(format!("there are no versions from {start} to {end}"))
                 .in_table(storage.url()));
         }
-        let commits = (start..=end).map(|version| times.commit(version)).collect::<Result<Vec<_>>>()?;
+        let commits = times.commits_of(start..=end)?;
         Ok(Self { storage: storage.clone(), resolver: resolver.clone(), times, commits: commits.into_iter() })
     }
 

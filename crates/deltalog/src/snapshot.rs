@@ -135,6 +135,19 @@ impl Snapshot {
         self.0.source.find(Some(self.version()))
     }
 
+    /// Checks that the log still has this version, unchanged. A file of it that is written from now on appears in that
+    /// log.
+    ///
+    /// # Errors
+    /// `VersionNotFound` if the version was cleaned up; otherwise as [`Snapshot::refresh`].
+    pub(crate) fn check_still_there(&self) -> Result<()> {
+        if self.segment().newer_versions_in(self.0.source.segments())?.is_none() {
+            self.refresh()?;
+            self.found_again()?;
+        }
+        Ok(())
+    }
+
     /// Opens another version with `open`, and checks that the table is still the same.
     fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
         let opened = open();

@@ -8,7 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use super::commits::FeedCommit;
 use super::files::{ChangeFile, ChangeFiles};
 use super::pruner::FeedPruner;
-use super::range::{ChangeBound, Wanted, commits_of};
+use super::range::{ChangeBound, Wanted};
 use super::schema::{Shape, change_fields, with_change_fields};
 use super::{COMMIT_TIMESTAMP, COMMIT_VERSION, PROPERTY};
 use crate::error::{Error, ErrorKind, Result};
@@ -137,7 +137,7 @@ impl ChangeFeed {
                 .map_err(|error| located(error.at_version(file.version)))?;
             Ok((state, commit))
         };
-        let files = commits_of(&times, &versions).map_err(located)?;
+        let files = times.commits_of(versions.clone()).map_err(located)?;
         let (states, commits): (Vec<_>, Vec<_>) =
             parallel::each(&files, storage.readers(files.len()), read)?.into_iter().unzip();
         FeedLog::new(&plan.snapshot, states).check(&versions).map_err(located)?;

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::{CommitFile, CommitTimes};
+use crate::log::CommitTimes;
 
 /// An inclusive bound of a range of versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,21 +29,25 @@ impl Wanted {
     /// Returns the versions in the range; `None` if it is empty.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start after the newest version or an end before the oldest commit,
-    /// `InvalidArgument` for an end before the start.
+    /// `VersionNotFound` for a start after the newest version, an end before the oldest commit or a time at which
+    /// commits are missing, `InvalidArgument` for an end before the start.
     pub(super) fn versions(&self, times: &CommitTimes) -> Result<Option<RangeInclusive<u64>>> {
-        let (Some(oldest), Some(newest)) = (times.commits().first(), times.commits().last()) else {
+        let Some(newest) = times.commits().last().map(|newest| newest.version) else {
             return Err(Error::new(
                 ErrorKind::VersionNotFound,
                 "the log has no commits, so no changes can be read",
             ));
         };
-        let (oldest, newest) = (oldest.version, newest.version);
-        let by_time = matches!(self.start, ChangeBound::Timestamp(_))
-            || matches!(self.end, Some(ChangeBound::Timestamp(_)));
+        let mut by_time = false;
+        for bound in [Some(self.start), self.end] {
+            if let Some(ChangeBound::Timestamp(time)) = bound {
+                times.check_known(time)?;
+                by_time = true;
+            }
+        }
         let readable = || match by_time {
             true => times.span(),
-            false => Ok(format!("the log has the commits of versions {oldest} to {newest}")),
+            false => Ok(times.described()),
         };
         let empty_or = |kind: ErrorKind, what: String| match self.may_be_empty {
             true => Ok(None),
@@ -77,42 +81,5 @@ impl Wanted {
                 format!("the range of changes ends at version {end}, before its start at version {start}"),
             ),
         }
-    }
-}
-
-/// Returns the commits of `versions`, oldest first.
-///
-/// # Errors
-/// `VersionNotFound` if the first ones were cleaned up, `CorruptLog` for a gap.
-pub(super) fn commits_of(times: &CommitTimes, versions: &RangeInclusive<u64>) -> Result<Vec<CommitFile>> {
-    let commits = times.commits();
-    let from = commits.partition_point(|commit| commit.version < *versions.start());
-    let upto = commits.partition_point(|commit| commit.version <= *versions.end());
-    let found = commits.get(from..upto).unwrap_or_default();
-    let mut expected = *versions.start();
-    for commit in found {
-        if commit.version != expected {
-            return Err(missing(commits, expected));
-        }
-        expected += 1;
-    }
-    // The listing contains all commits up to the end.
-    if expected <= *versions.end() { Err(missing(commits, expected)) } else { Ok(found.to_vec()) }
-}
-
-fn missing(commits: &[CommitFile], version: u64) -> Error {
-    match (commits.first(), commits.last()) {
-        (Some(oldest), Some(newest)) if version < oldest.version => Error::new(
-            ErrorKind::VersionNotFound,
-            format!(
-                "the changes of version {version} cannot be read: the log has only the versions {} to {}",
-                oldest.version, newest.version
-            ),
-        )
-        .at_version(version)
-        .with_hint("start at one of these versions: the earlier commits were cleaned up"),
-        _ => Error::corrupt_log(format!("the commit of version {version} is missing"))
-            .at_version(version)
-            .with_hint("restore the file"),
     }
 }

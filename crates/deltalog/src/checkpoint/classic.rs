@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 
 use super::action_file::ActionFile;
-use super::check_not_replaced;
 use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
 use super::table_actions::{rows, v1_actions, v1_fields};
@@ -34,7 +33,7 @@ pub(super) fn write(
         adds += if rows.kind == FileAction::Add { rows.len() } else { 0 };
         file.write_actions(rows)?;
     }
-    check_not_replaced(snapshot)?;
+    snapshot.check_still_there()?;
     let written = file.finish()?;
     take_back_if_dropped(snapshot, &[path])?;
     Ok(LastCheckpoint {

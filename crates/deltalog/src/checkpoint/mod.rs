@@ -19,6 +19,8 @@
 //!   domains of older commits, which a checkpoint replaces.
 //! - Memory does not depend on the number of files: they pass through in batches, and a row group is written when
 //!   it is full.
+//! - No checkpoint is written of a version that the log no longer has: it would stand alone below those that a clean-up
+//!   has left. This is checked when everything but the last file is written, which is as late as it can be.
 //! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. What a failed one
 //!   leaves behind is nothing that readers know: temporary files, and sidecars without a head.
 //! - The number of live files in it is compared with the checksum of the version, which was not counted.
@@ -217,11 +219,6 @@ fn check_published(snapshot: &Snapshot) -> Result<()> {
         )),
         _ => Ok(()),
     }
-}
-
-/// Checks that the log is still that of the snapshot. A file that is written from now on appears in it.
-fn check_not_replaced(snapshot: &Snapshot) -> Result<()> {
-    snapshot.newest_version().map(drop)
 }
 
 #[cfg(test)]

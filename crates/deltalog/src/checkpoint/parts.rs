@@ -71,6 +71,7 @@ pub(super) fn write(
             }
         }
     }
+    snapshot.check_still_there()?;
     let (mut size, mut bytes) = (0, 0);
     for file in files {
         let written = file.finish()?;

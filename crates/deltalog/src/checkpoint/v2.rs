@@ -21,9 +21,9 @@ use super::CheckpointLimits;
 use super::action_file::{ActionFile, ActionRows};
 use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
+use super::interval;
 use super::sidecars::{Reuse, SidecarWriter, Sidecars};
 use super::table_actions::{rows, v2_actions, v2_fields};
-use super::{check_not_replaced, interval};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::name::{CheckpointFormat, LogFileName};
@@ -91,7 +91,7 @@ impl Head<'_> {
     /// Writes the head with `files` in it.
     fn write_with(self, actions: &FileActions, files: Vec<ActionRows>) -> Result<LastCheckpoint> {
         let adds = files.iter().filter(|rows| rows.kind == FileAction::Add).map(ActionRows::len).sum();
-        check_not_replaced(self.snapshot)?;
+        self.snapshot.check_still_there()?;
         let name = self.name(CheckpointFormat::Parquet);
         let schema = Schema::new([v2_fields(), actions.fields().to_vec()].concat());
         let mut file = self.open(&name, schema, &self.actions)?;
@@ -117,7 +117,7 @@ impl Head<'_> {
             writer.write(&rows?)?;
         }
         let sidecars = writer.finish()?.actions.iter().cloned().map(Action::Sidecar);
-        check_not_replaced(self.snapshot)?;
+        self.snapshot.check_still_there()?;
         let all: Vec<Action> = self.actions.iter().cloned().chain(sidecars).collect();
         if !self.is_classic && all.len() <= self.limits.json_actions {
             let name = self.name(CheckpointFormat::Json);

@@ -114,8 +114,9 @@ impl CheckpointCandidates {
         self.complete().any(|found| found.is_same(checkpoint))
     }
 
-    /// Returns the version of the oldest complete checkpoint.
-    pub(super) fn oldest(&self) -> Option<u64> {
-        self.complete().map(|checkpoint| checkpoint.version).min()
+    /// Returns the versions of the complete checkpoints except those in `without`, in any order.
+    pub(super) fn versions(&self, without: &[CheckpointFiles]) -> impl Iterator<Item = u64> {
+        let allowed = self.complete().filter(|checkpoint| !without.iter().any(|other| other.is(checkpoint)));
+        allowed.map(|checkpoint| checkpoint.version)
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::LOG_DIRECTORY;
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles, CheckpointKind};
 use super::commit_files::{CommitFile, CommitKind};
+use super::extent::Extent;
 use super::name::LogFileName;
-use super::segment::CommitListing;
 use super::times::{CommitTimes, InCommitTimestamps};
 use crate::error::Result;
 use crate::storage::{FileMeta, Storage};
@@ -92,15 +92,8 @@ impl LogInventory {
     /// Returns the times of the published commits.
     pub(crate) fn commit_times(&self, storage: &Storage, in_commit: InCommitTimestamps) -> CommitTimes {
         let commits: Vec<_> = self.commits().collect();
-        let oldest_readable = match commits.first() {
-            Some(first) if first.version == 0 => Some(0),
-            _ => self.candidates().oldest(),
-        };
-        CommitTimes::of_listing(
-            storage,
-            CommitListing { commits, oldest_readable },
-            in_commit,
-            BTreeMap::new(),
-        )
+        let versions = commits.iter().map(|commit| commit.version);
+        let extent = Extent::new(versions, self.candidates().versions(&[]).collect());
+        CommitTimes::of_commits(storage, commits, extent, in_commit, BTreeMap::new())
     }
 }

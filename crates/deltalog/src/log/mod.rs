@@ -6,9 +6,11 @@ mod canonical_json;
 mod checkpoint_files;
 mod checksum;
 mod commit_files;
+mod extent;
 mod file_totals;
 mod inventory;
 mod last_checkpoint;
+mod listing;
 mod segment;
 mod staged;
 mod times;
@@ -28,7 +30,8 @@ pub use times::{CommitTimes, InCommitTimestamps};
 
 pub(crate) use file_totals::{Change, FileTotals};
 pub(crate) use inventory::LogInventory;
-pub(crate) use segment::{Look, Newer, NewerVersions, SegmentSource, replaced};
+pub(crate) use listing::SegmentSource;
+pub(crate) use segment::{Look, Newer, NewerVersions, replaced};
 pub(crate) use times::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, read_commit_info};
 
 /// The directory of the log, relative to the table's root.

@@ -1,27 +1,26 @@
-//! Listing the log, and finding the files that make up a version.
+//! Finding the files that make up a version.
 //!
 //! ```text
 //!             checkpoint            commits
 //!   ... 7 8 9 [10]  +  11.json 12.json 13.json  =  version 13
 //! ```
 //!
-//! - The commits of a segment are contiguous and end at its version. A gap is an error that names the missing
-//!   version.
-//! - A listing is not a consistent snapshot of a directory: if commits are added meanwhile, it may show N + 1
-//!   but not N. A commit that seems to be missing is requested by name before it is reported as missing.
+//! - The commits of a segment are contiguous and end at its version. A gap is an error: of the requested version if
+//!   newer ones do not need the missing commit (see [`super::extent`]), otherwise of the log.
 //! - `_last_checkpoint` only determines where a listing starts. If it does not point at a complete checkpoint,
 //!   the whole log is listed.
 //! - A checkpoint newer than the requested version is never used.
 
 use std::collections::BTreeMap;
 
-use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
+use super::checkpoint_files::CheckpointFiles;
 use super::commit_files::{CommitFile, CommitKind, useful_compactions, with_compactions};
+use super::extent::{missing_commit, no_such_version};
+use super::listing::{Listing, SegmentSource, fill_gaps, not_a_table};
 use super::name::LogFileName;
-use super::staged::StagedCommit;
 use super::{LOG_DIRECTORY, LastCheckpoint, is_table};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{FileMeta, Storage, Surroundings};
+use crate::storage::{FileMeta, Storage};
 
 /// The files that make up a version: a checkpoint, if there is one, and the commits after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,153 +80,12 @@ pub(crate) enum Newer {
     Unknown,
 }
 
-/// The log in which segments are found, and restrictions on what may be used.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SegmentSource<'a> {
-    pub(crate) storage: &'a Storage,
-    /// Commits that a catalog has accepted and that may not be published yet.
-    pub(crate) staged: &'a [StagedCommit],
-    /// Checkpoints that turned out to be unreadable and must not be used.
-    pub(crate) without: &'a [CheckpointFiles],
-}
-
-impl<'a> SegmentSource<'a> {
-    pub(crate) fn new(storage: &'a Storage) -> Self {
-        Self { storage, staged: &[], without: &[] }
-    }
-}
-
-/// The files that a listing of the log found.
-#[derive(Default)]
-struct Listing {
-    commits: Vec<CommitFile>,
-    compactions: Vec<CommitFile>,
-    checkpoints: CheckpointCandidates,
-    checksum: Option<(u64, FileMeta)>,
-    /// The entries of the published commits, by version.
-    entries: BTreeMap<u64, FileMeta>,
-    /// Whether there is any file of a log besides the hint.
-    has_files: bool,
-}
-
-impl Listing {
-    /// Lists the log from version `start`, leaving out versions after `end`.
-    fn from(source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<Self> {
-        // "00…07" sorts before every name that starts with "00…07.".
-        let after = if start == 0 { String::new() } else { format!("{start:020}") };
-        let mut listing = Self::default();
-        for file in source.storage.list_directory_after(LOG_DIRECTORY, &after)? {
-            let Some(name) = LogFileName::parse(&file.name) else { continue };
-            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint);
-            if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
-                continue;
-            }
-            let commit = |version, kind| CommitFile::of(version, kind, &file);
-            match name {
-                LogFileName::Commit(version) => {
-                    listing.commits.push(commit(version, CommitKind::Published));
-                    listing.entries.insert(version, file);
-                }
-                LogFileName::Compaction { start, end } => {
-                    listing.compactions.push(commit(end, CommitKind::Compacted { start }))
-                }
-                LogFileName::Checksum(version) if file.size > 0 => listing.checksum = Some((version, file)),
-                _ => listing.checkpoints.add(&name, &file),
-            }
-        }
-        // A store may repeat a file on two pages of a listing.
-        listing.commits.dedup_by_key(|commit| commit.version);
-        listing.add_staged(source, start, end)?;
-        Ok(listing)
-    }
-
-    /// Adds commits that the catalog has and the listing does not.
-    fn add_staged(&mut self, source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<()> {
-        for staged in source.staged {
-            let version = staged.version();
-            if version < start || end.is_some_and(|end| version > end) {
-                continue;
-            }
-            let Err(place) = self.commits.binary_search_by_key(&version, |commit| commit.version) else {
-                continue;
-            };
-            let kind = CommitKind::Staged(staged.uuid);
-            let commit = match source.storage.head(&staged.path())? {
-                Some(file) => CommitFile::of(version, kind, &file),
-                // The commit was published after the catalog was asked.
-                None => published(source.storage, version)?.ok_or_else(|| {
-                    Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
-                        .in_table(source.storage.url())
-                        .at_version(version)
-                        .at_path(staged.path())
-                        .with_hint("ask the catalog again")
-                })?,
-            };
-            self.commits.insert(place, commit);
-            self.has_files = true;
-        }
-        Ok(())
-    }
-
-    fn newest_version(&self) -> Option<u64> {
-        self.commits
-            .last()
-            .map(|commit| commit.version)
-            .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
-    }
-
-    /// Requests the commit of `wanted` by name if the listing ends before it, because listings may lag behind.
-    fn extend_to(&mut self, storage: &Storage, wanted: Option<u64>) -> Result<()> {
-        let Some(wanted) = wanted.filter(|wanted| self.newest_version() < Some(*wanted)) else {
-            return Ok(());
-        };
-        let Some(file) = storage.head(&LogFileName::Commit(wanted).path())? else { return Ok(()) };
-        self.commits.push(CommitFile::of(wanted, CommitKind::Published, &file));
-        self.entries.insert(wanted, file);
-        self.has_files = true;
-        Ok(())
-    }
-
-    /// Returns the entry of the published commit of `wanted`.
-    fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
-        self.entries.get(&wanted).cloned()
-    }
-
-    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which
-    /// may lag behind, shows only its checkpoint. Without it, a later refresh could take this log for another one.
-    fn published_commit(&self, storage: &Storage, newest: u64) -> Result<Option<FileMeta>> {
-        match self.commit_of(newest) {
-            None if self.commits.last().is_none_or(|last| last.version < newest) => {
-                let path = LogFileName::Commit(newest).path();
-                let name = path.trim_start_matches(LOG_DIRECTORY).trim_start_matches('/').to_owned();
-                Ok(storage.head(&path)?.map(|file| FileMeta { name, ..file }))
-            }
-            found => Ok(found),
-        }
-    }
-
-    fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
-        self.checksum.as_ref().filter(|(version, _)| *version == wanted).map(|(_, file)| file.clone())
-    }
-
-    /// Returns the version of the newest listed checksum file. It is written after its commit, so that the commit
-    /// exists even if a listing that lags behind does not show it.
-    fn checksum_version(&self) -> Option<u64> {
-        self.checksum.as_ref().map(|(version, _)| *version)
-    }
-
-    /// Returns the newest listed checksum file, if it is of an earlier version than `wanted`.
-    fn checksum_before(&self, wanted: u64) -> Option<(u64, FileMeta)> {
-        self.checksum.clone().filter(|(version, _)| *version < wanted)
-    }
-}
-
 impl LogSegment {
     /// Finds the segment of `version`, or of the newest version.
     ///
     /// # Errors
     /// `NotATable` if there is no log, `VersionNotFound` if the log does not have the version, `CorruptLog` for
-    /// a gap; also errors of the store.
+    /// a gap after the newest checkpoint; also errors of the store.
     pub fn find(storage: &Storage, version: Option<u64>) -> Result<Self> {
         Self::find_in(SegmentSource::new(storage), version)
     }
@@ -292,17 +150,22 @@ impl LogSegment {
             return Ok(Newer::Unchanged);
         }
         let Some(mut commits) = self.commits_with(&listing, first) else { return Ok(Newer::Unknown) };
-        fill_gaps(source.storage, first, version, &mut commits)?;
+        if let Some(missing) = fill_gaps(source.storage, first, version, &mut commits)? {
+            return Err(missing_commit(source.storage, missing));
+        }
         let commit = match version == self.version {
             true => self.commit.clone(),
             false => listing.published_commit(source.storage, version)?,
         };
         let own_checksum = || self.checksum.clone().map(|file| (self.version, file));
+        let base = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version);
         let older_checksum = match checksum {
             Some(_) => None,
-            None => {
-                listing.checksum_before(version).or_else(own_checksum).or_else(|| self.older_checksum.clone())
-            }
+            None => listing
+                .checksum_before(version, base)
+                .or_else(own_checksum)
+                .or_else(|| self.older_checksum.clone())
+                .filter(|(of, _)| *of >= base),
         };
         // Compactions that were read already are kept; new ones are used only for new commits.
         let mut compactions = self.compactions.clone();
@@ -457,29 +320,22 @@ impl LogSegment {
         let checkpoint = listing.checkpoints.newest(source.without);
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
         let mut commits = listing.commits.clone();
-        let oldest = commits.first().map(|commit| commit.version);
         commits.retain(|commit| commit.version >= first);
-        let newest = commits
-            .last()
-            .map(|commit| commit.version)
-            .or(checkpoint.as_ref().map(|checkpoint| checkpoint.version));
-        let Some(newest) = newest else { return Err(Self::no_such_version(source, wanted)) };
-        // The log begins after the requested version, or with commits whose checkpoint is newer than it.
-        if wanted.is_some()
-            && checkpoint.is_none()
-            && oldest != Some(0)
-            && storage.head(&LogFileName::Commit(0).path())?.is_none()
-        {
-            return Err(Self::no_such_version(source, wanted));
-        }
-        // Otherwise a gap before the requested version would be mistaken for the end of the log.
-        fill_gaps(storage, first, newest, &mut commits)?;
-        if wanted.is_some_and(|wanted| wanted != newest) {
-            return Err(Self::no_such_version(source, wanted));
+        let base = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
+        let newest = commits.last().map(|commit| commit.version).or(base);
+        let Some(newest) = newest else { return Err(no_such_version(source, wanted, None)) };
+        // A gap before the requested version must not be mistaken for the end of the log.
+        let missing = fill_gaps(storage, first, newest, &mut commits)?;
+        if missing.is_some() || wanted.is_some_and(|wanted| wanted != newest) {
+            return Err(no_such_version(source, wanted, missing));
         }
         let compactions = useful_compactions(&commits, &listing.compactions);
         let commit = listing.published_commit(storage, newest)?;
-        let (checksum, older_checksum) = (listing.checksum_of(newest), listing.checksum_before(newest));
+        let checksum = listing.checksum_of(newest);
+        let older_checksum = match checksum {
+            Some(_) => None,
+            None => listing.checksum_before(newest, base.unwrap_or_default()),
+        };
         Ok(Self {
             version: newest,
             checkpoint,
@@ -491,67 +347,6 @@ impl LogSegment {
             searched: newest,
         })
     }
-
-    /// Returns the error for a version that cannot be found, which lists the readable versions.
-    fn no_such_version(source: SegmentSource<'_>, wanted: Option<u64>) -> Error {
-        let storage = source.storage;
-        let error = |message: String| Error::new(ErrorKind::VersionNotFound, message).in_table(storage.url());
-        match Listing::from(source, 0, None) {
-            Err(error) => error,
-            Ok(listing) if !listing.has_files => not_a_table(storage),
-            Ok(listing) => {
-                let Some(newest) = listing.newest_version() else {
-                    return Error::corrupt_log("the log has neither commits nor a complete checkpoint")
-                        .in_table(storage.url())
-                        .with_hint("restore them; if the table was dropped, delete what is left of its log");
-                };
-                let Some(wanted) = wanted else {
-                    return error("the newest version cannot be read".to_owned()).at_version(newest);
-                };
-                let oldest = oldest_readable(&listing);
-                let range =
-                    oldest.map_or_else(|| "none".to_owned(), |oldest| format!("{oldest} to {newest}"));
-                if wanted > newest {
-                    error(format!("version {wanted} does not exist yet: the readable versions are {range}"))
-                } else if oldest.is_some_and(|oldest| oldest <= wanted) {
-                    // The version is within the log, so its commit is missing between others.
-                    missing_commit(storage, wanted)
-                } else {
-                    error(format!(
-                        "version {wanted} can no longer be read: the readable versions are {range}"
-                    ))
-                    .with_hint("choose one of these versions: earlier parts of the log were cleaned up")
-                }
-            }
-        }
-    }
-}
-
-/// The commits that still exist, and the oldest version that can be read.
-#[derive(Debug)]
-pub(super) struct CommitListing {
-    /// The commits, oldest first.
-    pub(super) commits: Vec<CommitFile>,
-    /// The oldest version that can be read, or `None` if there is none.
-    pub(super) oldest_readable: Option<u64>,
-}
-
-/// Returns all commits up to version `end` that still exist.
-pub(super) fn list_commits(source: SegmentSource<'_>, end: Option<u64>) -> Result<CommitListing> {
-    let listing = Listing::from(source, 0, end)?;
-    if !listing.has_files {
-        return Err(not_a_table(source.storage));
-    }
-    Ok(CommitListing { oldest_readable: oldest_readable(&listing), commits: listing.commits })
-}
-
-/// Returns the oldest version that can be read: 0 if its commit exists, otherwise that of the oldest
-/// checkpoint.
-fn oldest_readable(listing: &Listing) -> Option<u64> {
-    match listing.commits.first() {
-        Some(commit) if commit.version == 0 => Some(0),
-        _ => listing.checkpoints.oldest(),
-    }
 }
 
 /// Returns the error for version `version` of a table that was replaced by another one.
@@ -561,57 +356,4 @@ pub(crate) fn replaced(storage: &Storage, version: u64) -> Error {
         .in_table(storage.url())
         .at_version(version)
         .with_hint("open the table again")
-}
-
-fn not_a_table(storage: &Storage) -> Error {
-    let (what, hint) = match storage.surroundings() {
-        Surroundings::Unknown => ("it has no log", "check the path, or create the table first".to_owned()),
-        Surroundings::Empty => {
-            ("the directory is empty", "check the path, or create the table first".to_owned())
-        }
-        Surroundings::File => ("this is a file", "pass the directory of a table".to_owned()),
-        Surroundings::Parquet => (
-            "this is a directory of Parquet files without a log",
-            "make a table of it by convert_to_delta, or check the path".to_owned(),
-        ),
-        Surroundings::Log(table) => ("this is the log of a table", format!("open the table itself: {table}")),
-        Surroundings::Inside(table) => (
-            "this is inside the directory of a table",
-            format!("open the table itself, and filter its rows: {table}"),
-        ),
-    };
-    Error::new(ErrorKind::NotATable, format!("there is no Delta table here: {what}"))
-        .in_table(storage.url())
-        .at_path(LOG_DIRECTORY)
-        .with_hint(hint)
-}
-
-/// Completes `commits` to those of all versions from `first` to `last`. Commits that the listing did not show
-/// are requested by name.
-fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitFile>) -> Result<()> {
-    let mut listed = std::mem::take(commits).into_iter().peekable();
-    for version in first..=last {
-        commits.push(match listed.next_if(|commit| commit.version == version) {
-            Some(commit) => commit,
-            None => published(storage, version)?.ok_or_else(|| missing_commit(storage, version))?,
-        });
-    }
-    Ok(())
-}
-
-/// Requests the published commit of `version` by name.
-fn published(storage: &Storage, version: u64) -> Result<Option<CommitFile>> {
-    let file = storage.head(&LogFileName::Commit(version).path())?;
-    Ok(file.map(|file| CommitFile::of(version, CommitKind::Published, &file)))
-}
-
-pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {
-    Error::corrupt_log(format!("the commit of version {version} is missing"))
-        .in_table(storage.url())
-        .at_version(version)
-        .at_path(LogFileName::Commit(version).path())
-        .with_hint(
-            "restore the file, or read an earlier version; if files of later versions are there by mistake, \
-             remove them",
-        )
 }

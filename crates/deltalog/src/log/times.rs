@@ -7,11 +7,14 @@
 //!   previous one.
 //! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an
 //!   earlier one only among the other versions.
+//! - Commits may be missing below a checkpoint. A time between those around them is that of an unknown version.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::commit_files::CommitFile;
-use super::segment::{CommitListing, SegmentSource, list_commits, missing_commit};
+use super::extent::{Extent, Versions};
+use super::listing::{Listing, SegmentSource, not_a_table};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Action, CommitInfo, Metadata, Protocol, TableFeature};
 use crate::storage::Storage;
@@ -92,7 +95,9 @@ pub struct CommitTimes {
     storage: Storage,
     /// The commits, oldest first, with monotonic file times.
     commits: Vec<CommitFile>,
-    oldest_readable: Option<u64>,
+    /// The version up to which commits were looked for.
+    newest: u64,
+    extent: Extent,
     in_commit: InCommitTimestamps,
     /// The in-commit timestamps that were already read, by version.
     known: BTreeMap<u64, i64>,
@@ -114,23 +119,35 @@ impl CommitTimes {
         in_commit: InCommitTimestamps,
         known: BTreeMap<u64, i64>,
     ) -> Result<Self> {
-        Ok(Self::of_listing(source.storage, list_commits(source, end)?, in_commit, known))
+        // Newer checkpoints tell whether a missing commit was cleaned up.
+        let mut listing = Listing::from(source, 0, None)?;
+        if !listing.has_files {
+            return Err(not_a_table(source.storage));
+        }
+        listing.complete(source.storage)?;
+        let extent = Extent::of(&listing, source.without);
+        let mut commits = listing.commits;
+        commits.retain(|commit| end.is_none_or(|end| commit.version <= end));
+        let times = Self::of_commits(source.storage, commits, extent, in_commit, known);
+        Ok(Self { newest: end.unwrap_or(times.newest), ..times })
     }
 
-    /// Returns the times of the commits of a listing.
-    pub(super) fn of_listing(
+    /// Returns the times of the commits of a log with this extent.
+    pub(super) fn of_commits(
         storage: &Storage,
-        listing: CommitListing,
+        mut commits: Vec<CommitFile>,
+        extent: Extent,
         in_commit: InCommitTimestamps,
         known: BTreeMap<u64, i64>,
     ) -> Self {
-        let CommitListing { mut commits, oldest_readable } = listing;
         let mut last = i64::MIN;
         for commit in &mut commits {
             commit.modified_ms = commit.modified_ms.max(last.saturating_add(1));
             last = commit.modified_ms;
         }
-        Self { storage: storage.clone(), commits, oldest_readable, in_commit, known }
+        let newest = commits.last().map(|commit| commit.version).max(extent.readable.newest());
+        let newest = newest.unwrap_or_default();
+        Self { storage: storage.clone(), commits, newest, extent, in_commit, known }
     }
 
     /// Returns the time of `version` in milliseconds since the epoch.
@@ -185,20 +202,16 @@ impl CommitTimes {
     /// `VersionNotFound` for a time before the oldest readable version or after the newest version. The message
     /// has the range of versions and times.
     pub fn version_at(&self, timestamp_ms: i64) -> Result<u64> {
-        let oldest = self.oldest_readable.unwrap_or(u64::MAX);
-        let readable = self
-            .commits
-            .iter()
-            .position(|commit| commit.version >= oldest)
-            .and_then(|index| self.commits.get(index..));
-        let readable = readable.unwrap_or_default();
-        let (first, last) = (self.time(readable.first())?, self.time(readable.last())?);
+        let is_readable = |commit: &&CommitFile| self.extent.readable.contains(commit.version);
+        let from = self.commits.iter().position(|commit| is_readable(&commit));
+        let commits = from.and_then(|from| self.commits.get(from..)).unwrap_or_default();
+        let (first, last) = (self.time(commits.first())?, self.time(commits.iter().rfind(is_readable))?);
         if timestamp_ms < first || timestamp_ms > last {
-            return Err(self.out_of_range(timestamp_ms, readable, first, last));
+            return Err(self.out_of_range(timestamp_ms, first, last));
         }
         // Candidates either all have in-commit timestamps or all do not.
-        let split = readable.partition_point(|commit| !self.in_commit.covers(commit.version));
-        let (by_file, in_commit) = readable.split_at(split);
+        let split = commits.partition_point(|commit| !self.in_commit.covers(commit.version));
+        let (by_file, in_commit) = commits.split_at(split);
         let candidates = match self.in_commit {
             InCommitTimestamps::Since { timestamp_ms: enabled, .. }
                 if timestamp_ms < enabled && !by_file.is_empty() =>
@@ -214,18 +227,23 @@ impl CommitTimes {
             let middle = low + (high - low) / 2;
             if self.time(candidates.get(middle))? <= timestamp_ms { low = middle } else { high = middle }
         }
-        let found = candidates.get(low).map(|commit| commit.version);
-        found.ok_or_else(|| self.out_of_range(timestamp_ms, readable, first, last))
+        let Some(found) = candidates.get(low) else {
+            return Err(self.out_of_range(timestamp_ms, first, last));
+        };
+        let next = commits.get(commits.partition_point(|commit| commit.version <= found.version));
+        let is_before_gap = next.is_some_and(|next| next.version > found.version + 1);
+        if !is_readable(&found) || (is_before_gap && self.time(Some(found))? < timestamp_ms) {
+            return Err(self.extent.unknown_at(&self.storage, &show(timestamp_ms)));
+        }
+        Ok(found.version)
     }
 
-    fn out_of_range(&self, timestamp_ms: i64, readable: &[CommitFile], first: i64, last: i64) -> Error {
-        let version = |commit: Option<&CommitFile>| commit.map_or(0, |commit| commit.version);
-        let (oldest, newest) = (version(readable.first()), version(readable.last()));
-        let range = format!(
-            "the readable versions {oldest} to {newest} were committed from {} to {}",
-            show(first),
-            show(last)
-        );
+    fn out_of_range(&self, timestamp_ms: i64, first: i64, last: i64) -> Error {
+        let versions = self.commits.iter().map(|commit| commit.version);
+        let readable: Versions = versions.filter(|version| self.extent.readable.contains(*version)).collect();
+        let (oldest, newest) = (readable.oldest().unwrap_or(0), readable.newest().unwrap_or(0));
+        let range =
+            format!("the readable versions {readable} were committed from {} to {}", show(first), show(last));
         let (message, hint) = match (timestamp_ms < first, oldest) {
             (true, 0) => (
                 "no version was committed at or before",
@@ -247,39 +265,55 @@ impl CommitTimes {
             .with_hint(hint)
     }
 
+    /// Checks that it is known which commits were made before `timestamp_ms`: that it does not lie between two whose
+    /// commits between them are missing.
+    ///
+    /// # Errors
+    /// `VersionNotFound` if it does, `CorruptLog`; also errors of the store.
+    pub(crate) fn check_known(&self, timestamp_ms: i64) -> Result<()> {
+        let after = self.count_while(|time| time <= timestamp_ms)?;
+        let before = after.checked_sub(1).and_then(|index| self.commits.get(index));
+        match (before, self.commits.get(after)) {
+            (Some(before), Some(next))
+                if next.version > before.version + 1 && self.time(Some(before))? < timestamp_ms =>
+            {
+                Err(self.extent.unknown_at(&self.storage, &show(timestamp_ms)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the commit of `version`.
     ///
     /// # Errors
-    /// `VersionNotFound` if it was cleaned up or does not exist yet, `CorruptLog` if it is missing between
-    /// others.
+    /// `VersionNotFound` if it was cleaned up or does not exist yet, `CorruptLog` if it is missing after the newest
+    /// checkpoint.
     pub(crate) fn commit(&self, version: u64) -> Result<CommitFile> {
         if let Ok(index) = self.commits.binary_search_by_key(&version, |commit| commit.version)
             && let Some(commit) = self.commits.get(index)
         {
             return Ok(*commit);
         }
-        let (Some(first), Some(last)) = (self.commits.first(), self.commits.last()) else {
-            return Err(
-                Error::new(ErrorKind::VersionNotFound, "the log has no commits").in_table(self.storage.url())
-            );
-        };
-        let range = format!("the log has the commits of versions {} to {}", first.version, last.version);
-        if version < first.version {
-            return Err(Error::new(
-                ErrorKind::VersionNotFound,
-                format!("the commit of version {version} no longer exists: {range}"),
-            )
-            .in_table(self.storage.url())
-            .with_hint("choose one of these versions: earlier parts of the log were cleaned up"));
-        }
-        if version > last.version {
-            return Err(Error::new(
-                ErrorKind::VersionNotFound,
-                format!("version {version} does not exist yet: {range}"),
-            )
-            .in_table(self.storage.url()));
-        }
-        Err(missing_commit(&self.storage, version))
+        let absent = |message| Error::new(ErrorKind::VersionNotFound, message).in_table(self.storage.url());
+        let Some(last) = self.commits.last() else { return Err(absent("the log has no commits".to_owned())) };
+        Err(if version > last.version {
+            absent(format!("version {version} does not exist yet: {}", self.described()))
+        } else {
+            self.extent.missing(&self.storage, version, &self.described())
+        })
+    }
+
+    /// Returns the commits of `versions`, oldest first.
+    ///
+    /// # Errors
+    /// As [`CommitTimes::commit`], for the first that is missing.
+    pub(crate) fn commits_of(&self, versions: RangeInclusive<u64>) -> Result<Vec<CommitFile>> {
+        versions.map(|version| self.commit(version)).collect()
+    }
+
+    /// Returns the versions of the commits.
+    fn versions(&self) -> Versions {
+        self.commits.iter().map(|commit| commit.version).collect()
     }
 
     /// Returns the commits, oldest first, with monotonic file times.
@@ -287,12 +321,15 @@ impl CommitTimes {
         &self.commits
     }
 
-    /// Returns the commits that belong to the log: without those that are below the oldest readable version and below a
-    /// gap, as a clean-up or a writer that came late has left them.
+    /// Returns the commits that belong to the history of the newest version: without those below a gap, which a
+    /// clean-up or a writer that came late has left.
     pub(crate) fn commits_of_log(&self) -> &[CommitFile] {
-        let Some(oldest) = self.oldest_readable else { return &self.commits };
-        let mut first = self.commits.partition_point(|commit| commit.version < oldest);
-        let mut next = self.commits.get(first).map_or(oldest, |commit| commit.version);
+        let mut next = match self.commits.last() {
+            // The newest version may have only a checkpoint.
+            Some(last) if last.version + 1 >= self.newest => last.version + 1,
+            _ => return &[],
+        };
+        let mut first = self.commits.len();
         while let Some(before) = first.checked_sub(1)
             && self.commits.get(before).is_some_and(|commit| commit.version + 1 == next)
         {
@@ -319,7 +356,12 @@ impl CommitTimes {
         Ok(index.and_then(|index| self.commits.get(index)).map(|commit| commit.version))
     }
 
-    /// Describes the range of versions and their times, for error messages.
+    /// Describes the versions of the commits, for error messages.
+    pub(crate) fn described(&self) -> String {
+        format!("the log has the commits of versions {}", self.versions())
+    }
+
+    /// Describes the versions of the commits and their times, for error messages.
     ///
     /// # Errors
     /// `CorruptLog`; also errors of the store.
@@ -328,9 +370,8 @@ impl CommitTimes {
             (Some(first), Some(last)) => {
                 let (oldest, newest) = (self.time(Some(first))?, self.time(Some(last))?);
                 Ok(format!(
-                    "versions {} to {} were committed from {} to {}",
-                    first.version,
-                    last.version,
+                    "versions {} were committed from {} to {}",
+                    self.versions(),
                     show(oldest),
                     show(newest)
                 ))

@@ -75,14 +75,27 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
             Err(error) => Err(error),
         }
     };
+    // A commit above a gap may be a stray file: a copy of another commit, or damaged. One below counts more.
+    let mut above_gap: Option<Result<u64>> = None;
     for versions in versions.chunks(COMMITS_AT_ONCE) {
         // An error of an older commit says nothing about a newer one.
         let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(has_id(version)))?;
         for (version, found) in versions.iter().zip(found) {
-            if found? {
-                return Ok(Some(*version));
+            let answer = match found {
+                Ok(false) => continue,
+                Ok(true) => Ok(*version),
+                Err(error) if error.kind() == ErrorKind::CorruptLog => Err(error),
+                Err(error) => return Err(error),
+            };
+            let follows = version.checked_sub(1).map(exists).transpose()?;
+            if follows == Some(true) {
+                return answer.map(Some);
             }
+            above_gap = Some(match above_gap {
+                Some(Ok(newer)) if answer.is_err() => Ok(newer),
+                _ => answer,
+            });
         }
     }
-    Ok(None)
+    above_gap.transpose()
 }

@@ -42,7 +42,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
         return Ok(Found { searched_up_to: last, ..nothing });
     }
     check_reach(snapshot, &times, start, last)?;
-    let commits = (start..=end).map(|version| times.commit(version)).collect::<Result<Vec<_>>>()?;
+    let commits = times.commits_of(start..=end)?;
     let mut search = Search::new(snapshot, retained, cutoff_ms);
     visit_commits(snapshot.storage(), &commits, |file, commit| {
         search.look_at(&commit?).map_err(|error| error.at_version(file.version))?;
@@ -58,7 +58,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
 
 /// Refuses a log that lacks commits from `start` on.
 fn check_reach(snapshot: &Snapshot, times: &CommitTimes, start: u64, last: Option<u64>) -> Result<()> {
-    let oldest = times.commits().first().map_or(u64::MAX, |commit| commit.version);
+    let oldest = times.commits_of_log().first().map_or(u64::MAX, |commit| commit.version);
     if oldest <= start {
         return Ok(());
     }

@@ -326,6 +326,21 @@ fn a_commit_succeeds_even_if_its_checkpoint_panics() {
     assert!(storage.get("_delta_log/00000000000000000010.checkpoint.parquet").unwrap().is_none());
 }
 
+/// A stray file may have any version. It may be a copy of a commit.
+#[test]
+fn commits_are_found_below_a_stray_file() {
+    let (_, storage) = table(&["a", "b"]);
+    let last = storage.read(&LogFileName::Commit(2).path()).unwrap();
+    let info = Snapshot::open(&storage, None).unwrap().history(Some(1)).unwrap().remove(0).commit_info;
+    for stray in ["{".into(), last] {
+        storage.put(&LogFileName::Commit(900_000_000).path(), stray).unwrap();
+        assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(2));
+    }
+    // Nothing else is there any more: it may be that commits were cleaned up.
+    storage.delete(&LogFileName::Commit(2).path()).unwrap();
+    assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(900_000_000));
+}
+
 /// A listing that lags may show a commit, but not those before and after it. Simulations found what must not happen:
 /// a commit that was acknowledged is said not to exist.
 #[test]

@@ -8,7 +8,7 @@ use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::log::{CommitTimes, InCommitTimestamps, LastCheckpoint};
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
-use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};
+use crate::common::{add_line, append, empty, environment, live, paths, write_commit, write_log};
 
 fn log(versions: u64) -> Storage {
     let (_, storage) = empty();
@@ -238,6 +238,95 @@ fn errors_of_missing_versions_list_the_available_ones() {
         assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{version}: {error}");
         assert!(error.to_string().contains("5 to 7"), "{error}");
     }
+}
+
+/// "Metadata Cleanup": a clean-up has left version 10 and later ones, and a slow writer has written a checkpoint of
+/// version 3 since, to which some commits may have remained. What is missing below the newest checkpoint is no damage.
+#[test]
+fn a_gap_below_a_checkpoint_is_no_damage() {
+    for (strays, ranges) in [
+        (&[][..], "3 and 10 to 12"),
+        (&[3, 4, 6], "3 to 4 and 10 to 12"),
+        (&[0, 1, 3, 9], "0 to 1, 3 and 10 to 12"),
+    ] {
+        let storage = log(13);
+        let expected: Vec<_> =
+            (0..13).map(|version| paths(&Snapshot::open(&storage, Some(version)).unwrap())).collect();
+        [3, 10].into_iter().for_each(|version| checkpoint(&storage, version));
+        for version in (0..10).filter(|version| !strays.contains(version)) {
+            storage.delete(&LogFileName::Commit(version).path()).unwrap();
+        }
+        for version in 0..13 {
+            match Snapshot::open(&storage, Some(version)) {
+                Ok(snapshot) => {
+                    assert_eq!(paths(&snapshot), expected[usize::try_from(version).unwrap()]);
+                    assert!(version != 5 && version != 9, "{strays:?}: {version}");
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{strays:?}: {error}");
+                    assert!(
+                        error.to_string().contains(&format!("the readable versions are {ranges}")),
+                        "{error}"
+                    );
+                }
+            }
+        }
+        let newest = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(paths(&newest), expected[12]);
+        let history = |snapshot: &Snapshot| -> Vec<u64> {
+            snapshot.history(None).unwrap().iter().map(|entry| entry.version).collect()
+        };
+        assert_eq!(
+            history(&newest),
+            if strays.contains(&9) { vec![12, 11, 10, 9] } else { vec![12, 11, 10] }
+        );
+        for start in [5, 7] {
+            let error = newest.commits(start).map(drop).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
+        }
+        // Above the checkpoint, the newest version needs every commit.
+        storage.delete(&LogFileName::Commit(11).path()).unwrap();
+        for version in [None, Some(11), Some(12)] {
+            let error = failure(&storage, version);
+            assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(11)), "{error}");
+        }
+        assert_eq!(failure(&storage, Some(5)).kind(), ErrorKind::VersionNotFound);
+    }
+}
+
+/// A file may have any version. Nothing is done for each of the versions below.
+#[test]
+fn a_stray_version_costs_neither_memory_nor_time() {
+    let storage = log(4);
+    let held = Snapshot::open(&storage, None).unwrap();
+    let stray = LogFileName::Commit(i64::MAX.unsigned_abs()).path();
+    storage.put(&stray, "{\"commitInfo\":{}}".into()).unwrap();
+    for found in [
+        Snapshot::open(&storage, None).map(drop),
+        held.refresh().map(drop),
+        held.history(None)
+            .map(drop)
+            .and_then(|()| append(&held, "x", &environment()).commit_or_fail().map(drop)),
+    ] {
+        let error = found.unwrap_err();
+        assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)), "{error}");
+    }
+    assert_eq!(Snapshot::open(&storage, Some(3)).unwrap().history(None).unwrap().len(), 4);
+    storage.delete(&stray).unwrap();
+    append(&held, "x", &environment()).commit_or_fail().unwrap();
+}
+
+/// A listing that lags behind shows a gap that is none: history and times are those of all commits.
+#[test]
+fn commits_missing_only_from_the_listing_have_their_times() {
+    let (store, storage) = empty();
+    write_log(&storage, 8);
+    let versions = |storage: &Storage| -> Vec<u64> {
+        let newest = Snapshot::open(storage, None).unwrap();
+        newest.history(None).unwrap().iter().map(|entry| entry.version).collect()
+    };
+    ["3.json", "4.json"].into_iter().for_each(|ending| store.hide(ending));
+    assert_eq!(versions(&storage), (0..8).rev().collect::<Vec<_>>());
 }
 
 /// A file time that is not later than the previous one is set to one millisecond after it.

@@ -143,6 +143,30 @@ fn errors_of_time_travel_mention_a_cleanup() {
     assert_eq!(version_at(&storage, 9000), 8);
 }
 
+/// Whatever was the newest version at a time between commits that were cleaned up, it is not the last one before.
+#[test]
+fn a_time_at_which_commits_are_missing_is_that_of_no_version() {
+    let (directory, storage) = local();
+    write_log(&storage, 9);
+    (0..9).for_each(|version| set_time(&directory, version, 1000 * (version + 1)));
+    for version in [1, 6] {
+        write_checkpoint(&Snapshot::open(&storage, Some(version)).unwrap(), &environment()).unwrap();
+    }
+    for version in [0, 3, 4, 5] {
+        storage.delete(&LogFileName::Commit(version).path()).unwrap();
+    }
+    let at = |time| Snapshot::open_at(&storage, time).map(|snapshot| snapshot.version());
+    for (time, version) in [(2000, 1), (2999, 1), (3000, 2), (7000, 6), (7999, 6), (9000, 8)] {
+        assert_eq!(at(time).unwrap(), version, "{time}");
+    }
+    for time in [1999, 3001, 6999] {
+        let error = at(time).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
+        assert!(error.to_string().contains("the readable versions"), "{error}");
+        assert!(error.to_string().contains("1 to 2 and 6 to 8"), "{error}");
+    }
+}
+
 #[test]
 fn compactions_do_not_hide_the_times_of_their_commits() {
     let (_directory, storage) = enabled_later();

@@ -626,8 +626,15 @@ fn a_version_that_was_cleaned_up_gets_no_checkpoint() {
     write_checkpoint(&Snapshot::open(&storage, Some(4)).unwrap(), &environment()).unwrap();
     (0..4).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
     let before = other_files(&storage);
-    let error = write_checkpoint(&late, &environment()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
-    assert!(error.to_string().contains("the readable versions are 4 to 5"), "{error}");
-    assert_eq!(other_files(&storage), before);
+    let write: [&dyn Fn() -> deltalog::Result<()>; 3] = [
+        &|| write_checkpoint(&late, &environment()),
+        &|| Form::Policy(small()).write(&late, &environment()),
+        &|| Form::Parts(2).write(&late, &environment()),
+    ];
+    for write in write {
+        let error = write().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
+        assert!(error.to_string().contains("the readable versions are 4 to 5"), "{error}");
+        assert_eq!(other_files(&storage), before);
+    }
 }

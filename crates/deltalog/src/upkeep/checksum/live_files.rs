@@ -37,6 +37,17 @@ enum Place {
     Commit(usize, usize),
 }
 
+/// What a commit does to live files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileChange {
+    /// It adds only files that are not live, and removes only live ones.
+    Exact,
+    /// It adds only files that are live, with the same sizes and deletion vectors, and removes none.
+    LiveAgain,
+    /// It may name live files again, or others.
+    Unknown,
+}
+
 /// The files that are known by name.
 pub(super) struct LiveFiles<'c> {
     listed: Vec<Add>,
@@ -69,15 +80,14 @@ impl<'c> LiveFiles<'c> {
 
     /// Applies the file actions of the next commit to the totals. Returns whether the totals are still exact.
     ///
-    /// `is_exact` says that the commit adds only files that are not live, and removes only live ones. Without that,
-    /// all live files must be known.
+    /// All live files must be known for an unknown `change`.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
     pub(super) fn apply(
         &mut self,
         commit: &'c Commit,
-        is_exact: bool,
+        change: FileChange,
         totals: &mut FileTotals,
         resolver: &PathResolver,
     ) -> Result<bool> {
@@ -89,8 +99,11 @@ impl<'c> LiveFiles<'c> {
             self.is_complete = false;
             self.files.clear();
         }
-        if !is_exact && !self.is_complete {
-            return Ok(false);
+        match change {
+            _ if self.is_complete => {}
+            FileChange::Exact => {}
+            FileChange::LiveAgain => return self.add_again(&adds, at, resolver),
+            FileChange::Unknown => return Ok(false),
         }
         if self.is_overfull {
             return Ok(count_all(totals, &adds, Change::Added).is_some()
@@ -130,6 +143,24 @@ impl<'c> LiveFiles<'c> {
             Some(None) | None => {}
         }
         Ok(totals.count(Change::Added, size, deleted))
+    }
+
+    /// Notes that files are live which a commit has added again. Returns whether the other commits agree.
+    fn add_again(&mut self, rows: &FileRows<'_>, commit: usize, resolver: &PathResolver) -> Result<bool> {
+        if self.is_overfull {
+            return Ok(true);
+        }
+        for row in 0..rows.len() {
+            let Some(size) = rows.size(row) else { return Ok(false) };
+            let live = Live { size, deleted: rows.deleted(row)?, place: Place::Commit(commit, row) };
+            let same = (live.size, live.deleted);
+            match self.files.insert(rows.key(row, resolver)?, Some(live)) {
+                Some(Some(former)) if (former.size, former.deleted) == same => {}
+                Some(_) => return Ok(false),
+                None => {}
+            }
+        }
+        Ok(true)
     }
 
     fn remove(

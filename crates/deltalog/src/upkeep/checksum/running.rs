@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, BooleanArray};
 
-use super::live_files::LiveFiles;
+use super::live_files::{FileChange, LiveFiles};
 use crate::error::Result;
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
 use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
@@ -12,6 +12,10 @@ use crate::replay::{Commit, FileColumn};
 
 /// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
+
+/// The operation that only adds live files again, with other statistics, if this crate has committed it: it has read
+/// them, so that a commit which has changed one of them is a conflict.
+const COMPUTE_STATS: &str = "COMPUTE STATS";
 
 /// The operations that add only files which are not live, and remove only live ones. Others, such as recomputing
 /// statistics, name live files again.
@@ -52,9 +56,16 @@ pub(super) fn extended(
     // The own commit may be in several pieces, which say together what it does.
     let is_own = |commit: &Commit| commit.version == own.version;
     let own_removes = commits.iter().any(|commit| is_own(commit) && commit.removes.num_rows() > 0);
+    let own_statistics =
+        commits.iter().any(|commit| is_own(commit) && operation_of(commit) == Some(COMPUTE_STATS));
     for commit in commits {
-        let is_exact = has_exact_files(commit) || is_own(commit) && (own_removes || !may_add_again(commit));
-        let applied = live.apply(commit, is_exact, &mut totals, resolver);
+        let change = match is_own(commit) {
+            _ if has_exact_files(commit) => FileChange::Exact,
+            true if own_removes || !may_add_again(commit) => FileChange::Exact,
+            true if own_statistics => FileChange::LiveAgain,
+            _ => FileChange::Unknown,
+        };
+        let applied = live.apply(commit, change, &mut totals, resolver);
         if !applied.map_err(|error| error.at_version(commit.version))? {
             return Ok(None);
         }
@@ -86,9 +97,12 @@ pub(super) fn extended(
 
 /// Returns whether a commit of any writer adds only files that are not live, and removes only live ones.
 fn has_exact_files(commit: &Commit) -> bool {
-    let operation = commit.commit_info.as_ref().and_then(|info| info.operation.as_deref());
     commit.adds.num_rows() + commit.removes.num_rows() == 0
-        || operation.is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
+        || operation_of(commit).is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
+}
+
+fn operation_of(commit: &Commit) -> Option<&str> {
+    commit.commit_info.as_ref().and_then(|info| info.operation.as_deref())
 }
 
 /// Returns whether a commit of this crate which removes no file may name live files again, to give them other

@@ -1,0 +1,228 @@
+//! What a listing of the log shows.
+//!
+//! - A listing is not a consistent snapshot of a directory: if commits are added meanwhile, it may show N + 1
+//!   but not N. A commit that seems to be missing is requested by name before it is reported as missing.
+//! - Files may be strays: a commit below a gap that a clean-up has left, or the checksum of a version that does not
+//!   exist. No version begins or ends with such a file.
+
+use std::collections::BTreeMap;
+
+use super::LOG_DIRECTORY;
+use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
+use super::commit_files::{CommitFile, CommitKind};
+use super::name::LogFileName;
+use super::staged::StagedCommit;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::{FileMeta, Storage, Surroundings};
+
+/// The log that is listed, and restrictions on what may be used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentSource<'a> {
+    pub(crate) storage: &'a Storage,
+    /// Commits that a catalog has accepted and that may not be published yet.
+    pub(crate) staged: &'a [StagedCommit],
+    /// Checkpoints that turned out to be unreadable and must not be used.
+    pub(crate) without: &'a [CheckpointFiles],
+}
+
+impl<'a> SegmentSource<'a> {
+    pub(crate) fn new(storage: &'a Storage) -> Self {
+        Self { storage, staged: &[], without: &[] }
+    }
+}
+
+/// The files that a listing of the log found.
+#[derive(Default)]
+pub(super) struct Listing {
+    /// The commits, oldest first.
+    pub(super) commits: Vec<CommitFile>,
+    pub(super) compactions: Vec<CommitFile>,
+    pub(super) checkpoints: CheckpointCandidates,
+    /// The checksum files, by version. There may be some of versions that do not exist.
+    checksums: BTreeMap<u64, FileMeta>,
+    /// The entries of the published commits, by version.
+    pub(super) entries: BTreeMap<u64, FileMeta>,
+    /// Whether there is any file of a log besides the hint.
+    pub(super) has_files: bool,
+}
+
+impl Listing {
+    /// Lists the log from version `start`, leaving out versions after `end`.
+    pub(super) fn from(source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<Self> {
+        // "00…07" sorts before every name that starts with "00…07.".
+        let after = if start == 0 { String::new() } else { format!("{start:020}") };
+        let mut listing = Self::default();
+        for file in source.storage.list_directory_after(LOG_DIRECTORY, &after)? {
+            let Some(name) = LogFileName::parse(&file.name) else { continue };
+            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint);
+            if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
+                continue;
+            }
+            let commit = |version, kind| CommitFile::of(version, kind, &file);
+            match name {
+                LogFileName::Commit(version) => {
+                    listing.commits.push(commit(version, CommitKind::Published));
+                    listing.entries.insert(version, file);
+                }
+                LogFileName::Compaction { start, end } => {
+                    listing.compactions.push(commit(end, CommitKind::Compacted { start }))
+                }
+                LogFileName::Checksum(version) if file.size > 0 => {
+                    listing.checksums.insert(version, file);
+                }
+                _ => listing.checkpoints.add(&name, &file),
+            }
+        }
+        // A store may repeat a file on two pages of a listing.
+        listing.commits.dedup_by_key(|commit| commit.version);
+        listing.add_staged(source, start, end)?;
+        Ok(listing)
+    }
+
+    /// Adds commits that the catalog has and the listing does not.
+    fn add_staged(&mut self, source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<()> {
+        for staged in source.staged {
+            let version = staged.version();
+            if version < start || end.is_some_and(|end| version > end) {
+                continue;
+            }
+            let Err(place) = self.commits.binary_search_by_key(&version, |commit| commit.version) else {
+                continue;
+            };
+            let kind = CommitKind::Staged(staged.uuid);
+            let commit = match source.storage.head(&staged.path())? {
+                Some(file) => CommitFile::of(version, kind, &file),
+                // The commit was published after the catalog was asked.
+                None => published(source.storage, version)?.ok_or_else(|| {
+                    Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
+                        .in_table(source.storage.url())
+                        .at_version(version)
+                        .at_path(staged.path())
+                        .with_hint("ask the catalog again")
+                })?,
+            };
+            self.commits.insert(place, commit);
+            self.has_files = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn newest_version(&self) -> Option<u64> {
+        self.commits
+            .last()
+            .map(|commit| commit.version)
+            .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
+    }
+
+    /// Requests the commit of `wanted` by name if the listing ends before it, because listings may lag behind.
+    pub(super) fn extend_to(&mut self, storage: &Storage, wanted: Option<u64>) -> Result<()> {
+        let Some(wanted) = wanted.filter(|wanted| self.newest_version() < Some(*wanted)) else {
+            return Ok(());
+        };
+        let Some(file) = storage.head(&LogFileName::Commit(wanted).path())? else { return Ok(()) };
+        self.commits.push(CommitFile::of(wanted, CommitKind::Published, &file));
+        self.entries.insert(wanted, file);
+        self.has_files = true;
+        Ok(())
+    }
+
+    /// Returns the entry of the published commit of `wanted`.
+    pub(super) fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
+        self.entries.get(&wanted).cloned()
+    }
+
+    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which
+    /// may lag behind, shows only its checkpoint. Without it, a later refresh could take this log for another one.
+    pub(super) fn published_commit(&self, storage: &Storage, newest: u64) -> Result<Option<FileMeta>> {
+        match self.commit_of(newest) {
+            None if self.commits.last().is_none_or(|last| last.version < newest) => {
+                let path = LogFileName::Commit(newest).path();
+                let name = path.trim_start_matches(LOG_DIRECTORY).trim_start_matches('/').to_owned();
+                Ok(storage.head(&path)?.map(|file| FileMeta { name, ..file }))
+            }
+            found => Ok(found),
+        }
+    }
+
+    pub(super) fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
+        self.checksums.get(&wanted).cloned()
+    }
+
+    /// Returns the version of the newest listed checksum file. It is written after its commit, so that the commit
+    /// exists even if a listing that lags behind does not show it, unless the file is a stray one.
+    pub(super) fn checksum_version(&self) -> Option<u64> {
+        self.checksums.last_key_value().map(|(version, _)| *version)
+    }
+
+    /// Returns the newest listed checksum file of a version before `wanted`, but not before `base`.
+    pub(super) fn checksum_before(&self, wanted: u64, base: u64) -> Option<(u64, FileMeta)> {
+        if base >= wanted {
+            return None;
+        }
+        self.checksums.range(base..wanted).next_back().map(|(version, file)| (*version, file.clone()))
+    }
+
+    /// Requests the commits by name that seem to be missing between others. What is missing then is a gap.
+    pub(super) fn complete(&mut self, storage: &Storage) -> Result<()> {
+        let listed = std::mem::take(&mut self.commits);
+        for commit in listed {
+            let last = self.commits.last().map(|last| last.version);
+            for version in last.map_or(commit.version, |last| last + 1)..commit.version {
+                let Some(found) = published(storage, version)? else { break };
+                self.commits.push(found);
+            }
+            self.commits.push(commit);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error for a root that has no log.
+pub(super) fn not_a_table(storage: &Storage) -> Error {
+    let (what, hint) = match storage.surroundings() {
+        Surroundings::Unknown => ("it has no log", "check the path, or create the table first".to_owned()),
+        Surroundings::Empty => {
+            ("the directory is empty", "check the path, or create the table first".to_owned())
+        }
+        Surroundings::File => ("this is a file", "pass the directory of a table".to_owned()),
+        Surroundings::Parquet => (
+            "this is a directory of Parquet files without a log",
+            "make a table of it by convert_to_delta, or check the path".to_owned(),
+        ),
+        Surroundings::Log(table) => ("this is the log of a table", format!("open the table itself: {table}")),
+        Surroundings::Inside(table) => (
+            "this is inside the directory of a table",
+            format!("open the table itself, and filter its rows: {table}"),
+        ),
+    };
+    Error::new(ErrorKind::NotATable, format!("there is no Delta table here: {what}"))
+        .in_table(storage.url())
+        .at_path(LOG_DIRECTORY)
+        .with_hint(hint)
+}
+
+/// Completes `commits` to those of all versions from `first` to `last`. Commits that the listing did not show
+/// are requested by name. Returns the first version whose commit is missing, if there is one.
+pub(super) fn fill_gaps(
+    storage: &Storage,
+    first: u64,
+    last: u64,
+    commits: &mut Vec<CommitFile>,
+) -> Result<Option<u64>> {
+    let mut listed = std::mem::take(commits).into_iter().peekable();
+    for version in first..=last {
+        let found = match listed.next_if(|commit| commit.version == version) {
+            None => published(storage, version)?,
+            found => found,
+        };
+        let Some(commit) = found else { return Ok(Some(version)) };
+        commits.push(commit);
+    }
+    Ok(None)
+}
+
+/// Requests the published commit of `version` by name.
+fn published(storage: &Storage, version: u64) -> Result<Option<CommitFile>> {
+    let file = storage.head(&LogFileName::Commit(version).path())?;
+    Ok(file.map(|file| CommitFile::of(version, CommitKind::Published, &file)))
+}
