@@ -147,6 +147,7 @@ EXPRESSIONS = {
     "IDENTIFIER('made_up')": "ExpressionWithUnresolvedIdentifier",
     "_metadata.file_path": "the table has no column _metadata.file_path",
     "CAST(current_timestamp() AS STRING)": "the function current_timestamp",
+    "CAST(unix_timestamp() AS STRING)": "another one at another time",
     "n +": "it is not an expression",
     "n.x": "n",
 }
@@ -263,7 +264,7 @@ def test_expressions_of_the_row_alone_are_computed(
 
 def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: SparkSession) -> None:
     """A list that names a function which Spark resolves to something else would open the gate."""
-    jvm = spark._jvm
+    jvm: Any = spark._jvm
     registry = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry
     groups = {}
     always, by_statement = _internal.rule_functions()

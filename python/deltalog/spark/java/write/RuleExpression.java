@@ -28,8 +28,8 @@ import scala.collection.immutable.Seq;
  *   of ${names}.
  * - It consists of constants, columns of the table, operators, and functions of a list (`RuleFunctions`). All else is
  *   refused, such as subqueries, windows, aggregates, and names that are no columns.
- * - It is resolved as Spark resolves default values, with built-in functions only. The session's functions and variables
- *   are not seen, so that none takes the place of a built-in function.
+ * - It is resolved as Spark resolves default values, with built-in functions only. The session's functions and
+ *   variables are not seen, so that none takes the place of a built-in function.
  */
 public class RuleExpression {
   /** What Spark's parser makes of operators, and of functions with a syntax of their own. */
@@ -99,11 +99,14 @@ public class RuleExpression {
     if (!resolved.deterministic()) {
       throw refused("its value is another one each time that it is computed");
     }
-    // A field that a column lacks could be the variable of a script.
     List leaves = Plans.list(resolved.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
-      if (partOf((Expression) leaves.get(i)).equals("VariableReference")) {
+      String leaf = partOf((Expression) leaves.get(i));
+      if (leaf.equals("VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + ((Expression) leaves.get(i)).sql());
+      }
+      if (leaf.startsWith("Current") && !mayChange()) { // As in unix_timestamp().
+        throw refused("its value is another one at another time");
       }
     }
     return resolved;
