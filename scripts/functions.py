@@ -4,6 +4,7 @@ The results are those of the built package. `--check` only compares the page wit
 """
 
 import sys
+import textwrap
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,16 @@ quotes. Dates and times without a zone are in the time zone of the session: UTC 
 are compared as the type that they have in common, so that `at > '2024-01'` and `at >= DATE '2024-01-01'` skip files.
 
 This page is written by `scripts/functions.py`, which has run every example.
+"""
+
+FURTHER = """\
+## Tables of others in Spark
+
+Generated columns, default values, constraints and invariants of a table may have been written by others. In Spark they
+may read columns of the table and call the functions of this page, without random values, and those below: built-in
+functions of Spark that see nothing but their arguments. Default values and constraints may use the time of the
+statement. All else fails the write: subqueries, windows, aggregates, functions and variables of the session, `reflect`,
+`input_file_name`, `current_user` and the like. `${name}` is a text like any other.
 """
 
 SECTIONS: list[tuple[str, str, list[tuple[str, str]]]] = [
@@ -261,7 +272,14 @@ def page() -> str:
             cells = [what, f"`{example}`", f"`{result(example)}`"]
             lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
         parts.append("\n".join(lines) + "\n")
+    parts.append(f"{FURTHER}\n{textwrap.fill(', '.join(map('`{}`'.format, further())), 120)}\n")
     return "\n".join(parts)
+
+
+def further() -> list[str]:
+    """Returns the functions that only Spark evaluates, in expressions of tables that others have defined."""
+    always, _ = _internal.rule_functions()
+    return sorted(set(always) - set(_internal.function_names()))
 
 
 def main() -> None:

@@ -14,6 +14,15 @@ def test_the_page_is_that_of_the_package() -> None:
     assert functions.PAGE.read_text("utf-8") == functions.page(), "run scripts/functions.py"
 
 
+def test_expressions_of_tables_may_call_all_functions_but_random_ones() -> None:
+    """What Spark may evaluate for a table is what deltalog evaluates, and some further functions."""
+    always, by_statement = _internal.rule_functions()
+    assert set(_internal.function_names()) - {*always, *by_statement} == {"rand", "random", "uuid"}
+    assert {"now", "current_date"} <= set(by_statement)
+    assert "xxhash64" in always
+    assert not {"reflect", "input_file_name", "current_user"} & {*always, *by_statement}
+
+
 def test_the_page_has_every_function() -> None:
     code = "\n".join(
         code for _, _, rows in functions.SECTIONS for what, _ in rows for code in CODE.findall(what)

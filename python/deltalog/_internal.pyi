@@ -61,6 +61,7 @@ __all__ = [
     "check_store",
     "clone_table",
     "create_table",
+    "default_value",
     "delete_rows",
     "drop_feature",
     "evaluate",
@@ -76,6 +77,7 @@ __all__ = [
     "register_log_store",
     "repair",
     "restore",
+    "rule_functions",
     "run_upkeep_in_background",
     "schema_from_arrow",
     "schema_to_arrow",
@@ -620,6 +622,19 @@ def schema_from_arrow(schema: Any) -> str:
 
 def function_names() -> list[str]:
     """Returns the names of all functions of expressions, in lower case."""
+
+def rule_functions() -> tuple[list[str], list[str]]:
+    """Returns the names, in lower case, of the functions that expressions of tables may call.
+
+    First those that have the same value for the same arguments, then those of the moment when the statement began.
+    """
+
+def default_value(schema_json: str, sql: str) -> ArrowStream:
+    """Returns the column `value` with one row: the default value `sql` of the one column that a schema has.
+
+    Raises InvalidArgumentError if deltalog cannot compute it, or if it is another value in each row. Times without a
+    zone are in UTC.
+    """
 
 def evaluate(stream: Any, sql: str, time_zone: str) -> ArrowStream:
     """Returns the column `value`: the value of the expression `sql` for each row of an Arrow stream.

@@ -3,6 +3,8 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import deltalog.tables
 from deltalog import DeltaTable
+from tests.crafted import CraftedTable, field
 from tests.spark.connect_server import run_client, running_server
 from tests.spark.statement_tables import KINDS as TABLES
 from tests.spark.statement_tables import OLD, created, files, rows
@@ -189,6 +192,61 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
     for kind, path in paths.items():
         assert DeltaTable(path).version() == 0
         assert files(str(path)) == before[kind]
+
+
+@pytest.mark.newest
+def test_default_values_of_a_stranger_are_computed_without_the_server(
+    server: tuple[str, Path], tmp_path: Path
+) -> None:
+    """PROTOCOL, "Default Columns": the expression may be a stranger's, and its value ends in the stranger's table.
+
+    The server's parser would put a setting in the place of ${…}, and has functions that see more than a row.
+    """
+    defaults = {
+        "text": ("string", "'${spark.made.up.secret}'"),
+        "sum": ("decimal(5,2)", "1 + 1.25"),
+        "day": ("date", "DATE '2024-02-29'"),
+        "at": ("timestamp", "TIMESTAMP '2024-02-29 12:00:00'"),
+        "wall": ("timestamp_ntz", "TIMESTAMP_NTZ '2024-02-29 12:00:00'"),
+        "user": ("string", "current_user()"),
+    }
+    columns = [field(name, kind, {"CURRENT_DEFAULT": sql}) for name, (kind, sql) in defaults.items()]
+    table = CraftedTable(
+        tmp_path / "t",
+        [field("n", "long"), *columns],
+        features=["timestampNtz"],
+        writer_features=["allowColumnDefaults"],
+    )
+    table.commit()
+    code = f"""
+spark.conf.set("spark.made.up.secret", "made-up")
+table = DeltaTable.forPath(spark, {str(tmp_path / "t")!r}).alias("t")
+def insert(**values):
+    source = spark.sql("SELECT 1L AS n").alias("s")
+    return outcome(table.merge(source, "t.n = s.n").whenNotMatchedInsert(values={{"n": "s.n", **values}}).execute)
+print(insert(user="'me'"))
+print(insert())
+print(outcome(lambda: table.update(set={{"user": "DEFAULT"}})))
+"""
+    done, *failed = client(server[0], tmp_path, code)
+    assert done.startswith("DataFrame")
+    for line in failed:
+        assert line.startswith("InvalidArgumentError: "), line
+        assert (
+            "the default value (current_user()) of the column 'user'" in line
+            or "column 'user' is missing" in line
+        )
+    [row] = DeltaTable(tmp_path / "t").to_pyarrow_table().to_pylist()
+    noon = datetime(2024, 2, 29, 12)
+    assert row == {
+        "n": 1,
+        "text": "${spark.made.up.secret}",
+        "sum": Decimal("2.25"),
+        "day": noon.date(),
+        "at": noon.replace(tzinfo=timezone.utc),
+        "wall": noon,
+        "user": "me",
+    }
 
 
 @pytest.mark.newest

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
-use deltalog::{Error, Expression};
+use deltalog::{DefaultValue, Error, Expression, StructType};
 use pyo3::prelude::*;
 
 use crate::call::call;
@@ -14,6 +14,27 @@ use crate::stream::{ArrowStream, reader_of};
 #[pyfunction]
 pub(crate) fn function_names() -> Vec<String> {
     deltalog::function_names()
+}
+
+/// Returns the names, in lower case, of the functions that expressions of tables may call: those that have the same
+/// value for the same arguments, and those of the moment when the statement began.
+#[pyfunction]
+pub(crate) fn rule_functions() -> (Vec<String>, Vec<String>) {
+    deltalog::rule_functions()
+}
+
+/// Returns a stream with one row and one column, `value`: the default value of the column that the schema has, the same
+/// for all rows of a write.
+#[pyfunction]
+pub(crate) fn default_value(py: Python<'_>, schema_json: &str, sql: &str) -> PyResult<ArrowStream> {
+    let rows = call(py, || {
+        let schema = StructType::from_json(schema_json)?.to_arrow()?;
+        let column = schema.field(0);
+        let value = DefaultValue::new(column.name(), sql, "UTC").for_all_rows(column.data_type())?;
+        RecordBatch::try_from_iter([("value", value)])
+            .map_err(|error| Error::invalid_argument("a default value is no row").with_source(error))
+    })?;
+    ArrowStream::start(py, rows.schema(), std::iter::once(Ok(rows)))
 }
 
 /// Returns a stream with one column, the values of `sql` for the rows of `stream`.

@@ -138,6 +138,8 @@ pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
 pub use clone::{CloneMetrics, CloneRequest, Cloned, clone_table};
 pub use commit_actions::{CommitActions, CommitEntry, Commits};
+#[doc(hidden)]
+pub use constraints::rule_functions;
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };

@@ -8,6 +8,7 @@ exception, the token identifies the original.
 import itertools
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from deltalog._internal import (
@@ -25,7 +26,7 @@ from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.causes import causes
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
-from deltalog.spark.write import refusals
+from deltalog.spark.write import refusals, rule_errors
 
 __all__ = [
     "AfterCommitError",
@@ -40,6 +41,14 @@ __all__ = [
 
 # The number of kept exceptions is limited, because those of abandoned queries are never fetched.
 _KEPT = 64
+
+# What finds errors of ours in Java exceptions.
+_ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
+    file_errors.error_of,
+    refusals.error_of,
+    rule_errors.error_of,
+    cardinality.error_of,
+)
 
 _lock = threading.Lock()
 _tokens = itertools.count(1)
@@ -103,10 +112,10 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        found = original(e) or file_errors.error_of(e) or refusals.error_of(e) or cardinality.error_of(e)
-        if found is None:
-            return convert(e)
-        return as_pyspark_error(found).with_traceback(None)
+        for error_of in (original, *_ERRORS):
+            if (found := error_of(e)) is not None:
+                return as_pyspark_error(found).with_traceback(None)
+        return convert(e)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception

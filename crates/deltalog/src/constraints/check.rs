@@ -36,7 +36,7 @@ impl Check {
     /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist,
     /// or has a part that this crate cannot evaluate.
     pub fn bind(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
-        let hint = "write to the table with Spark, which evaluates every expression";
+        let hint = "write to the table with Spark, which has more functions";
         Self::bind_or(name, sql, schema, time_zone, hint)
     }
 

@@ -57,6 +57,23 @@ impl DefaultValue {
         }
     }
 
+    /// Returns the default value that all rows of a write have, as an array with one row.
+    ///
+    /// # Errors
+    /// As [`DefaultValue::array`], and InvalidArgument for a value that is another one in each row.
+    #[doc(hidden)]
+    pub fn for_all_rows(&self, data_type: &DataType) -> Result<ArrayRef> {
+        let value = self.array(data_type, 1)?;
+        self.ensure_same_for_all_rows(data_type).map_err(|error| {
+            Error::invalid_argument(format!(
+                "the default value ({}) of the column '{}' cannot be used: {error}",
+                self.sql, self.column
+            ))
+            .with_hint("give a value for the column")
+        })?;
+        Ok(value)
+    }
+
     /// Returns the default value for `rows` rows, as an array of the column's type `data_type`.
     ///
     /// # Errors
@@ -68,7 +85,7 @@ impl DefaultValue {
                 "column '{}' is missing, and its default value ({}) cannot be computed: {error}",
                 self.column, self.sql
             ))
-            .with_hint("give the column, or write to the table with Spark, which evaluates every expression")
+            .with_hint("give the column, or write to the table with Spark, which has more functions")
         };
         let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type);
         let expression = expression.map_err(unusable)?;

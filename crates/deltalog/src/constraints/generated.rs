@@ -32,7 +32,7 @@ impl Generated {
             Error::invalid_argument(format!(
                 "the generated column '{column}' ({sql}) cannot be computed: {error}"
             ))
-            .with_hint("write to the table with Spark, which evaluates every expression")
+            .with_hint("write to the table with Spark, which has more functions")
         };
         let arrow = schema.to_arrow()?;
         let field = arrow.field_with_name(column).map_err(|_| {

@@ -61,6 +61,7 @@ pub use filter::filter_mask;
 pub(crate) use filter::leaf as column_at;
 pub use function::{CastType, Function, TruncUnit};
 pub use parse::{ParseMode, parse};
+pub(crate) use parse_function::function_changes;
 #[doc(hidden)]
 pub use parse_function::function_names;
 pub use prune::{FileBounds, prune};

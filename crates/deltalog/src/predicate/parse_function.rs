@@ -4,7 +4,7 @@
 //! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
-use super::compute::{Form, Moment, Operation, is_function, names};
+use super::compute::{Changes, Form, Moment, Operation, changes_of, is_function, names};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::parse_condition::constant_text;
@@ -35,14 +35,31 @@ const OTHERS: [&str; 18] = [
     "STRUCT",
 ];
 
+/// The functions of the moment when the statement began, in upper case.
+const MOMENTS: [(&str, Moment); 5] = [
+    ("NOW", Moment::CurrentTimestamp),
+    ("CURRENT_TIMESTAMP", Moment::CurrentTimestamp),
+    ("CURRENT_DATE", Moment::CurrentDate),
+    ("CURDATE", Moment::CurrentDate),
+    ("LOCALTIMESTAMP", Moment::LocalTimestamp),
+];
+
 /// Returns the names of all functions, in lower case.
 pub fn function_names() -> Vec<String> {
-    let nows = ["NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURDATE", "LOCALTIMESTAMP"];
-    let all = OTHERS.into_iter().chain(nows).chain(names());
+    let all = OTHERS.into_iter().chain(MOMENTS.map(|(name, _)| name)).chain(names());
     let mut all: Vec<String> = all.map(str::to_ascii_lowercase).collect();
     all.sort();
     all.dedup();
     all
+}
+
+/// Returns when a function, whose name is in any case, has another value for the same arguments.
+pub(crate) fn function_changes(name: &str) -> Changes {
+    let name = name.to_ascii_uppercase();
+    match MOMENTS.iter().any(|(moment, _)| *moment == name) {
+        true => Changes::ByStatement,
+        false => changes_of(&name),
+    }
 }
 
 impl Parser<'_> {
@@ -78,14 +95,9 @@ impl Parser<'_> {
     /// Returns the moment when the statement began, if that is what the name, in upper case, stands for. A condition of
     /// an engine has such a value as a constant.
     pub(super) fn now(&self, name: &str) -> Option<Expr> {
-        let moment = match name {
-            "NOW" | "CURRENT_TIMESTAMP" => Moment::CurrentTimestamp,
-            "CURRENT_DATE" | "CURDATE" => Moment::CurrentDate,
-            "LOCALTIMESTAMP" => Moment::LocalTimestamp,
-            _ => return None,
-        };
+        let (_, moment) = MOMENTS.iter().find(|(moment, _)| *moment == name)?;
         let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;
-        Some(Expr::Apply(Operation::Now(moment, clock, self.begun), Vec::new()))
+        Some(Expr::Apply(Operation::Now(*moment, clock, self.begun), Vec::new()))
     }
 
     /// Parses values up to and including the closing parenthesis. Returns the name of the function, too, which

@@ -1,7 +1,9 @@
 """Definitions of tables."""
 
+import json
 from typing import Any
 
+from deltalog._internal import rule_functions
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.options import Options
 from deltalog.spark.secrecy import check_table_options
@@ -14,6 +16,10 @@ class DefinitionCalls(Role):
 
     def check_options(self, options: str) -> None:
         check_table_options(Options.of_json(options))
+
+    def rule_functions(self) -> str:
+        always, by_statement = rule_functions()
+        return json.dumps({"always": always, "byStatement": by_statement})
 
     def create(self, session: Any, definition: str) -> None:
         statements.create(self._jvm, session, Definition.of(definition))

@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltalog.spark.sql import procedures, statements
+from deltalog.spark.write import rule_errors
 
 
 class Refusals(Role):
@@ -42,6 +43,9 @@ class Refusals(Role):
         raise InvalidArgumentError(
             f"the argument table of {procedures.NAMESPACE}.{procedure} must be the name or the path of a table"
         )
+
+    def expression(self, refusal: str) -> NoReturn:
+        raise rule_errors.of_json(refusal)
 
     def field(self, name: str, column_type: str) -> NoReturn:
         raise SchemaMismatchError(

@@ -1,13 +1,17 @@
 """The new values that the clauses of a statement give to columns."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
+from deltalog._internal import default_value
 from deltalog.spark.connect.fit import fitted
 from deltalog.spark.connect.target import Table, as_column, named
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -102,9 +106,23 @@ class Assignments:
 
 
 def default_of(field: StructField) -> Column:
-    """Returns the default value of a column, which is NULL if it has none."""
+    """Returns the default value of a column, which is NULL if it has none.
+
+    A stranger may have written the expression. deltalog computes it here, and the server gets the value: its own parser
+    and its functions see more than a table should.
+    """
     sql = (field.metadata or {}).get(_DEFAULT)
-    return sf.lit(None) if sql is None else sf.expr(sql)
+    if sql is None:
+        return sf.lit(None)
+    if isinstance(field.dataType, (ArrayType, MapType, StructType, VariantType)):
+        raise UnsupportedFeatureError(
+            f"the default value ({sql}) of the column {field.name}, whose type is {field.dataType.simpleString()}, is "
+            "not supported under Spark Connect: give a value for the column"
+        )
+    schema = json.dumps({"type": "struct", "fields": [field.jsonValue()]})
+    value = pa.table(default_value(schema, sql))["value"][0].as_py()
+    # As a literal, a time would be converted from the zone of the client.
+    return sf.lit(value.isoformat() if isinstance(value, datetime) else value).cast(field.dataType)
 
 
 def _parts(name: str) -> list[str]:

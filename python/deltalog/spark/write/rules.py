@@ -3,6 +3,7 @@
 - A generated column that the data lacks is computed, and one that it has is compared (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
 - A row that breaks a rule fails the job, so nothing is committed.
+- The expressions may be those of a stranger. `RuleExpression.java` is the gate through which all of them pass.
 
 The checks are part of a column that is written. Spark may move a filter below a join, where it would see rows that are
 not written; it never moves a projection there. Times without a time zone are those of the session, as in the JVM
@@ -49,12 +50,13 @@ def enforced(
     positions = {name.lower(): position for position, name in enumerate(names)}
     generated = [(column, positions[column.lower()], sql) for column, sql in pending.generated_columns]
     checks: list[dict[str, Any]] = [
-        {"rule": f"{REFUSAL}the constraint '{name}' ({sql}) is not met", "sql": sql}
+        {"rule": f"{REFUSAL}the constraint '{name}' ({sql}) is not met", "name": name, "sql": sql}
         for name, sql in pending.checks
     ]
     checks += [
         {
             "rule": f"{REFUSAL}the generated column '{column}' is not the value of its expression ({sql})",
+            "name": column,
             "sql": sql,
             "position": position,
             "exempt": partly.get(column.lower()),
@@ -66,6 +68,7 @@ def enforced(
     computed = [
         {
             "position": position,
+            "name": column,
             "sql": sql,
             "when": partly.get(column.lower()),
             "refusal": f"{REFUSAL}the generated column '{column}' is NOT NULL, and its expression is NULL"
@@ -80,7 +83,14 @@ def enforced(
     # Rules may read partition values, of which empty ones are stored as NULL (PROTOCOL.md, "Partition Value
     # Serialization").
     partitions = partition_positions(pending, names)
-    return {"partitions": partitions, "computed": computed, "checks": checks, "isWritten": is_written}
+    return {
+        "table": pending.location,
+        "width": len(names),
+        "partitions": partitions,
+        "computed": computed,
+        "checks": checks,
+        "isWritten": is_written,
+    }
 
 
 def _required(pending: SparkWrite) -> set[str]:

@@ -57,7 +57,7 @@ pub(super) use evaluate::is_true;
 pub(super) use failure::Failure;
 pub use interval::Interval;
 pub use math::Math;
-pub(super) use names::{is_function, names};
+pub(super) use names::{changes_of, is_function, names};
 pub(super) use nested_cast::field_of_one;
 pub(super) use node::{Link, Node};
 pub(super) use operation::Form;

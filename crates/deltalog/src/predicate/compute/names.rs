@@ -3,7 +3,7 @@
 use super::super::zone::Clock;
 use super::digest::Digest as G;
 use super::math::Math as M;
-use super::operation::{DatePart as D, Operation, TimePart as T};
+use super::operation::{Changes, DatePart as D, Operation, TimePart as T};
 use super::regex::RegexUse as R;
 
 use Operation as O;
@@ -115,6 +115,15 @@ pub(in crate::predicate) fn names() -> impl Iterator<Item = &'static str> {
 /// Returns whether an operation has the name, in upper case.
 pub(in crate::predicate) fn is_function(name: &str) -> bool {
     names().any(|known| known == name)
+}
+
+/// Returns when an operation, whose name is in upper case, has another value for the same arguments. Other functions
+/// never have.
+pub(in crate::predicate) fn changes_of(name: &str) -> Changes {
+    match FUNCTIONS.iter().find(|(names, ..)| names.contains(&name)) {
+        Some((_, Of::Any(operation), ..)) => operation.changes(),
+        Some((_, Of::Clock(_), ..)) | None => Changes::Never,
+    }
 }
 
 impl Operation {

@@ -9,6 +9,9 @@ public interface DefinitionCalls {
   /** Refuses options of a table, as JSON, that may be secrets. */
   void checkOptions(String options);
 
+  /** Returns the functions that expressions of tables may call, as the JSON of RuleFunctions. */
+  String ruleFunctions();
+
   /** Creates or replaces a table without rows; definition is the JSON of TableDefinition. */
   void create(SparkSession session, String definition);
 

@@ -27,6 +27,9 @@ public interface Refusals {
   /** A call of a procedure without a table. */
   RuntimeException noTable(String procedure);
 
+  /** An expression of a table's log; refusal is the JSON of RuleRefusal. */
+  RuntimeException expression(String refusal);
+
   /** A field of a value that the column of this type does not have. */
   RuntimeException field(String name, String columnType);
 }

@@ -56,7 +56,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     SparkSession session = session();
     String described = Bridge.tables().state(session, TableOptions.json(options));
     TableState state = TableState.of(session, described, TableOptions.scala(options));
-    return new DeltalogTable(label(name), state, provider, options, false);
+    return new DeltalogTable(label(name), state, state.columns(), provider, options, false);
   }
 
   /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
@@ -93,7 +93,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return BuiltinCatalog.load((TableCatalog) delegate, name);
     }
-    return found.accepting(isSaveAsTable || InsertColumns.areLeftToUs(privileges, found.schema()));
+    return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges, found.schema()));
   }
 
   public Table loadTable(Identifier name, String version) throws NoSuchTableException {

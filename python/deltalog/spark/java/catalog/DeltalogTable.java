@@ -41,6 +41,7 @@ public class DeltalogTable
 
   private final String name;
   private final TableState state;
+  private final StructType columns;
   private final String provider;
   private final Map options;
   private final boolean acceptsAnySchema;
@@ -48,12 +49,15 @@ public class DeltalogTable
   /**
    * Creates the table.
    *
+   * @param columns the columns, with the default values as the log has them or as statements may use them
    * @param options the options with which it was opened, among them its path
    * @param acceptsAnySchema whether rows are fitted to its columns by us, not by Spark's analyzer
    */
-  public DeltalogTable(String name, TableState state, String provider, Map options, boolean acceptsAnySchema) {
+  public DeltalogTable(
+      String name, TableState state, StructType columns, String provider, Map options, boolean acceptsAnySchema) {
     this.name = name;
     this.state = state;
+    this.columns = columns;
     this.provider = provider;
     this.options = options;
     this.acceptsAnySchema = acceptsAnySchema;
@@ -81,7 +85,12 @@ public class DeltalogTable
 
   /** Returns the same table, to whose columns rows are fitted by us (any schema) or by Spark's analyzer. */
   public DeltalogTable accepting(boolean anySchema) {
-    return new DeltalogTable(name, state, provider, options, anySchema);
+    return new DeltalogTable(name, state, columns, provider, options, anySchema);
+  }
+
+  /** Does the same for a statement that writes: a default value that is not allowed is an error once it is needed. */
+  public DeltalogTable forWriting(boolean anySchema) {
+    return new DeltalogTable(name, state, relation().schema(), provider, options, anySchema);
   }
 
   public boolean acceptsAnySchema() {
@@ -93,7 +102,7 @@ public class DeltalogTable
   }
 
   public StructType schema() {
-    return relation().schema();
+    return columns;
   }
 
   public String[] partitionColumns() {
@@ -167,7 +176,7 @@ public class DeltalogTable
     org.apache.spark.sql.SparkSession session = org.apache.spark.sql.SparkSession.active();
     String described = Bridge.tables().reopened(session, relation().planner(), TableOptions.json(all));
     DeltalogRelation read = RelationDescription.relation(session, described, TableOptions.scala(all));
-    return new DeltalogTable(name, state.with(read), provider, options, acceptsAnySchema);
+    return new DeltalogTable(name, state.with(read), columns, provider, options, acceptsAnySchema);
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {

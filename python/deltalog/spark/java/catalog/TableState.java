@@ -6,15 +6,18 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.types.StructType;
 
 /** What the log says about one version of a table: its files as a relation, its properties, and its clustering. */
 public class TableState {
   private final DeltalogRelation relation;
+  private final StructType columns;
   private final Map properties;
   private final List clustering;
 
-  private TableState(DeltalogRelation relation, Map properties, List clustering) {
+  private TableState(DeltalogRelation relation, StructType columns, Map properties, List clustering) {
     this.relation = relation;
+    this.columns = columns;
     this.properties = properties;
     this.clustering = clustering;
   }
@@ -30,16 +33,22 @@ public class TableState {
     for (int i = 0; i < paths.size(); i++) {
       clustering.add(Plans.seq((List) paths.get(i)));
     }
-    return new TableState(described.relation(session, options), properties, clustering);
+    DeltalogRelation relation = described.relation(session, options);
+    return new TableState(relation, described.columns(relation), properties, clustering);
   }
 
   /** Returns the same version, whose files another relation reads. */
   public TableState with(DeltalogRelation other) {
-    return new TableState(other, properties, clustering);
+    return new TableState(other, columns, properties, clustering);
   }
 
   public DeltalogRelation relation() {
     return relation;
+  }
+
+  /** Returns the columns of the relation as the log describes them. */
+  public StructType columns() {
+    return columns;
   }
 
   public Map properties() {

@@ -5,6 +5,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** A relation as Python describes it (`read/relation.py`), and the objects of Spark that are made of it. */
@@ -22,11 +23,23 @@ public class RelationDescription {
   }
 
   public DeltalogRelation relation(SparkSession session, scala.collection.immutable.Map options) {
-    StructType partitionSchema = schema(parts, "partitionSchema");
+    String table = path(session);
+    StructType partitionSchema = TableDefaults.checked(schema(parts, "partitionSchema"), table);
+    StructType schema = TableDefaults.checked(schema(parts, "schema"), table);
     DeltalogFileIndex index = new DeltalogFileIndex(
-        path(session), text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"),
+        table, text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"),
         is(parts, "isInReach"));
-    return new DeltalogRelation(index, partitionSchema, schema(parts, "schema"), format(), options, session);
+    return new DeltalogRelation(index, partitionSchema, schema, format(), options, session);
+  }
+
+  /** Returns the columns of the relation as the log describes them, also with default values that are not allowed. */
+  public StructType columns(DeltalogRelation relation) {
+    StructType known = schema(parts, "schema");
+    StructField[] columns = (StructField[]) relation.schema().fields().clone();
+    for (int i = 0; i < columns.length; i++) {
+      columns[i] = known.apply(columns[i].name());
+    }
+    return new StructType(columns);
   }
 
   /** Returns the path of the table. */
@@ -52,7 +65,7 @@ public class RelationDescription {
   }
 
   private static StructType schema(Map parts, String name) {
-    return (StructType) DataType.fromJson(text(parts, name));
+    return TableDefaults.ofLog((StructType) DataType.fromJson(text(parts, name)));
   }
 
   private static String text(Map parts, String name) {

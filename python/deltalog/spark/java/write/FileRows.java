@@ -52,7 +52,8 @@ public class FileRows {
     List dropped = (List) fit.get("dropped");
     Dataset kept = dropped.isEmpty() ? rows : (Dataset) rows.drop(Plans.seq(dropped));
     StructType schema = (StructType) DataType.fromJson((String) fit.get("schema"));
-    return ColumnFit.byName(session, kept, schema, (String) fit.get("table"));
+    String table = (String) fit.get("table");
+    return ColumnFit.byName(session, kept, TableDefaults.checked(schema, table), table);
   }
 
   private static Dataset numbered(Dataset rows, List numbers) {

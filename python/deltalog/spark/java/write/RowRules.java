@@ -6,12 +6,16 @@ import java.util.Map;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 
 /** What a table demands of its rows, as expressions in Spark's plan of a write (`write/rules.py`). */
 public class RowRules {
+  private final String table;
+  private final int width;
   private final List partitions;
   private final List computed;
   private final List checks;
@@ -19,6 +23,8 @@ public class RowRules {
 
   /** Takes the rules as Python describes them. */
   public RowRules(Map rules) {
+    table = (String) rules.get("table");
+    width = position(rules.get("width"));
     partitions = (List) rules.get("partitions");
     computed = (List) rules.get("computed");
     checks = (List) rules.get("checks");
@@ -54,7 +60,7 @@ public class RowRules {
       Map rule = (Map) computed.get(i);
       int position = position(rule.get("position"));
       DataType type = made.attribute(position).dataType();
-      Column value = functions.expr((String) rule.get("sql")).cast(type);
+      Column value = ExpressionUtils.column(generated(rule, made)).cast(type);
       if (rule.get("refusal") != null) {
         Column refused = functions.raise_error(functions.lit(rule.get("refusal"))).cast(type);
         value = functions.when(value.isNotNull(), value).otherwise(refused);
@@ -77,10 +83,13 @@ public class RowRules {
     Column value = made.column(carrier);
     for (int i = 0; i < checks.size(); i++) {
       Map rule = (Map) checks.get(i);
-      Column condition = functions.expr((String) rule.get("sql"));
-      if (rule.get("position") != null) {
+      Column condition;
+      if (rule.get("position") == null) {
+        RuleExpression given = RuleExpression.ofConstraint(table, (String) rule.get("name"), (String) rule.get("sql"));
+        condition = ExpressionUtils.column(given.resolved(columns(made)));
+      } else {
         int position = position(rule.get("position"));
-        Column expected = condition.cast(made.attribute(position).dataType());
+        Column expected = ExpressionUtils.column(generated(rule, made)).cast(made.attribute(position).dataType());
         condition = made.column(position).eqNullSafe(expected);
       }
       // NULL does not meet a constraint.
@@ -96,6 +105,20 @@ public class RowRules {
     }
     made.put(carrier, value.alias(made.attribute(carrier).name()));
     return made.rows();
+  }
+
+  private Expression generated(Map rule, Projection rows) {
+    String column = (String) rule.get("name");
+    return RuleExpression.ofGenerated(table, column, (String) rule.get("sql")).resolved(columns(rows));
+  }
+
+  /** Returns the columns of the table, without the markers of a statement. */
+  private Attribute[] columns(Projection rows) {
+    Attribute[] columns = new Attribute[width];
+    for (int i = 0; i < width; i++) {
+      columns[i] = rows.attribute(i);
+    }
+    return columns;
   }
 
   /** Returns the column whose value comes with the checks. It loses its NOT NULL, which matters to Parquet's schema. */
@@ -126,6 +149,7 @@ public class RowRules {
     return functions.concat((Column[]) parts.toArray(new Column[0]));
   }
 
+  /** Returns a condition on markers, which is ours. */
   private static Column condition(Object sql) {
     return sql == null ? null : functions.expr((String) sql);
   }
