@@ -24,7 +24,24 @@ def dumps(value: Any) -> str:
 
 
 def rows(table: pa.Table) -> list[str]:
-    """The rows of `table` as sorted lines."""
+    """The rows of `table` as sorted lines. Those of the table before are not made again for one that is equal."""
+    plain_schema = pa.schema(map(_without_views, table.schema), table.schema.metadata)
+    plain = table if plain_schema == table.schema else table.cast(plain_schema)
+    if not _LAST or not _LAST[0].equals(plain, check_metadata=True):
+        _LAST[:] = (plain, _rows(plain))
+    return list(_LAST[1])
+
+
+_LAST: list[Any] = []
+
+
+def _without_views(field: pa.Field) -> pa.Field:
+    """Returns a field of the same values in plain arrays; within nested types views stay."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return field.with_type(plain.get(field.type, field.type))
+
+
+def _rows(table: pa.Table) -> list[str]:
     columns = {name: _with_variants(table.schema.field(name)) for name in table.column_names}
     lines = [
         dumps({name: value(columns[name](cell)) for name, cell in row.items()})
