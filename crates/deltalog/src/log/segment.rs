@@ -513,6 +513,7 @@ impl LogSegment {
                     oldest.map_or_else(|| "none".to_owned(), |oldest| format!("{oldest} to {newest}"));
                 if wanted > newest {
                     error(format!("version {wanted} does not exist yet: the readable versions are {range}"))
+                        .with_hint("choose one of these versions")
                 } else if oldest.is_some_and(|oldest| oldest <= wanted) {
                     // The version is within the log, so its commit is missing between others.
                     missing_commit(storage, wanted)

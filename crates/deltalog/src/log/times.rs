@@ -277,7 +277,8 @@ impl CommitTimes {
                 ErrorKind::VersionNotFound,
                 format!("version {version} does not exist yet: {range}"),
             )
-            .in_table(self.storage.url()));
+            .in_table(self.storage.url())
+            .with_hint("choose one of these versions"));
         }
         Err(missing_commit(&self.storage, version))
     }
