@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from deltalog import _internal
 from deltalog._internal import TableChange
-from deltalog.arguments import Names, names_argument, options_argument, text_argument
-from deltalog.checked import checks_arguments
+from deltalog.arguments import Names, names_argument, options_argument
+from deltalog.checked import checks_arguments, is_text
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.errors import InvalidArgumentError, wrong_argument
-from deltalog.schema import Field, PrimitiveType, Schema
+from deltalog.schema import Field, PrimitiveType, Schema, primitive_argument
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable
@@ -258,9 +258,9 @@ class TableAlterer:
         Raises:
             SchemaMismatchError: the type does not hold all values of the old one.
         """
-        expected = "the name of a primitive type, such as 'long', or a PrimitiveType"
-        name = data_type.type if isinstance(data_type, PrimitiveType) else data_type
-        text_argument("data_type", name, expected)
+        if isinstance(data_type, PrimitiveType):
+            data_type = data_type.type
+        name = primitive_argument(data_type, "data_type")
         return self._commit(TableChange.widen_column(column, name), commit_properties)
 
     def set_column_metadata(
@@ -278,7 +278,7 @@ class TableAlterer:
         if not isinstance(metadata, Mapping):
             raise wrong_argument("metadata", metadata, expected)
         for key, value in metadata.items():
-            if not isinstance(key, str) or not isinstance(value, str | None):
+            if not is_text(key) or not (value is None or is_text(value)):
                 raise wrong_argument(f"metadata[{key!r}]", value, expected)
         return self._commit(TableChange.set_column_metadata(column, dict(metadata)), commit_properties)
 

@@ -4,11 +4,13 @@ Each function names the parameter in its message, and says in the hint what to p
 in full is checked by `deltalog.checked`.
 """
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple, TypeAlias
 
+from deltalog.checked import is_text
 from deltalog.credentials import EXPECTED, CredentialProvider, is_provider
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
@@ -36,6 +38,7 @@ __all__ = [
     "text_argument",
     "timestamp_argument",
     "version_argument",
+    "whole_argument",
 ]
 
 Names: TypeAlias = list[str] | tuple[str, ...]
@@ -74,13 +77,13 @@ class TableOptions(NamedTuple):
 
 
 # Versions are signed 64-bit numbers to every implementation.
-_LARGEST = 2**63 - 1
+_LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
 def location_argument(table_uri: object, name: str = "table_uri") -> str:
     """Returns a path or a URL as text; `~` at its beginning is the user's home directory."""
     location = os.fspath(table_uri) if isinstance(table_uri, (str, os.PathLike)) else None
-    if not isinstance(location, str):
+    if not is_text(location):
         raise wrong_argument(name, table_uri, "a path or a URL")
     return os.path.expanduser(location) if location.startswith("~") else location  # noqa: PTH111 (also of URLs)
 
@@ -104,24 +107,19 @@ def _items(name: str, values: object, expected: str) -> list[object]:
 
 def text_argument(name: str, text: object, expected: str = "text") -> str:
     """Returns a text."""
-    if not isinstance(text, str):
+    if not is_text(text):
         raise wrong_argument(name, text, expected)
     return text
 
 
 def version_argument(version: int | None, name: str = "version") -> int | None:
-    """Returns a version of a table."""
-    if version is not None and not _is_count(version):
-        raise wrong_argument(name, version, "a whole number from 0")
-    return version
+    """Returns a version of a table, if there is one."""
+    return None if version is None else required_version(version, name)
 
 
 def required_version(version: int | None, name: str = "version") -> int:
     """Returns a version of a table that must be given."""
-    number = version_argument(version, name)
-    if number is None:
-        raise wrong_argument(name, version, "a whole number from 0")
-    return number
+    return whole_argument(version, name, "a whole number from 0", 0)
 
 
 def span_argument(span: float | timedelta | None, name: str) -> timedelta | None:
@@ -135,20 +133,23 @@ def span_argument(span: float | timedelta | None, name: str) -> timedelta | None
 
 def limit_argument(limit: int | None, name: str = "limit") -> int | None:
     """Returns how many entries somebody wants."""
-    if limit is not None and not _is_count(limit):
-        raise wrong_argument(name, limit, "a whole number from 0")
-    return limit
-
-
-def _is_count(number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _LARGEST
+    return None if limit is None else whole_argument(limit, name, "a whole number from 0", 0)
 
 
 def size_argument(size: int | None, name: str) -> int | None:
     """Returns the size of a file, or of something else, in bytes."""
-    if size is not None and not (_is_count(size) and size > 0):
-        raise wrong_argument(name, size, "a whole number of bytes from 1")
-    return size
+    return None if size is None else whole_argument(size, name, "a whole number of bytes from 1", 1)
+
+
+def whole_argument(value: object, name: str, expected: str, least: int = _LEAST) -> int:
+    """Returns a whole number of 64 bits, which may be one of numpy."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= _LARGEST:
+        raise wrong_argument(name, value, expected)
+    return number
 
 
 def columns_argument(columns: Sequence[str] | None, name: str = "columns") -> list[str] | None:
@@ -158,13 +159,13 @@ def columns_argument(columns: Sequence[str] | None, name: str = "columns") -> li
 
 def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> list[str]:
     """Returns a list of names; with `one`, a name alone stands for a list of it."""
-    if one and isinstance(names, str):
+    if one and is_text(names):
         return [names]
     expected = "a name, or a list of names" if one else "a list of names"
     if isinstance(names, str):
         expected += f": [{names!r}]"
     found = _items(name, names, expected)
-    texts = [text for text in found if isinstance(text, str)]
+    texts = [text for text in found if is_text(text)]
     if len(texts) < len(found):
         raise wrong_argument(name, names, expected)
     return texts
@@ -179,7 +180,7 @@ def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, 
         raise wrong_argument(name, options, expected)
     pairs = dict(options)
     for key, value in pairs.items():
-        if not (isinstance(key, str) and isinstance(value, str)):
+        if not (is_text(key) and is_text(value)):
             raise wrong_argument(f"{name}[{key!r}]", value, expected)
     return pairs
 
@@ -221,7 +222,7 @@ def _storage_options(options: object) -> dict[str, str]:
     pairs = dict(options)
     for key, value in pairs.items():
         for text in (key, value):
-            if not isinstance(text, str):
+            if not is_text(text):
                 what = f"the option {key!r}" if isinstance(key, str) else "a name"
                 raise hinted(
                     InvalidArgumentError(f"{what} of storage_options has the type {type(text).__name__}"),
@@ -250,15 +251,10 @@ def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str 
 
 
 def _staged(commit: object) -> "str | tuple[int, bytes]":
-    if (
-        isinstance(commit, tuple)
-        and len(commit) == 2
-        and _is_count(commit[0])
-        and isinstance(commit[1], bytes)
-    ):
-        return commit
+    if isinstance(commit, tuple) and len(commit) == 2 and isinstance(commit[1], bytes):
+        return required_version(commit[0], "the version of a staged commit"), commit[1]
     path = os.fspath(commit) if isinstance(commit, (str, os.PathLike)) else None
-    if not isinstance(path, str):
+    if not is_text(path):
         raise wrong_argument(
             "an item of staged_commits", commit, "the name of a file, or a version and bytes"
         )

@@ -9,11 +9,11 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from deltalog.errors import wrong_argument
 
-__all__ = ["checked", "checks_arguments"]
+__all__ = ["checked", "checks_arguments", "is_text"]
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -79,7 +79,7 @@ def _expected_of(kind: Any) -> _Expected | None:
     if _is_of_spark(kind):
         return _of_spark([kind])
     if kind is str:
-        return _Expected(lambda value: isinstance(value, str), "text")
+        return _Expected(is_text, "text")
     if kind is bool:
         return _Expected(_is_truth, "True or False")
     if get_origin(kind) is Literal:
@@ -89,6 +89,17 @@ def _expected_of(kind: Any) -> _Expected | None:
         text = f"{', '.join(first)} or {last}" if first else last
         return _Expected(lambda value: isinstance(value, str) and value.lower() in known, text)
     return None
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Returns whether a value is a text of Unicode. Half of a surrogate pair is none, and has no form in UTF-8."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_of_spark(kind: Any) -> bool:

@@ -1,16 +1,18 @@
 """What a writer says about its commit."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deltalog.arguments import TableOptions, limit_argument
+from deltalog.arguments import TableOptions, limit_argument, whole_argument
+from deltalog.checked import checks_arguments, is_text
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 __all__ = ["CommitArguments", "CommitProperties", "Transaction", "WriteArguments", "commit_arguments"]
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Transaction:
     """The progress of an application, recorded with a commit (protocol: "Transaction Identifiers").
@@ -22,6 +24,11 @@ class Transaction:
     version: int
     last_updated: int | None = None
     """Milliseconds since the epoch; the time of the commit if None."""
+
+    def __post_init__(self) -> None:
+        whole_argument(self.version, "version", "a whole number of 64 bits")
+        if self.last_updated is not None:
+            whole_argument(self.last_updated, "last_updated", "milliseconds since the epoch")
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,18 @@ class CommitProperties:
     custom_metadata: Mapping[str, Any] | None = None
     max_commit_retries: int | None = None
     app_transactions: Sequence[Transaction] | None = None
+
+    def __post_init__(self) -> None:
+        _metadata_json(self.custom_metadata)
+        limit_argument(self.max_commit_retries, "max_commit_retries")
+        given: object = self.app_transactions
+        if given is None:
+            return
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise wrong_argument("app_transactions", given, "a list of Transaction")
+        for one in given:
+            if not isinstance(one, Transaction):
+                raise wrong_argument("an item of app_transactions", one, "a Transaction")
 
 
 class CommitArguments(NamedTuple):
@@ -72,15 +91,10 @@ class WriteArguments(NamedTuple):
 def commit_arguments(
     properties: CommitProperties | None, user_metadata: str | None = None
 ) -> CommitArguments:
-    """Returns commit properties in the form that the binary takes, checked."""
+    """Returns commit properties in the form that the binary takes."""
     properties = CommitProperties() if properties is None else properties
     if not isinstance(properties, CommitProperties):
-        raise wrong_argument("commit_properties", properties, "a CommitProperties")
-    given = properties.custom_metadata
-    if given is not None and not isinstance(given, Mapping):
-        raise wrong_argument("custom_metadata", given, "a dictionary of text to what JSON can hold")
-    if properties.max_commit_retries is not None:
-        limit_argument(properties.max_commit_retries, "max_commit_retries")
+        raise wrong_argument("commit_properties", properties, "a CommitProperties, or None")
     metadata = dict(properties.custom_metadata or {})
     if user_metadata is not None:
         if "userMetadata" in metadata:
@@ -89,34 +103,25 @@ def commit_arguments(
             )
             raise hinted(refused, "pass it once")
         metadata["userMetadata"] = user_metadata
+    transactions = [(one.app_id, one.version, one.last_updated) for one in properties.app_transactions or ()]
+    return CommitArguments(_metadata_json(metadata), transactions)
+
+
+def _metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
+    """Returns fields of `commitInfo` as a JSON object, if there are any."""
+    if not metadata and isinstance(metadata, Mapping | None):
+        return None
+    expected = "a dictionary of text to what JSON can hold"
+    if not isinstance(metadata, Mapping):
+        raise wrong_argument("custom_metadata", metadata, expected)
     for key in metadata:
         if not isinstance(key, str):
             raise wrong_argument("a key of custom_metadata", key, "text")
     try:
-        text = json.dumps(metadata, allow_nan=False) if metadata else None
-    except (TypeError, ValueError) as error:
+        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
         refused = InvalidArgumentError(f"custom_metadata has no JSON form: {error}")
         raise hinted(refused, "pass numbers, text, lists and dictionaries") from error
-    return CommitArguments(text, _transactions(properties.app_transactions))
-
-
-def _transactions(given: object) -> list[tuple[str, int, int | None]]:
-    if given is None:
-        return []
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise wrong_argument("app_transactions", given, "a list of Transaction")
-    return [_transaction(one) for one in given]
-
-
-def _transaction(one: object) -> tuple[str, int, int | None]:
-    if not isinstance(one, Transaction):
-        raise wrong_argument("an item of app_transactions", one, "a Transaction")
-    whole = (one.version, 0 if one.last_updated is None else one.last_updated)
-    if not isinstance(one.app_id, str) or not all(
-        isinstance(number, int) and not isinstance(number, bool) and -(2**63) <= number < 2**63
-        for number in whole
-    ):
-        raise wrong_argument(
-            "an item of app_transactions", one, "an application and whole numbers of 64 bits"
-        )
-    return one.app_id, one.version, one.last_updated
+    if not is_text(text):
+        raise wrong_argument("custom_metadata", metadata, expected)
+    return text

@@ -6,6 +6,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from deltalog.checked import is_text
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, shown, wrong_argument
 from deltalog.schema import ArrayType, DataType, MapType, PrimitiveType, Schema, StructType
 
@@ -31,7 +32,7 @@ _Kinds: TypeAlias = dict[str, str]
 
 def filter_argument(filters: Filter | None, schema: Schema, name: str) -> str | None:
     """Returns a filter of a table with `schema` as SQL; None for no filter or an empty list."""
-    if filters is None or isinstance(filters, str):
+    if filters is None or is_text(filters):
         return filters
     if type(filters).__module__.startswith("pyarrow"):
         refused = UnsupportedFeatureError(f"{name} cannot have the type {type(filters).__name__} of pyarrow")
@@ -59,7 +60,7 @@ def _all_of(conditions: Sequence[Any], kinds: _Kinds) -> str:
 
 
 def _condition(condition: Any, kinds: _Kinds) -> str:
-    if not isinstance(condition, tuple) or len(condition) != 3 or not isinstance(condition[0], str):
+    if not isinstance(condition, tuple) or len(condition) != 3 or not is_text(condition[0]):
         expected = "a tuple of column, operator and value, such as ('month', '=', 7)"
         raise wrong_argument("a condition of a filter", condition, expected)
     name, operator, value = condition
@@ -137,7 +138,7 @@ def _literal(value: Any, kind: str, condition: Any) -> str:
         return f"{value:f}"
     if isinstance(value, float) and math.isfinite(value):
         return f"{value!r}D"
-    if isinstance(value, str):
+    if is_text(value):
         return _text(value, kind, condition)
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"

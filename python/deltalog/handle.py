@@ -15,8 +15,8 @@ from deltalog.arguments import (
     staged_argument,
     timestamp_argument,
 )
-from deltalog.checked import checks_arguments
-from deltalog.errors import InvalidArgumentError
+from deltalog.checked import checks_arguments, is_text
+from deltalog.errors import InvalidArgumentError, hinted
 from deltalog.filters import Filter, filter_argument
 from deltalog.schema import Schema
 
@@ -128,9 +128,8 @@ class TableHandle:
             self._move(lambda opened: Opened.at(_newest(opened, staged)))
             return
         if staged_commits is not None:
-            raise InvalidArgumentError(
-                "with staged_commits there is no max_age: the catalog names the newest version"
-            )
+            refused = InvalidArgumentError("staged_commits cannot be passed together with max_age")
+            raise hinted(refused, "leave max_age out: the catalog names the newest version")
 
         def newer(opened: Opened) -> Opened:
             snapshot = caught_up(opened).snapshot
@@ -228,7 +227,7 @@ class TableHandle:
             self._opened = opened
 
     def _filter(self, filters: Filter | None, name: str = "predicate") -> str | None:
-        if filters is None or isinstance(filters, str):
+        if filters is None or is_text(filters):
             return filters
         return filter_argument(filters, self.schema(), name)
 
@@ -275,7 +274,7 @@ def _ensure_follows(opened: Opened) -> None:
             f"the table is pinned to version {opened.snapshot.version}, and only its newest version can be changed"
         )
         error.table, error.version = opened.snapshot.uri, opened.snapshot.version
-        error.hint = (
-            "call update_incremental() to go to the newest version, or open the table without a version"
+        raise hinted(
+            error,
+            "call update_incremental() to go to the newest version, or open the table without a version",
         )
-        raise error

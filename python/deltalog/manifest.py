@@ -2,7 +2,7 @@
 
 from deltalog import _internal
 from deltalog.checked import checks_arguments
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import wrong_argument
 from deltalog.handle import TableHandle
 
 __all__ = ["TableManifests", "generate"]
@@ -13,9 +13,7 @@ _MODE = "symlink_format_manifest"
 def generate(snapshot: _internal.Snapshot, mode: str = _MODE) -> int:
     """Writes the manifests of the newest version. Returns this version."""
     if mode != _MODE:
-        raise InvalidArgumentError(
-            f"{mode!r} cannot be generated for the table {snapshot.uri}: the only mode is {_MODE!r}"
-        )
+        raise wrong_argument("mode", mode, f"{_MODE!r}, the only mode there is")
     version, _, _ = _internal.generate_manifests(snapshot)
     return version
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.arguments import Names, names_argument
-from deltalog.checked import checks_arguments
+from deltalog.checked import checks_arguments, is_text
 from deltalog.errors import wrong_argument
 
 _Result = TypeVar("_Result")
@@ -124,6 +124,6 @@ def sql_values(values: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(values, Mapping):
         raise wrong_argument("updates", values, expected)
     for name, value in values.items():
-        if not isinstance(name, str) or not isinstance(value, str):
+        if not is_text(name) or not is_text(value):
             raise wrong_argument(f"updates[{name!r}]", value, expected)
     return dict(values)

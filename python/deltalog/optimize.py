@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltalog import _internal
-from deltalog.arguments import names_argument, size_argument, span_argument
+from deltalog.arguments import names_argument, size_argument, span_argument, whole_argument
 from deltalog.checked import checks_arguments
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
@@ -34,19 +34,13 @@ class TableOptimizer:
     def __init__(self, table: "DeltaTable") -> None:
         self._table = table
 
-    def __call__(
-        self,
-        partition_filters: Filter | None = None,
-        target_size: int | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Does what `compact` does."""
-        return self.compact(partition_filters, target_size, **options)
-
     def compact(
         self,
         partition_filters: Filter | None = None,
         target_size: int | None = None,
+        max_concurrent_tasks: int | None = None,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
         *,
         min_commit_interval: int | timedelta | None = None,
         commit_properties: CommitProperties | None = None,
@@ -68,6 +62,8 @@ class TableOptimizer:
                 in `files()`. All of them if None. Times without a zone are in UTC.
             target_size: the size of new files in bytes; that of the table if None (`delta.targetFileSize`, else
                 128 MiB).
+            max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
+                effect.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
@@ -85,6 +81,7 @@ class TableOptimizer:
             InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
+        _check_limits(max_concurrent_tasks, max_spill_size, max_temp_directory_size)
         return self._run(
             partition_filters,
             target_size,
@@ -94,6 +91,8 @@ class TableOptimizer:
             dry_run=dry_run,
             writer_properties=writer_properties,
         )
+
+    __call__ = compact
 
     def cluster(
         self,
@@ -192,6 +191,9 @@ class TableOptimizer:
         columns: Sequence[str] | str,
         partition_filters: Filter | None = None,
         target_size: int | None = None,
+        max_concurrent_tasks: int | None = None,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
         *,
         curve: Literal["hilbert", "zorder"] = "hilbert",
         min_commit_interval: int | timedelta | None = None,
@@ -212,6 +214,8 @@ class TableOptimizer:
                 structs (`struct.field`).
             partition_filters: which partitions, as for `compact`.
             target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
+            max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
+                effect.
             curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
@@ -228,6 +232,7 @@ class TableOptimizer:
                 clustered; the filter reads other than partition columns; or an argument cannot be right.
             CommitConflictError: another writer has changed the protocol or the metadata of the table.
         """
+        _check_limits(max_concurrent_tasks, max_spill_size, max_temp_directory_size)
         names = names_argument(columns, "columns", one=True)
         if not names:
             raise wrong_argument("columns", columns, "at least one name")
@@ -278,3 +283,13 @@ class TableOptimizer:
         )
         self._table._has_committed(version)
         return metrics
+
+
+def _check_limits(
+    max_concurrent_tasks: int | None, max_spill_size: int | None, max_temp_directory_size: int | None
+) -> None:
+    """Checks limits that have no effect: memory is bounded without them."""
+    if max_concurrent_tasks is not None:
+        whole_argument(max_concurrent_tasks, "max_concurrent_tasks", "a whole number from 1", 1)
+    size_argument(max_spill_size, "max_spill_size")
+    size_argument(max_temp_directory_size, "max_temp_directory_size")

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
-from deltalog.arguments import text_argument
+from deltalog.arguments import text_argument, whole_argument
 from deltalog.arrow_types import ArrowSchemaExportable
-from deltalog.checked import checks_arguments
-from deltalog.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, wrong_argument
+from deltalog.checked import checks_arguments, is_text
+from deltalog.errors import (
+    CorruptLogError,
+    DeltaError,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+    hinted,
+    wrong_argument,
+)
 
 __all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveType", "Schema", "StructType"]
 
@@ -36,10 +43,7 @@ class PrimitiveType(_Json):
     """A type without parts, such as `long`, `string` or `decimal(9,2)`."""
 
     def __init__(self, data_type: str) -> None:
-        text_argument("data_type", data_type, "the name of a primitive type, such as 'long'")
-        self.type = data_type
-        field = {"name": "field", "type": data_type, "nullable": True, "metadata": {}}
-        _check(json.dumps({"type": "struct", "fields": [field]}))
+        self.type = primitive_argument(data_type, "data_type")
 
     def _json(self) -> str:
         return self.type
@@ -123,6 +127,7 @@ DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
 """The type of a field."""
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Identity:
     """How the values of an identity column are counted up (protocol: "Identity Columns")."""
@@ -133,6 +138,11 @@ class Identity:
     """The difference between two values, which may be negative."""
     allow_explicit_insert: bool = False
     """Whether users may give values themselves."""
+
+    def __post_init__(self) -> None:
+        whole_argument(self.start, "start", "a whole number of 64 bits")
+        if whole_argument(self.step, "step", "a whole number of 64 bits, not 0") == 0:
+            raise wrong_argument("step", self.step, "a whole number of 64 bits, not 0")
 
 
 @checks_arguments
@@ -171,15 +181,13 @@ class Field(_Json):
         self.type = _type_of(type, "type")
         self.nullable = nullable
         texts = {"comment": comment, "delta.generationExpression": generated_as, "CURRENT_DEFAULT": default}
-        if metadata is not None and not isinstance(metadata, Mapping):
-            raise wrong_argument("metadata", metadata, "a dictionary")
-        self.metadata = dict(metadata or {})
+        self.metadata = _metadata(metadata)
         self.metadata |= {key: text for key, text in texts.items() if text is not None}
         if identity is not None:
             if not isinstance(identity, Identity):
                 raise wrong_argument("identity", identity, "an Identity, such as Identity(start=1)")
-            self.metadata["delta.identity.start"] = identity.start
-            self.metadata["delta.identity.step"] = identity.step
+            self.metadata["delta.identity.start"] = int(identity.start)
+            self.metadata["delta.identity.step"] = int(identity.step)
             self.metadata["delta.identity.allowExplicitInsert"] = identity.allow_explicit_insert
 
     def _json(self) -> dict[str, Any]:
@@ -209,7 +217,7 @@ class Schema:
     @classmethod
     def from_json(cls, text: str) -> "Schema":
         """Returns the schema of Delta's JSON form, which is also Spark's."""
-        schema_to_arrow(text_argument("text", text, "the JSON form of a schema"))
+        _check(text_argument("text", text, _JSON))
         return cls._of(text)
 
     @classmethod
@@ -234,6 +242,11 @@ class Schema:
     def to_json(self) -> str:
         """Returns Delta's JSON form; for the schema of a table, byte for byte as the log has it."""
         return self._text
+
+    def to_arrow(self) -> ArrowSchemaExportable:
+        """Returns the schema for Arrow libraries, which also take it as it is: `pyarrow.schema(schema)`."""
+        exported: ArrowSchemaExportable = schema_to_arrow(self._text)
+        return exported
 
     @property
     def fields(self) -> list[Field]:
@@ -285,25 +298,64 @@ def fields_argument(fields: object) -> list[Field]:
     return found
 
 
+def primitive_argument(data_type: object, name: str) -> str:
+    """Returns the name of a primitive type that users pass for the parameter `name`."""
+    if is_text(data_type):
+        field = {"name": "field", "type": data_type, "nullable": True, "metadata": {}}
+        try:
+            schema_to_arrow(json.dumps({"type": "struct", "fields": [field]}))
+        except DeltaError as error:
+            raise wrong_argument(name, data_type, f"one of {_PRIMITIVES}") from error
+        return data_type
+    raise wrong_argument(name, data_type, f"the name of a primitive type: one of {_PRIMITIVES}")
+
+
+_PRIMITIVES = (
+    "string, long, integer, short, byte, float, double, decimal(10,2), boolean, binary, date, timestamp, timestamp_ntz "
+    "and variant"
+)
+
+
+def _metadata(metadata: object) -> dict[str, Any]:
+    """Returns the metadata that users pass for a field."""
+    if metadata is None:
+        return {}
+    expected = "a dictionary of text to what JSON can hold"
+    if not isinstance(metadata, Mapping) or not all(map(is_text, metadata)):
+        raise wrong_argument("metadata", metadata, expected)
+    try:
+        is_json = is_text(json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise wrong_argument("metadata", metadata, expected) from error
+    if not is_json:
+        raise wrong_argument("metadata", metadata, expected)
+    return dict(metadata)
+
+
 def _type_of(kind: object, name: str) -> DataType:
     if isinstance(kind, str):
-        return PrimitiveType(kind)
+        return _primitive(primitive_argument(kind, name))
     if isinstance(kind, (PrimitiveType, ArrayType, MapType, StructType)):
         return kind
     expected = "the name of a primitive type, or a PrimitiveType, ArrayType, MapType or StructType"
     raise wrong_argument(name, kind, expected)
 
 
+_JSON = "the JSON form of a schema, as to_json() returns it"
+
+
 def _check(text: str) -> None:
     """Raises if there is no such schema."""
     try:
         schema_to_arrow(text)
-    except SchemaMismatchError:
-        raise
-    except DeltaError as error:
+    except CorruptLogError as error:
         refused = InvalidArgumentError(str(error))
+        if error.hint is None:
+            raise hinted(refused, f"pass {_JSON}") from error
         refused.hint = error.hint
         raise refused from error
+    except UnsupportedFeatureError as error:
+        raise error if error.hint else hinted(error, f"use one of the types {_PRIMITIVES}") from None
 
 
 def _field(read: dict[str, Any]) -> Field:

@@ -136,9 +136,9 @@ class DeltaTable(
         self,
         table_uri: "str | os.PathLike[str]",
         version: int | None = None,
-        timestamp: datetime | str | None = None,
         storage_options: Mapping[str, str] | None = None,
         *,
+        timestamp: datetime | str | None = None,
         staged_commits: Iterable[StagedCommit] | None = None,
         allowed_roots: "Iterable[str | os.PathLike[str]] | None" = None,
         max_age: float | timedelta | None = None,
@@ -176,16 +176,16 @@ class DeltaTable(
         cls,
         table_uri: "str | os.PathLike[str] | DeltaTable",
         schema: Schema | ArrowSchemaExportable | None = None,
-        *,
         mode: Literal["error", "ignore", "overwrite"] = "error",
         partition_by: Sequence[str] | str | None = None,
-        cluster_by: Sequence[str] | str | None = None,
-        constraints: Mapping[str, str] | None = None,
-        data: ArrowData | None = None,
         name: str | None = None,
         description: str | None = None,
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
+        *,
+        cluster_by: Sequence[str] | str | None = None,
+        constraints: Mapping[str, str] | None = None,
+        data: ArrowData | None = None,
         commit_properties: CommitProperties | None = None,
         credential_provider: CredentialProvider | None = None,
         writer_properties: WriterProperties | None = None,
@@ -428,17 +428,16 @@ class DeltaTable(
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._has_catalog:
-            raise UnsupportedFeatureError(
-                "a table that was opened with staged commits cannot be pickled; "
-                "open it in the other process with what the catalog lists then"
-            )
+            refused = UnsupportedFeatureError("a table that was opened with staged commits cannot be pickled")
+            raise hinted(refused, "open it in the other process with what the catalog lists then")
         opened, provider = self._move(caught_up), self._credential_provider
         snapshot = opened.snapshot
         if provider is not None and is_foreign(provider):
-            raise UnsupportedFeatureError(
+            refused = UnsupportedFeatureError(
                 f"a table with credentials of the type {type(provider).__name__} cannot be pickled, because they may "
-                "hold secrets; pass a function that makes them as credential_provider"
+                "hold secrets"
             )
+            raise hinted(refused, "pass a function that makes them as credential_provider")
         place = (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
         return _reopen, (*place, provider, opened.seen, opened.is_pinned)
 

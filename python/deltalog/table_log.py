@@ -131,7 +131,7 @@ class TableLog(TableHandle):
 
         Differences are part of the result; they are not raised.
         """
-        return Verification.of(self._snapshot)
+        return Verification._of(self._snapshot)
 
     def cleanup_metadata(self, *, dry_run: bool = False) -> list[str]:
         """Deletes the part of the table's log that is older than its retention (protocol: "Metadata Cleanup").

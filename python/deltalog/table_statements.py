@@ -7,9 +7,9 @@ from deltalog import _internal
 from deltalog._internal import AlreadyApplied
 from deltalog.arguments import size_argument, stream_argument
 from deltalog.arrow_types import ArrowData
-from deltalog.checked import checks_arguments
+from deltalog.checked import checks_arguments, is_text
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, wrong_argument
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, shown, wrong_argument
 from deltalog.filters import Filter, value_as_sql
 from deltalog.handle import TableHandle
 from deltalog.merge import MergeArguments, TableMerger, sql_values
@@ -249,10 +249,11 @@ def _ensure_strict(error_on_type_mismatch: bool) -> None:
         raise hinted(refused, "cast the values, by TRY_CAST where NULL is wanted for those that do not fit")
 
 
-def _values(
-    updates: Mapping[str, str] | None, new_values: Mapping[str, Any] | None, schema: Schema
-) -> dict[str, str]:
+def _values(updates: Mapping[str, str] | None, new_values: object, schema: Schema) -> dict[str, str]:
     """Returns the values of an update in SQL, by column."""
+    if isinstance(new_values, str):
+        refused = InvalidArgumentError(f"new_values cannot be the text {shown(new_values)}")
+        raise hinted(refused, f"pass a condition by name: predicate={shown(new_values)}")
     if (updates is None) == (new_values is None):
         refused = InvalidArgumentError("an update needs either updates or new_values")
         raise hinted(
@@ -260,7 +261,7 @@ def _values(
         )
     if updates is not None:
         return sql_values(updates)
-    if not isinstance(new_values, Mapping) or not all(isinstance(column, str) for column in new_values):
+    if not isinstance(new_values, Mapping) or not all(map(is_text, new_values)):
         raise wrong_argument("new_values", new_values, "values by column, such as {'price': 150.1}")
     kinds = {field.name.lower(): field.type for field in schema.fields}
     return {name: value_as_sql(value, kinds.get(_unquoted(name)), name) for name, value in new_values.items()}

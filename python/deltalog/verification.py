@@ -39,7 +39,7 @@ class Verification:
         return not self.differences
 
     @classmethod
-    def of(cls, snapshot: _internal.Snapshot) -> "Verification":
+    def _of(cls, snapshot: _internal.Snapshot) -> "Verification":
         """Compares the version of `snapshot`."""
         file, checked, differences = snapshot.verify()
         parsed = [

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from deltalog.checked import checks_arguments
+from deltalog.arguments import whole_argument
+from deltalog.checked import checks_arguments, is_text
 from deltalog.errors import wrong_argument
 
 __all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "file_format_argument"]
@@ -26,6 +27,12 @@ class BloomFilterProperties:
     """The rate of false positives, between 0 and 1."""
     ndv: int | None = None
     """The number of distinct values of a row group that the filter is made for."""
+
+    def __post_init__(self) -> None:
+        if self.fpp is not None and not (_is_number(self.fpp) and 0 < self.fpp < 1):
+            raise wrong_argument("fpp", self.fpp, "a number between 0 and 1, or None")
+        if self.ndv is not None:
+            whole_argument(self.ndv, "ndv", "a whole number from 1, or None", 1)
 
 
 @checks_arguments
@@ -91,12 +98,11 @@ class WriterProperties:
     def __post_init__(self) -> None:
         for name in _NUMBERS:
             number = getattr(self, name)
-            is_whole = isinstance(number, int) and not isinstance(number, bool)
-            if number is not None and not (is_whole and 0 < number < 2**63):
-                raise wrong_argument(name, number, "a whole number from 1")
+            if number is not None:
+                whole_argument(number, name, "a whole number from 1, or None", 1)
         level = self.compression_level
-        if level is not None and (not isinstance(level, int) or isinstance(level, bool) or abs(level) > 99):
-            raise wrong_argument("compression_level", level, "a whole number, such as 3")
+        if level is not None:
+            whole_argument(level, "compression_level", "a whole number, such as 3, or None")
         default, columns = self.default_column_properties, self.column_properties
         if default is not None and not isinstance(default, ColumnProperties):
             raise wrong_argument("default_column_properties", default, "a ColumnProperties, or None")
@@ -105,8 +111,12 @@ class WriterProperties:
         if not isinstance(columns, Mapping):
             raise wrong_argument("column_properties", columns, "a dictionary of names to ColumnProperties")
         for name, own in columns.items():
-            if not isinstance(name, str) or not isinstance(own, ColumnProperties):
+            if not is_text(name) or not isinstance(own, ColumnProperties):
                 raise wrong_argument(f"column_properties[{name!r}]", own, "a ColumnProperties")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 # What the core calls these numbers.
@@ -126,14 +136,19 @@ def file_format_argument(writer_properties: WriterProperties | None) -> str | No
         return None
     if not isinstance(writer_properties, WriterProperties):
         raise wrong_argument("writer_properties", writer_properties, "a WriterProperties, or None")
+    numbers = {**_NUMBERS, "compression_level": "compressionLevel"}
     given = {
-        **{core: getattr(writer_properties, name) for name, core in _NUMBERS.items()},
+        **{core: _whole(getattr(writer_properties, name)) for name, core in numbers.items()},
         "compression": writer_properties.compression,
-        "compressionLevel": writer_properties.compression_level,
         "defaultColumn": _column(writer_properties.default_column_properties),
         "columns": {name: _column(own) for name, own in (writer_properties.column_properties or {}).items()},
     }
     return json.dumps({name: value for name, value in given.items() if value is not None})
+
+
+def _whole(number: int | None) -> int | None:
+    """Returns a number that was checked, which may be one of numpy, as one of Python."""
+    return None if number is None else int(number)
 
 
 def _column(properties: ColumnProperties | None) -> dict[str, object]:
@@ -146,6 +161,6 @@ def _column(properties: ColumnProperties | None) -> dict[str, object]:
         "encoding": properties.encoding,
         "bloomFilter": bloom.set_bloom_filter_enabled,
         "bloomFilterFpp": bloom.fpp,
-        "bloomFilterNdv": bloom.ndv,
+        "bloomFilterNdv": _whole(bloom.ndv),
     }
     return {name: value for name, value in given.items() if value is not None}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import importlib
 import inspect
 import json
+import pkgutil
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -357,25 +361,107 @@ def test_exceptions() -> None:
         assert issubclass(kind, deltalog.exceptions.DeltaProtocolError)
 
 
-def test_every_name_and_parameter_is_there_or_in_the_table_of_differences(root: Path) -> None:
+KINDS = {
+    "DeltaTable": (deltalake.DeltaTable, deltalog.DeltaTable),
+    "alter": (deltalake.table.TableAlterer, deltalog.TableAlterer),
+    "optimize": (deltalake.table.TableOptimizer, deltalog.TableOptimizer),
+    "merge": (deltalake.table.TableMerger, deltalog.TableMerger),
+    "": (deltalake, deltalog),
+    **{
+        name: (getattr(deltalake, name), getattr(deltalog, name))
+        for name in sorted(set(deltalake.__all__) & set(deltalog.__all__))
+        if isinstance(getattr(deltalake, name), type) and name != "DeltaTable"
+    },
+}
+# Parameters with another name.
+RENAMED = {
+    "partition_filters": "predicate",
+    "data_type": "schema",
+    "schema_json": "text",
+    "column_name": "column",
+}
+
+# What modules of deltalake have for themselves.
+INTERNAL = {"BaseDeltaStorageHandler", "deprecate_positional_commit_args", "encode_partition_value"}
+
+
+@pytest.fixture(scope="module")
+def differences(root: Path) -> str:
     text = (root / "MIGRATING.md").read_text()
-    differences = text[text.index("## From `deltalake`") :]
-    kinds = {
-        "DeltaTable": (deltalake.DeltaTable, deltalog.DeltaTable),
-        "alter": (deltalake.table.TableAlterer, deltalog.TableAlterer),
-        "optimize": (deltalake.table.TableOptimizer, deltalog.TableOptimizer),
-        "merge": (deltalake.table.TableMerger, deltalog.TableMerger),
-        "": (deltalake, deltalog),
-    }
-    for kind, (theirs, ours) in kinds.items():
+    return text[text.index("## From `deltalake`") :]
+
+
+def shared_calls() -> Iterator[tuple[str, Any, Any]]:
+    for kind, (theirs, ours) in KINDS.items():
         for name in vars(theirs) if kind else deltalake.__all__:
-            if name.startswith("_"):
+            member = getattr(theirs, name)
+            is_public = not name.startswith("_") and callable(member) and not isinstance(member, type)
+            if is_public and hasattr(ours, name):
+                yield f"{kind}.{name}", member, getattr(ours, name)
+        # Users do not make `Metadata`.
+        if kind in deltalog.__all__ and kind != "Metadata":
+            yield kind, theirs, ours
+
+
+def test_every_name_is_there_or_in_the_table_of_differences(differences: str) -> None:
+    for kind, (theirs, ours) in KINDS.items():
+        for name in vars(theirs) if kind else deltalake.__all__:
+            is_there = name.startswith("_") or hasattr(ours, name) or name in attributes(ours)
+            assert is_there or f"`{name}" in differences, f"{kind}.{name} is not in MIGRATING.md"
+
+
+def attributes(kind: Any) -> list[str]:
+    """Returns attributes that only objects of a class have."""
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    return dir(deltalog.Field("a", "long")) if kind is deltalog.Field else []
+
+
+def test_every_name_of_a_module_is_there_or_in_the_table_of_differences(differences: str) -> None:
+    for module in pkgutil.walk_packages(deltalake.__path__, "deltalake."):
+        if "._" in module.name:
+            continue
+        for alias, member in vars(importlib.import_module(module.name)).items():
+            name = getattr(member, "__name__", alias)
+            place = str(getattr(member, "__module__", ""))
+            is_own = place.startswith("deltalake") and "._" not in place
+            if name.startswith("_") or not is_own or name in INTERNAL:
                 continue
-            if not hasattr(ours, name):
-                assert f"`{name}" in differences, f"{kind}.{name} is not in MIGRATING.md"
-                continue
-            if not callable(getattr(theirs, name)) or isinstance(getattr(theirs, name), type):
-                continue
-            parameters = set(inspect.signature(getattr(theirs, name)).parameters)
-            for parameter in parameters - set(inspect.signature(getattr(ours, name)).parameters) - {"args"}:
-                assert f"`{parameter}`" in differences, f"{kind}.{name}({parameter}) is not in MIGRATING.md"
+            is_there = hasattr(deltalog, name) or hasattr(deltalog.exceptions, name)
+            assert is_there or name in differences, f"{module.name}.{name} is not in MIGRATING.md"
+
+
+def test_every_parameter_is_there_or_in_the_table_of_differences(differences: str) -> None:
+    for call, theirs, ours in shared_calls():
+        known = {*inspect.signature(ours).parameters, "args"}
+        for parameter in set(inspect.signature(theirs).parameters) - known - {"data_type", "schema_json"}:
+            assert f"`{parameter}`" in differences, f"{call}({parameter}) is not in MIGRATING.md"
+
+
+def test_no_argument_by_position_means_another_parameter() -> None:
+    def by_position(call: Any) -> list[str]:
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [one.name for one in inspect.signature(call).parameters.values() if one.kind in kinds]
+
+    for call, theirs, ours in shared_calls():
+        for expected, name in zip(by_position(theirs), by_position(ours), strict=False):
+            assert name in (expected, RENAMED.get(expected)), f"{call}({expected})"
+
+
+def test_metrics_are_there_or_in_the_table_of_differences(tmp_path: Path, differences: str) -> None:
+    def metrics(library: Any) -> dict[str, Any]:
+        path = tmp_path / library.__name__
+        library.write_deltalake(path, DATA.select(["n", "s"]))
+        table = library.DeltaTable(path)
+        found = {"update": table.update({"s": "'z'"}, predicate="n = 1")}
+        merge = table.merge(DATA.select(["n", "s"]), "target.n = source.n", "source", "target")
+        found["merge"] = merge.when_matched_update_all().execute()
+        found["delete"] = table.delete("n = 2")
+        found["compact"], found["z_order"] = table.optimize.compact(), table.optimize.z_order(["n"])
+        found["repair"], found["restore"] = table.repair(), table.restore(0)
+        return found
+
+    theirs, ours = metrics(deltalake), metrics(deltalog)
+    for call, expected in theirs.items():
+        for name in expected:
+            assert name in ours[call] or f"`{name}`" in differences, f"{call} has no {name}"

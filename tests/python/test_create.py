@@ -119,7 +119,7 @@ def _column(field: Field) -> dict[str, Any]:
     ("definition", "message"),
     [
         # "Generated Columns"
-        (_column(Field("b", "long", generated_as="a + 1")), "'b' has the type Int64"),
+        (_column(Field("b", "long", generated_as="a + 1")), "'b' has the type long"),
         (_column(Field("b", "integer", generated_as="b + 1")), "depends on itself"),
         (_column(Field("b", "integer", generated_as="missing + 1")), "missing"),
         (
@@ -134,7 +134,16 @@ def _column(field: Field) -> dict[str, Any]:
         (_column(Field("b", "integer", default="1", generated_as="a")), "which exclude each other"),
         # "Identity Columns"
         (_column(Field("b", "integer", identity=Identity())), "its type is not long"),
-        (_column(Field("b", "long", identity=Identity(step=0))), "step 0"),
+        (
+            _column(
+                Field(
+                    "b",
+                    "long",
+                    metadata=Field("i", "long", identity=Identity()).metadata | {"delta.identity.step": 0},
+                )
+            ),
+            "step 0",
+        ),
         ({**_column(Field("b", "long", identity=Identity())), "partition_by": "b"}, "cannot be partitioned"),
         # "CHECK Constraints"
         ({"constraints": {"c": "a > missing"}}, "missing"),

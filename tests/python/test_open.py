@@ -201,10 +201,10 @@ def test_schema(tmp_path: Path) -> None:
     assert schema != Schema.from_arrow(pa.schema([("id", pa.int64())]))
     unknown_type = '{"type":"struct","fields":[{"name":"a","type":"huge","nullable":true,"metadata":{}}]}'
     for text, error, words in (
-        ("", deltalog.CorruptLogError, "JSON"),
-        ("{", deltalog.CorruptLogError, "JSON"),
-        ("[]", deltalog.CorruptLogError, "type"),
-        ('{"type":"struct"}', deltalog.CorruptLogError, "'fields'"),
+        ("", deltalog.InvalidArgumentError, "JSON"),
+        ("{", deltalog.InvalidArgumentError, "JSON"),
+        ("[]", deltalog.InvalidArgumentError, "type"),
+        ('{"type":"struct"}', deltalog.InvalidArgumentError, "'fields'"),
         (unknown_type, deltalog.UnsupportedFeatureError, "'huge'"),
     ):
         with pytest.raises(error, match=words):

@@ -56,7 +56,7 @@ def test_the_json_of_fields_matches_the_json_of_the_schema() -> None:
 
 
 def test_invalid_schemas() -> None:
-    with pytest.raises(deltalog.InvalidArgumentError, match="has the type 'int64'"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="type cannot be 'int64'"):
         Field("a", "int64")
     with pytest.raises(deltalog.SchemaMismatchError, match="column 'A' appears twice"):
         Schema([Field("a", "long"), Field("A", "long")])

@@ -1,6 +1,8 @@
 """A wrong argument of any public call is an `InvalidArgumentError` that names the parameter, with a hint.
 
-The calls and their parameters are found by introspection, so a new one is tested without being listed here.
+The calls are found by walking what the package exports, and their parameters by introspection, so a new one is tested
+without being listed here. A class whose objects only other calls return says so in `RETURNED`, or how to get one with
+arguments to test in `OBJECTS`.
 """
 
 from __future__ import annotations
@@ -9,20 +11,25 @@ import inspect
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import deltalog
 from deltalog import (
+    CommitProperties,
     DeltaError,
     DeltaTable,
     Field,
     InvalidArgumentError,
+    Schema,
+    Transaction,
     UnsupportedFeatureError,
-    storage,
-    upkeep,
+    begin_write,
+    write_deltalake,
 )
 
 ROWS = pa.table({"id": [1, 2], "name": ["a", "b"]})
@@ -35,20 +42,27 @@ class Wrong:
         return "<wrong>"
 
 
-# The last ones are of the right type for some parameters: such a call may succeed, or fail with any `DeltaError`.
-NEVER_RIGHT: list[Any] = [Wrong(), 2.5j]
+# The last one is half of a surrogate pair, which has no form in UTF-8.
+NEVER_RIGHT: list[Any] = [Wrong(), 2.5j, "\ud800"]
+# These are of the right type for some parameters: such a call may succeed, or fail with any `DeltaError`.
 PERHAPS_RIGHT: list[Any] = [
     None,
     3,
     -1,
+    2**70,
     2.5,
+    float("nan"),
     True,
     "x",
     "",
+    "a\0b",
     b"x",
+    [],
     ["a"],
     ["a", 1],
+    [("id", "=")],
     ("a", "string"),
+    {},
     {"a": 1},
     {1: "a"},
 ]
@@ -61,7 +75,9 @@ NEEDED: dict[str, Any] = {
     "columns": ["id"],
     "condition": "true",
     "constraints": {"positive": "id > 0"},
+    "count": 2,
     "data": ROWS,
+    "data_type": "long",
     "default": "1",
     "description": "words",
     "element_type": "long",
@@ -69,16 +85,19 @@ NEEDED: dict[str, Any] = {
     "ending_version": 0,
     "feature": "appendOnly",
     "fields": [Field("more", "long")],
+    "fragments": [],
+    "json": "{}",
     "key_type": "long",
     "log_store": None,
     "metadata": {"comment": "words"},
-    "min_reader_version": 1,
     "name": "name",
     "names": ["x"],
-    "new_values": None,
+    "number": 0,
+    "of": 2,
     "predicate": "target.id = source.id",
     "properties": {"x": "y"},
     "schema": pa.schema({"id": pa.int64()}),
+    "set_bloom_filter_enabled": True,
     "source": ROWS,
     "start": 0,
     "starting_version": 0,
@@ -89,45 +108,65 @@ NEEDED: dict[str, Any] = {
     "updates": {"id": "1"},
     "value_type": "long",
     "version": 0,
-    "data_type": "long",
+}
+PLACES = ("table_uri", "table_or_uri", "uri", "target_uri")
+
+OBJECTS: dict[str, Callable[[DeltaTable], Any]] = {
+    "DeltaTable": lambda table: table,
+    "DistributedWrite": lambda table: begin_write(table, mode="append"),
+    "TableAlterer": lambda table: table.alter,
+    "TableMerger": lambda table: table.merge(ROWS, "target.id = source.id"),
+    "TableOptimizer": lambda table: table.optimize,
+    "WriteTask": lambda table: writing(table).task,
+}
+RETURNED = {
+    "AlreadyApplied",
+    "CloneResult",
+    "Commit",
+    "ConversionPlan",
+    "Difference",
+    "DistributedWrite",
+    "Metadata",
+    "Protocol",
+    "TableAlterer",
+    "TableMerger",
+    "TableOptimizer",
+    "VacuumPlan",
+    "VacuumResult",
+    "Verification",
+    "storage.CacheStatistics",
+    "storage.LogEntry",
+    "storage.LogStore",
 }
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("wrong") / "table"
-    deltalog.write_deltalake(path, ROWS)
-    return path
+def writing(table: DeltaTable) -> deltalog.DistributedWrite:
+    write = begin_write(table, mode="append")
+    assert isinstance(write, deltalog.DistributedWrite)
+    return write
 
 
-def public(kind: type) -> Iterator[str]:
+def calls(module: ModuleType = deltalog, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Returns the names of what is called: of an object of a module, and of a method if it is a class."""
+    for name in module.__all__:
+        kind, path = getattr(module, name), prefix + name
+        if isinstance(kind, ModuleType):
+            yield from calls(kind, f"{path}.")
+        elif isinstance(kind, FunctionType):
+            yield path, ""
+        elif isinstance(kind, type) and not issubclass(kind, BaseException):
+            if path not in RETURNED:
+                yield path, "__init__"
+            if not path.startswith("storage."):
+                yield from ((path, method) for method in methods(kind))
+
+
+def methods(kind: type) -> Iterator[str]:
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
-        if not name.startswith("_") and not isinstance(member, property) and callable(getattr(kind, name)):
+        is_public = not name.startswith("_") or (name == "__call__" and "__call__" in vars(kind))
+        if is_public and callable(getattr(kind, name)) and not isinstance(member, (property, type)):
             yield name
-
-
-def calls() -> Iterator[tuple[str, str]]:
-    for kind in ("DeltaTable", "alter", "optimize", "merge"):
-        of = {
-            "DeltaTable": DeltaTable,
-            "alter": deltalog.TableAlterer,
-            "optimize": deltalog.TableOptimizer,
-            "merge": deltalog.TableMerger,
-        }[kind]
-        for name in public(of):
-            yield kind, name
-    yield "DeltaTable", "__init__"
-    for name in ("Field", "Schema", "PrimitiveType", "ArrayType", "MapType", "StructType"):
-        yield name, "__init__"
-    for name in ("from_json", "from_arrow"):
-        yield "Schema", name
-    for name in ("write_deltalake", "begin_write", "convert_to_delta", "plan_conversion"):
-        yield "deltalog", name
-    for name in ("register_log_store", "check"):
-        yield "storage", name
-    for name in ("run_in_background", "wait"):
-        yield "upkeep", name
 
 
 def opened(pristine: Path, place: Path) -> DeltaTable:
@@ -136,57 +175,125 @@ def opened(pristine: Path, place: Path) -> DeltaTable:
     return DeltaTable(place)
 
 
-def call_of(kind: str, name: str, table: DeltaTable) -> Any:
-    """Returns what is called, on `table` if it is a method."""
-    if name == "__init__":
-        return getattr(deltalog, kind)
-    if kind in ("deltalog", "storage", "upkeep", "Schema"):
-        modules = {"deltalog": deltalog, "storage": storage, "upkeep": upkeep, "Schema": deltalog.Schema}
-        return getattr(modules[kind], name)
-    merge = table.merge(ROWS, "target.id = source.id")
-    on = {"DeltaTable": table, "alter": table.alter, "optimize": table.optimize, "merge": merge}
-    return getattr(on[kind], name)
+def call_of(path: str, method: str, table: DeltaTable) -> Any:
+    """Returns what is called, on an object that belongs to `table` if it is a method."""
+    called: Any = deltalog
+    for name in path.split("."):
+        called = getattr(called, name)
+    if method in ("", "__init__"):
+        return called
+    is_of_class = not isinstance(inspect.getattr_static(called, method), (classmethod, staticmethod))
+    if is_of_class and len(inspect.signature(getattr(called, method)).parameters) > 1:
+        called = OBJECTS[path](table)
+    return getattr(called, method)
 
 
-def needed(kind: str, call: Callable[..., Any], place: Path) -> dict[str, Any]:
+def parameters_of(call: Callable[..., Any]) -> list[inspect.Parameter]:
+    found = inspect.signature(call).parameters.values()
+    return [one for one in found if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+
+
+def needed(path: str, call: Callable[..., Any], place: Path) -> dict[str, Any]:
     """Returns arguments for the parameters without defaults."""
     arguments: dict[str, Any] = {}
-    for name, parameter in inspect.signature(call).parameters.items():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
-        if name in ("table_uri", "table_or_uri", "uri", "target_uri"):
-            arguments[name] = str(
-                place if kind == "DeltaTable" and name == "table_uri" else place.parent / "new"
-            )
-        elif parameter.default is parameter.empty:
+    for parameter in parameters_of(call):
+        name = parameter.name
+        if name in PLACES:
+            arguments[name] = str(place if path == "DeltaTable" else place.parent / "new")
+        elif parameter.default is parameter.empty and name != "self":
             arguments[name] = NEEDED[name]
     return arguments
 
 
-@pytest.mark.parametrize(("kind", "name"), list(calls()), ids=lambda part: part)
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("wrong") / "table"
+    write_deltalake(path, ROWS)
+    return path
+
+
+@pytest.mark.parametrize(("path", "method"), list(calls()), ids=lambda part: part)
 def test_wrong_arguments(
-    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
+    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, method: str
 ) -> None:
     # A text may be taken for a path.
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "table"
     table = opened(pristine, place)
-    for parameter in inspect.signature(call_of(kind, name, table)).parameters.values():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
-        for value in NEVER_RIGHT + PERHAPS_RIGHT:
-            call = call_of(kind, name, table)
-            arguments = {**needed(kind, call, place), parameter.name: value}
+    for parameter in parameters_of(call_of(path, method, table)):
+        for value in NEVER_RIGHT + PERHAPS_RIGHT if parameter.name != "self" else []:
+            call = call_of(path, method, table)
+            arguments = {**needed(path, call, place), parameter.name: value}
             found: DeltaError | None = None
             try:
                 call(**arguments)
                 table = opened(pristine, place)
             except DeltaError as error:
                 found = error
+            what = f"{path}.{method}({parameter.name}={value!r})"
             if value in NEVER_RIGHT:
-                what = f"{kind}.{name}({parameter.name}={value!r})"
                 assert isinstance(found, (InvalidArgumentError, UnsupportedFeatureError)), (what, found)
                 assert parameter.name in str(found), (what, str(found))
+            if found is not None:
                 assert found.hint, (what, str(found))
-                assert str(found).endswith(found.hint)
+                assert str(found).endswith(found.hint), (what, str(found))
             shutil.rmtree(tmp_path / "new", ignore_errors=True)
+
+
+def numpys(kind: str, number: int) -> Any:
+    return getattr(np, kind)(number)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, ROWS)
+    version = numpys("int64", 0)
+    assert DeltaTable(tmp_path, version=version).version() == 0
+    write_deltalake(
+        tmp_path,
+        ROWS,
+        mode="append",
+        target_file_size=numpys("uint32", 1 << 20),
+        commit_properties=CommitProperties(app_transactions=[Transaction("app", numpys("int16", 7))]),
+        writer_properties=deltalog.WriterProperties(max_row_group_size=numpys("int32", 10)),
+    )
+    table = DeltaTable(tmp_path)
+    assert table.transaction_version("app") == 7
+    table.load_as_version(version)
+    assert (table.version(), len(table.history(limit=numpys("uint8", 1)))) == (0, 1)
+    with pytest.raises(InvalidArgumentError, match="version cannot be"):
+        DeltaTable(tmp_path, version=numpys("bool_", True))
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        (
+            lambda t: t.update({"id": "1"}, "id > 1"),
+            "new_values cannot be the text 'id > 1'",
+            "predicate='id > 1'",
+        ),
+        (lambda t: t.update(), "either updates or new_values", "pass updates"),
+        (lambda t: t.alter.set_column_default("id", "x"), "there is no column x", "without columns"),
+        (
+            lambda t: t.alter.widen_column("id", "bigint"),
+            "data_type cannot be 'bigint'",
+            "one of string, long",
+        ),
+        (lambda t: Schema([Field("a", "int64")]), "type cannot be 'int64'", "one of string, long"),
+        (lambda t: t.delete("id"), "column id is not a condition: it has the type BIGINT", "compare it"),
+        (lambda t: t.delete("id = = 1"), "the SQL cannot be parsed at", "backticks"),
+        (lambda t: t.to_arrow(predicate="name"), "it has the type STRING", "compare it"),
+        (
+            lambda t: t.alter.add_constraint({"c": "id"}),
+            "it has the type long, not boolean",
+            "choose a condition",
+        ),
+    ],
+)
+def test_messages(
+    pristine: Path, tmp_path: Path, call: Callable[[DeltaTable], Any], message: str, hint: str
+) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        call(opened(pristine, tmp_path / "table"))
+    assert message in str(caught.value)
+    assert hint in str(caught.value.hint)

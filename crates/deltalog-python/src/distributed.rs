@@ -6,9 +6,10 @@ use deltalog::engine::transaction::Operation;
 use deltalog::{Environment, Error, ErrorKind, Result};
 use pyo3::prelude::*;
 
+use crate::argument;
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::{AlreadyApplied, Answer};
-use crate::error::{IntoPython, to_python};
+use crate::error::IntoPython;
 use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
@@ -25,8 +26,8 @@ pub(crate) struct WriteTask(pub(crate) deltalog::WriteTask);
 #[pymethods]
 impl WriteTask {
     #[new]
-    fn new(json: &str) -> PyResult<Self> {
-        deltalog::WriteTask::from_json(json).map(Self).into_python()
+    fn new(json: &Bound<'_, PyAny>) -> PyResult<Self> {
+        deltalog::WriteTask::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
     /// Returns the task as text, from which `WriteTask(text)` makes it again.
@@ -49,7 +50,8 @@ impl WriteTask {
     }
 
     /// Returns the task with a number among all tasks of the write, by which it counts the values of identity columns.
-    fn numbered(&self, number: u32, of: u32) -> PyResult<Self> {
+    fn numbered(&self, number: &Bound<'_, PyAny>, of: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (number, of) = (argument::count("number", number)?, argument::count("of", of)?);
         self.0.numbered(number, of).map(Self).into_python()
     }
 
@@ -86,8 +88,8 @@ pub(crate) struct Fragment(pub(crate) deltalog::Fragment);
 #[pymethods]
 impl Fragment {
     #[new]
-    fn new(json: &str) -> PyResult<Self> {
-        deltalog::Fragment::from_json(json).map(Self).into_python()
+    fn new(json: &Bound<'_, PyAny>) -> PyResult<Self> {
+        deltalog::Fragment::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
     /// Returns the fragment as text, from which `Fragment(text)` makes it again.
@@ -184,8 +186,11 @@ impl Closed {
         match self {
             Self::Ended => {
                 Error::invalid_argument("the write was already committed, or its commit has failed")
+                    .with_hint("begin another write")
             }
-            Self::Aborted => Error::invalid_argument("the write was already aborted"),
+            Self::Aborted => {
+                Error::invalid_argument("the write was already aborted").with_hint("begin another write")
+            }
             Self::Unknown => Error::invalid_argument(
                 "it is not known whether the write was committed, so its files must stay",
             )
@@ -202,10 +207,11 @@ impl DistributedWrite {
     }
 
     /// Returns numbered tasks, which count the values of identity columns.
-    fn tasks(&self, count: u32) -> PyResult<Vec<WriteTask>> {
-        if count == 0 {
-            return Err(Error::invalid_argument("a write needs at least one task")).into_python();
-        }
+    fn tasks(&self, count: &Bound<'_, PyAny>) -> PyResult<Vec<WriteTask>> {
+        let count = match argument::count("count", count)? {
+            0 => return Err(argument::wrong("count", count, "the number of tasks, at least 1")),
+            count => count,
+        };
         (0..count).map(|number| self.task.numbered(number, count).map(WriteTask).into_python()).collect()
     }
 
@@ -275,16 +281,12 @@ impl DistributedWrite {
 
 /// Takes the fragments out of anything that can be iterated.
 pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalog::Fragment>> {
-    let refuse = |what: &Bound<'_, PyAny>| {
-        let what = what.get_type().name().map_or("unknown".to_owned(), |name| name.to_string());
-        to_python(
-            &Error::invalid_argument(format!("an object of the type {what} is not a fragment of a write"))
-                .with_hint("pass a list of what WriteTask.write has returned"),
-        )
+    let refuse = |value: &Bound<'_, PyAny>| {
+        argument::wrong("fragments", value, "a list of what WriteTask.write has returned")
     };
     let one = |item: PyResult<Bound<'_, PyAny>>| {
         let item = item?;
-        item.extract::<Fragment>().map(|fragment| fragment.0).map_err(|_| refuse(&item))
+        item.extract::<Fragment>().map(|fragment| fragment.0).map_err(|_| refuse(fragments))
     };
     fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
 }

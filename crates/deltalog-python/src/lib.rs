@@ -50,6 +50,7 @@
 mod alter;
 mod analyze;
 mod answers;
+mod argument;
 mod auto_compaction;
 mod call;
 mod clone;

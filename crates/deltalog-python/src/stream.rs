@@ -80,7 +80,11 @@ pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBat
         if is_ours(stream.py(), &failure) {
             return failure;
         }
-        to_python(&Error::invalid_argument("the data is not an Arrow stream of rows").with_source(failure))
+        to_python(
+            &Error::invalid_argument("the data is not an Arrow stream of rows")
+                .with_source(failure)
+                .with_hint("pass a pyarrow table, a polars or pandas 3 frame, or similar data"),
+        )
     })
 }
 

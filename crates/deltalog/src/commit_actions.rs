@@ -77,7 +77,8 @@ impl CommitActions {
     ) -> Result<Self> {
         if start > end {
             return Err(Error::invalid_argument(format!("there are no versions from {start} to {end}"))
-                .in_table(storage.url()));
+                .in_table(storage.url())
+                .with_hint("begin with a version that is not after the last one"));
         }
         let commits = times.commits_of(start..=end)?;
         Ok(Self { storage: storage.clone(), resolver: resolver.clone(), times, commits: commits.into_iter() })

@@ -51,7 +51,9 @@ impl Wanted {
         };
         let empty_or = |kind: ErrorKind, what: String| match self.may_be_empty {
             true => Ok(None),
-            false => Err(Error::new(kind, format!("{what}: {}", readable()?))),
+            false => Err(Error::new(kind, format!("{what}: {}", readable()?)).with_hint(
+                "choose a range of these versions, or allow one without changes: allow_out_of_range",
+            )),
         };
         let start = match self.start {
             ChangeBound::Version(version) => Some(version).filter(|version| *version <= newest),

@@ -6,6 +6,7 @@ use super::collation::ensure_bytes;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Expression, column_at};
 use crate::protocol::StructType;
+use crate::protocol::schema::type_name;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
@@ -48,8 +49,7 @@ impl Check {
 
     fn bind_or(name: &str, sql: &str, schema: &StructType, time_zone: &str, hint: &str) -> Result<Self> {
         let unusable = |error: Error| {
-            Error::invalid_argument(format!("the constraint '{name}' ({sql}) cannot be evaluated: {error}"))
-                .with_hint(hint)
+            error.within(format_args!("the constraint '{name}' ({sql}) cannot be evaluated")).with_hint(hint)
         };
         let condition = Expression::bind(sql, &schema.to_arrow()?, time_zone).map_err(unusable)?;
         condition.ensure_deterministic().map_err(unusable)?;
@@ -58,7 +58,10 @@ impl Check {
             DataType::Boolean | DataType::Null => {
                 Ok(Self { name: name.to_owned(), sql: sql.to_owned(), condition })
             }
-            other => Err(unusable(Error::invalid_argument(format!("it has the type {other}, not BOOLEAN")))),
+            other => Err(unusable(Error::invalid_argument(format!(
+                "it has the type {}, not boolean",
+                type_name(other)
+            )))),
         }
     }
 

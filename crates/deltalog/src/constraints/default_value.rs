@@ -53,7 +53,9 @@ impl DefaultValue {
         let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
         match expression.is_same_for_all_rows() {
             true => Ok(()),
-            false => Err(Error::invalid_argument("it is another value in each row")),
+            false => Err(Error::invalid_argument(
+                "it is another value in each row, which Spark and other writers refuse",
+            )),
         }
     }
 
@@ -80,15 +82,19 @@ impl DefaultValue {
     /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
     /// the column.
     pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
-        let unusable = |error: Error| {
-            Error::invalid_argument(format!(
-                "column '{}' is missing, and its default value ({}) cannot be computed: {error}",
-                self.column, self.sql
-            ))
-            .with_hint("give the column, or write to the table with Spark, which has more functions")
-        };
-        let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type);
-        let expression = expression.map_err(unusable)?;
+        self.value(data_type, rows).map_err(|error| {
+            error
+                .within(format_args!(
+                    "column '{}' is missing, and its default value ({}) cannot be computed",
+                    self.column, self.sql
+                ))
+                .with_hint("give the column, or write to the table with Spark, which has more functions")
+        })
+    }
+
+    /// Returns the same as [`DefaultValue::array`], for a column that need not be missing.
+    pub(crate) fn value(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+        let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
         let is_same = expression.is_same_for_all_rows();
         let without_columns = RecordBatch::try_new_with_options(
             Arc::new(Schema::empty()),
@@ -96,11 +102,11 @@ impl DefaultValue {
             &RecordBatchOptions::new().with_row_count(Some(if is_same { 1 } else { rows })),
         )
         .map_err(|error| Error::invalid_argument("a batch without columns failed").with_source(error))?;
-        let value = expression.evaluate(&without_columns).map_err(unusable)?;
+        let value = expression.evaluate(&without_columns)?;
         if !is_same {
             return Ok(value);
         }
         take(&value, &UInt64Array::from_value(0, rows), None)
-            .map_err(|error| unusable(Error::invalid_argument("it cannot be repeated")).with_source(error))
+            .map_err(|error| Error::invalid_argument("it cannot be repeated").with_source(error))
     }
 }

@@ -29,10 +29,9 @@ impl Generated {
     /// evaluate the expression or cast it to the column's type.
     pub fn bind(column: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
         let unusable = |error: Error| {
-            Error::invalid_argument(format!(
-                "the generated column '{column}' ({sql}) cannot be computed: {error}"
-            ))
-            .with_hint("write to the table with Spark, which has more functions")
+            error
+                .within(format_args!("the generated column '{column}' ({sql}) cannot be computed"))
+                .with_hint("write to the table with Spark, which has more functions")
         };
         let arrow = schema.to_arrow()?;
         let field = arrow.field_with_name(column).map_err(|_| {

@@ -83,7 +83,7 @@ fn a_row_for_which_a_check_has_no_value_is_an_error() {
 #[test]
 fn what_cannot_be_evaluated_is_refused_by_name() {
     for (sql, part) in [
-        ("n", "not BOOLEAN"),
+        ("n", "not boolean"),
         ("x > 1", "there is no column x"),
         ("soundex(n) = 'a'", "soundex"),
         ("upper(n) = 'a'", "upper(n) is not supported for values of type INT"),

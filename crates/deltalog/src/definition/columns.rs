@@ -9,6 +9,7 @@ use crate::predicate::Expression;
 use crate::protocol::schema::column_rules::{
     DEFAULT, GENERATED, IDENTITY, IDENTITY_STEP, INVARIANT, is_of_files,
 };
+use crate::protocol::schema::type_name;
 use crate::protocol::{DataType, Metadata, PrimitiveType, Protocol, StructField, StructType};
 use serde_json::Value;
 
@@ -52,9 +53,7 @@ pub(super) fn check_rules(
         }
         let computed = Expression::bind(sql, &arrow, "UTC")?;
         computed.ensure_deterministic().map_err(|error| {
-            Error::invalid_argument(format!(
-                "the generated column '{name}' ({sql}) cannot be computed: {error}"
-            ))
+            error.within(format_args!("the generated column '{name}' ({sql}) cannot be computed"))
         })?;
         let field = arrow.field_with_name(name).map_err(|error| {
             Error::invalid_argument(format!("there is no generated column '{name}'")).with_source(error)
@@ -62,8 +61,8 @@ pub(super) fn check_rules(
         if !computed.is_of(field.data_type()) {
             return Err(Error::invalid_argument(format!(
                 "the generated column '{name}' has the type {}, and its expression ({sql}) has the type {}",
-                field.data_type(),
-                computed.data_type()
+                type_name(field.data_type()),
+                type_name(&computed.data_type())
             ))
             .with_hint("cast the expression to the type of the column"));
         }
@@ -119,23 +118,20 @@ pub(crate) fn check_column(field: &StructField, partition_columns: &[String]) ->
 /// Refuses a default value that does not exist or that the column does not take.
 fn check_default(field: &StructField, sql: &str) -> Result<()> {
     let default = DefaultValue::new(&field.name, sql, "UTC");
-    let refused = |why: &str| {
-        Error::invalid_argument(format!(
-            "the column '{}' cannot have the default value ({}): {why}",
-            default.column(),
-            default.sql()
-        ))
-        .with_hint("choose a value of the column's type, computed without other columns")
+    let refused = |error: Error| {
+        error
+            .within(format_args!(
+                "the column '{}' cannot have the default value ({})",
+                default.column(),
+                default.sql()
+            ))
+            .with_hint("choose a value of the column's type, computed without other columns")
     };
     let arrow = field.to_arrow()?;
-    let value = default
-        .array(arrow.data_type(), 1)
-        .map_err(|error| refused("it cannot be computed").with_source(error))?;
-    default.ensure_same_for_all_rows(arrow.data_type()).map_err(|error| {
-        refused("it is not deterministic: Spark and other writers refuse it").with_source(error)
-    })?;
+    let value = default.value(arrow.data_type(), 1).map_err(refused)?;
+    default.ensure_same_for_all_rows(arrow.data_type()).map_err(refused)?;
     match value.null_count() > 0 && !field.nullable {
-        true => Err(refused("it is NULL, which the column does not allow")),
+        true => Err(refused(Error::invalid_argument("it is NULL, which the column does not allow"))),
         false => Ok(()),
     }
 }

@@ -66,7 +66,9 @@ impl Fragment {
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a fragment of a write")?;
         serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("the text is not a fragment of a write").with_source(error)
+            Error::invalid_argument("the text is not a fragment of a write")
+                .with_source(error)
+                .with_hint("pass what to_json has returned")
         })
     }
 
@@ -129,7 +131,8 @@ pub(super) fn check_format(json: &str, what: &str) -> Result<()> {
         format: u32,
     }
     let head: Head = serde_json::from_str(json)
-        .map_err(|error| Error::invalid_argument(format!("the text is not {what}")).with_source(error))?;
+        .map_err(|error| Error::invalid_argument(format!("the text is not {what}")).with_source(error))
+        .map_err(|error| error.with_hint("pass what to_json has returned"))?;
     if head.format == Fragment::FORMAT {
         return Ok(());
     }

@@ -71,8 +71,11 @@ impl WriteTask {
     /// `InvalidArgument` for any other text, also for that of another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a task of a write")?;
-        serde_json::from_str(json)
-            .map_err(|error| Error::invalid_argument("the text is not a task of a write").with_source(error))
+        serde_json::from_str(json).map_err(|error| {
+            Error::invalid_argument("the text is not a task of a write")
+                .with_source(error)
+                .with_hint("pass what to_json has returned")
+        })
     }
 
     /// Returns the task as text, for other processes.

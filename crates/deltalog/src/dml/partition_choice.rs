@@ -16,7 +16,8 @@ impl PartitionChoice {
     /// # Errors
     /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated.
     pub(crate) fn of(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Self> {
-        let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose()?;
+        let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose();
+        let condition = condition.map_err(|error| base.located(error))?;
         if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
             let error = Error::invalid_argument("files are chosen by partition columns only");
             return Err(base.located(error.with_hint(format!(

@@ -35,7 +35,8 @@ pub fn update(
     let environment = request.environment.clone();
     run(base, request, &statement, |change| {
         if values.is_empty() {
-            return Err(Error::invalid_argument("an UPDATE without new values"));
+            return Err(Error::invalid_argument("an UPDATE without new values")
+                .with_hint("give at least one column a value"));
         }
         let condition = condition_of_statement(predicate)?;
         let finder = Finder::new(base, &condition)?;

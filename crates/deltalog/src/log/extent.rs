@@ -181,6 +181,7 @@ fn explain(source: SegmentSource<'_>, wanted: Option<u64>, missing: Option<u64>)
             storage,
             format!("version {wanted} does not exist yet: the readable versions are {readable}"),
         )
+        .with_hint("choose one of these versions")
     } else if extent.is_superseded(wanted) {
         not_found(
             storage,

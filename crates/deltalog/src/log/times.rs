@@ -298,6 +298,7 @@ impl CommitTimes {
         let Some(last) = self.commits.last() else { return Err(absent("the log has no commits".to_owned())) };
         Err(if version > last.version {
             absent(format!("version {version} does not exist yet: {}", self.described()))
+                .with_hint("choose one of these versions")
         } else {
             self.extent.missing(&self.storage, version, &self.described())
         })

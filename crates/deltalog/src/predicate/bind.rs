@@ -11,9 +11,10 @@
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
-use super::compute::{Changes, Operation};
+use super::compute::{Changes, Operation, sql_name};
 use super::function::Function;
 use super::like::Pattern;
+use super::parse::CONDITION;
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
@@ -165,9 +166,12 @@ impl Binder<'_> {
         match self.value_type(term)? {
             DataType::Boolean => Ok(Bound::Boolean(term)),
             other => Err(Error::invalid_argument(match value {
-                Expr::Column(path) => format!("column {path} is not a condition: it has the type {other}"),
-                value => format!("{value} is not a condition: it has the type {other}"),
-            })),
+                Expr::Column(path) => {
+                    format!("column {path} is not a condition: it has the type {}", sql_name(other))
+                }
+                value => format!("{value} is not a condition: it has the type {}", sql_name(other)),
+            })
+            .with_hint(CONDITION)),
         }
     }
 
@@ -360,8 +364,9 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
                 DataType::Struct(children) => fields = children,
                 other => {
                     return Err(Error::invalid_argument(format!(
-                        "{path} is not a column: {} has the type {other}",
-                        ColumnPath::new(names)
+                        "{path} is not a column: {} has the type {}",
+                        ColumnPath::new(names),
+                        sql_name(other)
                     )));
                 }
             }
@@ -376,8 +381,11 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
             }
             (None, None, _) => {
                 let known = fields.iter().map(|field| field.name().as_str());
-                return Err(Error::invalid_argument(format!("there is no column {path}"))
-                    .with_hint(format!("the columns are: {}", nearest_first(part, known))));
+                let hint = match fields.is_empty() {
+                    true => "write an expression without columns, and texts in single quotes".to_owned(),
+                    false => format!("the columns are: {}", nearest_first(part, known)),
+                };
+                return Err(Error::invalid_argument(format!("there is no column {path}")).with_hint(hint));
             }
         };
         names.push(field.name().clone());

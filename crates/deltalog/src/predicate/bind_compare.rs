@@ -154,9 +154,11 @@ impl Binder<'_> {
         };
         match self.value_type(column)? {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Bound::Like { column, pattern }),
-            other => {
-                Err(Error::invalid_argument(format!("{value} is not a string: it has the type {other}")))
-            }
+            other => Err(Error::invalid_argument(format!(
+                "{value} is not a string: it has the type {}",
+                sql_name(other)
+            ))
+            .with_hint("compare its text, as in CAST(`day` AS STRING)")),
         }
     }
 

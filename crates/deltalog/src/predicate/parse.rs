@@ -21,7 +21,7 @@
 //! - Nesting and the height of the tree are limited, so that no text can exhaust the stack.
 
 use super::ast::{Expr, Predicate};
-use super::token::{Token, tokenize};
+use super::token::{SYNTAX, Token, tokenize};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use chrono::Utc;
@@ -186,7 +186,8 @@ impl Parser<'_> {
     /// Returns the error for the token at `at`.
     pub(super) fn unexpected_at(&self, at: usize) -> Error {
         let what = self.token(at).map_or_else(|| "its end".to_owned(), |token| format!("\"{token}\""));
-        Error::invalid_argument(format!("the predicate cannot be parsed at {what} (token {})", at + 1))
+        Error::invalid_argument(format!("the SQL cannot be parsed at {what} (token {})", at + 1))
+            .with_hint(SYNTAX)
     }
 
     /// Handles an expression that is valid but not supported: an error, or the unknown value in pruning mode.
@@ -372,6 +373,10 @@ impl Parser<'_> {
 pub(super) const SPARK: &str = "use the operators and functions of FUNCTIONS.md in deltalog's repository, or let Spark \
                                 evaluate the expression";
 
+/// What to do about a value that is not a condition.
+pub(super) const CONDITION: &str = "compare it, as in `day` = 3, or test it, as in `day` IS NOT NULL";
+
 fn too_deep() -> Error {
-    Error::invalid_argument(format!("the predicate is nested deeper than {MAX_DEPTH} levels"))
+    Error::invalid_argument(format!("the SQL is nested deeper than {MAX_DEPTH} levels"))
+        .with_hint("join conditions by AND or OR, which are not nested")
 }

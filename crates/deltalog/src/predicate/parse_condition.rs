@@ -3,7 +3,7 @@
 use super::ast::{CompareOp, Expr, Literal, Predicate};
 use super::compute::{Operation, RegexUse};
 use super::function::Function;
-use super::parse::{Node, ParseMode, Parser, argument_of};
+use super::parse::{CONDITION, Node, ParseMode, Parser, argument_of};
 use super::token::Token;
 use crate::error::{Error, Result};
 
@@ -164,7 +164,9 @@ impl Parser<'_> {
                 Ok(Predicate::Value(value))
             }
             Node::Value(value) => match self.mode {
-                ParseMode::Strict => Err(Error::invalid_argument(format!("{value} is not a condition"))),
+                ParseMode::Strict => {
+                    Err(Error::invalid_argument(format!("{value} is not a condition")).with_hint(CONDITION))
+                }
                 ParseMode::Pruning => Ok(Predicate::unknown(value.to_string())),
             },
         }

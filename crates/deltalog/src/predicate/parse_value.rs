@@ -10,7 +10,7 @@ use super::compute::{Interval, Operation};
 use super::function::{CastType, Function};
 use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::token::{Token, is_reserved};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::text::{Offset, decimal_text, parse_date, parse_timestamp};
 
 /// The maximum number of digits of a decimal.
@@ -106,10 +106,13 @@ impl Parser<'_> {
             }
             Some(Token::Number(digits, suffix)) => number(false, &digits, &suffix),
             Some(Token::Text(text)) => Some(Literal::String(text).into()),
-            Some(Token::DoubleQuoted(text)) => Some(match self.mode {
-                ParseMode::Strict => Expr::DoubleQuoted(text),
-                ParseMode::Pruning => Literal::String(text).into(),
-            }),
+            Some(Token::DoubleQuoted(text)) => match self.mode {
+                ParseMode::Pruning => Some(Literal::String(text).into()),
+                ParseMode::Strict => match self.symbol(".") {
+                    true => return Err(quoted_part(&text)),
+                    false => Some(Expr::DoubleQuoted(text)),
+                },
+            },
             Some(Token::Hex(digits)) => bytes(&digits).map(Expr::Literal),
             Some(Token::Quoted(name)) => {
                 self.height = 1;
@@ -240,6 +243,7 @@ impl Parser<'_> {
         while self.symbol(".") {
             match self.next() {
                 Some(Token::Word(part) | Token::Quoted(part)) => parts.push(part),
+                Some(Token::DoubleQuoted(part)) => return Err(quoted_part(&part)),
                 _ => return Err(self.unexpected()),
             }
         }
@@ -459,6 +463,14 @@ fn bytes(digits: &str) -> Option<Literal> {
             .then(|| u8::from_str_radix(text, 16).ok())?
     };
     pairs.map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
+}
+
+/// Returns the error for a part of a column's name in double quotes, which make a text.
+fn quoted_part(text: &str) -> Error {
+    Error::invalid_argument(format!(
+        "\"{text}\" is a text, because it is in double quotes, and no part of a name"
+    ))
+    .with_hint(format!("write the name in backticks, `{}`", text.replace('`', "``")))
 }
 
 /// Parses the number with its sign and suffix, if it fits the type of the suffix.

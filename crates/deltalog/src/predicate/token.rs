@@ -77,15 +77,19 @@ pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
+/// What to do about a text that is not SQL.
+pub(super) const SYNTAX: &str =
+    "write Spark's SQL, with names in backticks and texts in single quotes: `day` = 3 AND `city` = 'Oslo'";
+
 /// Returns the tokens of `sql`, without white space and comments.
 pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
     if sql.len() > MAX_TEXT {
-        return Err(Error::invalid_argument(format!("the predicate is longer than {MAX_TEXT} bytes")));
+        return Err(Error::invalid_argument(format!("the SQL is longer than {MAX_TEXT} bytes"))
+            .with_hint("divide it, or join with a table of its values"));
     }
-    let tokens = Tokenizer::new(&SparkTokens, sql)
-        .with_unescape(false)
-        .tokenize()
-        .map_err(|e| Error::invalid_argument("the predicate is not SQL").with_source(e.to_string()))?;
+    let tokens = Tokenizer::new(&SparkTokens, sql).with_unescape(false).tokenize().map_err(|e| {
+        Error::invalid_argument("the text is not SQL").with_source(e.to_string()).with_hint(SYNTAX)
+    })?;
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
     let mut touching = false;
     for token in tokens {

@@ -14,7 +14,9 @@ use crate::protocol::path;
 /// `InvalidArgument` for an empty text and for a URL that does not parse.
 pub fn parse_location(uri: &str) -> Result<Url> {
     if uri.is_empty() {
-        return Err(Error::invalid_argument("the table's location is empty"));
+        return Err(
+            Error::invalid_argument("the table's location is empty").with_hint("pass a path or a URL")
+        );
     }
     match uri.split_once(':') {
         // Hadoop writes file:/path and others file:///path; percent escapes are decoded in both.

@@ -50,7 +50,9 @@ impl Storage {
         let url = parse_location(uri)?;
         if url.scheme() == "file" {
             let refused = |what: String| {
-                Err(Error::invalid_argument(format!("{what} for local files")).in_table(url.as_str()))
+                Err(Error::invalid_argument(format!("{what} for local files"))
+                    .in_table(url.as_str())
+                    .with_hint("leave it out, or pass a URL of an object store, such as s3://bucket/table"))
             };
             return match (options.into_iter().next(), provider) {
                 (None, None) => Self::build(url, Backend::Local),
@@ -112,6 +114,7 @@ impl Storage {
             Error::invalid_argument("the location is not a valid path")
                 .in_table(location::redacted(&url))
                 .with_source(error)
+                .with_hint("choose a path without control characters, or one in the form of a URL")
         })?;
         Ok(Self {
             url: Arc::new(url),

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::{ColumnMappingMode, NewMapping, PrimitiveType, StructField, StructType};
+use crate::spelling::nearest_first;
 use crate::transaction::Operation;
 
 /// A column or a nested field to add.
@@ -58,6 +59,13 @@ impl ColumnPosition {
                     "there is no column '{name}' after which '{}' could be put",
                     field.name
                 ))
+                .with_hint(match fields.is_empty() {
+                    true => "put it first".to_owned(),
+                    false => {
+                        let known = fields.iter().map(|field| field.name.as_str());
+                        format!("the columns are: {}", nearest_first(name, known))
+                    }
+                })
             })?,
         };
         fields.insert(index, field);

@@ -29,7 +29,8 @@ pub(in crate::alter) fn set_default(
         )));
     }
     if sql.is_none() && old.metadata.get(DEFAULT).is_none() {
-        return Err(Error::invalid_argument(format!("the column '{column}' has no default value")));
+        return Err(Error::invalid_argument(format!("the column '{column}' has no default value"))
+            .with_hint("name a column that has one, as its metadata CURRENT_DEFAULT says"));
     }
     let metadata = old.metadata.with(DEFAULT, sql.map(Into::into));
     let new = StructField { metadata, ..old };

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Scope};
 use crate::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
+use crate::spelling::nearest_first;
 use crate::write::TableWriteSpec;
 
 /// The rows that a clause is for.
@@ -339,12 +340,14 @@ fn all_columns(
     alias: &str,
 ) -> Result<Vec<(String, String)>> {
     let is_same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let known = source.fields().iter().map(|field| field.name().as_str());
     if let Some(name) =
         except.iter().find(|name| !source.fields().iter().any(|field| is_same(field.name(), name)))
     {
         return Err(Error::invalid_argument(format!(
             "the source of the MERGE has no column '{name}' that could be left out"
-        )));
+        ))
+        .with_hint(format!("the columns are: {}", nearest_first(name, known))));
     }
     let fields = source.fields().iter();
     let kept = fields

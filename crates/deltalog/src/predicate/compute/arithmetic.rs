@@ -7,6 +7,7 @@
 use super::decimals;
 use super::digits::{Rounding, rounded_text};
 use super::operation::Operation;
+use super::types::sql_name;
 use crate::error::{Error, Result};
 use arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
@@ -37,7 +38,7 @@ pub(super) fn binary(operation: Operation, a: &ArrayRef, b: &ArrayRef, to: &Data
 
 /// Returns the error for an operation that is not defined for its arguments.
 pub(super) fn undefined(operation: Operation, types: &[&DataType]) -> Error {
-    let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+    let types: Vec<String> = types.iter().map(|of| sql_name(of)).collect();
     Error::invalid_argument(format!("{operation:?} is not defined for values of type {}", types.join(", ")))
 }
 

@@ -29,6 +29,7 @@ use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
 use crate::protocol::LogPath;
+use crate::protocol::schema::type_name;
 use crate::row_bytes::weight;
 
 /// How many batches of the columns that a predicate reads are kept until the others are read.
@@ -427,7 +428,11 @@ fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
         values.slice(row.row, 1)
     };
     if !is_convertible(value.data_type(), field.data_type()) {
-        return Err(unfit(&format!("has the type {} instead of {}", value.data_type(), field.data_type())));
+        return Err(unfit(&format!(
+            "has the type {} instead of {}",
+            type_name(value.data_type()),
+            type_name(field.data_type())
+        )));
     }
     convert(&value, field.data_type(), Misfit::Error)
         .map_err(|error| unfit("does not fit in its type").with_source(error))
