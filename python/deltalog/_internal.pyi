@@ -23,6 +23,7 @@ __all__ = [
     "CommitConflictError",
     "CommitStateUnknownError",
     "Commits",
+    "CommittedInterrupt",
     "ConversionPlan",
     "CorruptDataError",
     "CorruptLogError",
@@ -48,6 +49,7 @@ __all__ = [
     "TableChange",
     "TableReplacedError",
     "UnavailableError",
+    "UnknownCommitInterrupt",
     "UnsupportedFeatureError",
     "VacuumPlan",
     "VersionNotFoundError",
@@ -92,6 +94,7 @@ __version__: str
 from deltalog.errors import AccessDeniedError as AccessDeniedError
 from deltalog.errors import CommitConflictError as CommitConflictError
 from deltalog.errors import CommitStateUnknownError as CommitStateUnknownError
+from deltalog.errors import CommittedInterrupt as CommittedInterrupt
 from deltalog.errors import CorruptDataError as CorruptDataError
 from deltalog.errors import CorruptLogError as CorruptLogError
 from deltalog.errors import DeltaError as DeltaError
@@ -103,6 +106,7 @@ from deltalog.errors import SchemaMismatchError as SchemaMismatchError
 from deltalog.errors import TableAlreadyExistsError as TableAlreadyExistsError
 from deltalog.errors import TableReplacedError as TableReplacedError
 from deltalog.errors import UnavailableError as UnavailableError
+from deltalog.errors import UnknownCommitInterrupt as UnknownCommitInterrupt
 from deltalog.errors import UnsupportedFeatureError as UnsupportedFeatureError
 from deltalog.errors import VersionNotFoundError as VersionNotFoundError
 

@@ -11,6 +11,7 @@ __all__ = [
     "AfterCommitError",
     "CommitConflictError",
     "CommitStateUnknownError",
+    "CommittedInterrupt",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
@@ -23,6 +24,7 @@ __all__ = [
     "TableAlreadyExistsError",
     "TableReplacedError",
     "UnavailableError",
+    "UnknownCommitInterrupt",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
 ]
@@ -141,6 +143,35 @@ class CommitStateUnknownError(DeltaError):
     commit).
     """
 
+    transaction_id: str | None = None
+    """The id that the commit carries as `commitInfo.txnId`."""
+
+
+class CommittedInterrupt(KeyboardInterrupt):
+    """Ctrl-C came when the call had already committed. Do not repeat it.
+
+    A call that is interrupted before its commit raises a plain `KeyboardInterrupt`, and has committed nothing. The
+    exception of another signal's handler stays what it is; if the call has committed, it has a note that says so.
+    """
+
+    table: str | None = None
+    """The table's location."""
+    version: int | None = None
+    """The version that was committed, if there are several, the last one."""
+    versions: tuple[int, ...] = ()
+    """All versions that were committed, such as those of the batches of an OPTIMIZE."""
+
+
+class UnknownCommitInterrupt(KeyboardInterrupt):
+    """Ctrl-C came while the store was asked to commit, and it has not told in time whether it has.
+
+    `DeltaTable.find_commit(error.transaction_id)` tells. The cause is the `CommitStateUnknownError`.
+    """
+
+    table: str | None = None
+    """The table's location."""
+    version: int | None = None
+    """The version that may have been committed."""
     transaction_id: str | None = None
     """The id that the commit carries as `commitInfo.txnId`."""
 

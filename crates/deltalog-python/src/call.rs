@@ -1,19 +1,25 @@
-//! Calls of the crate from Python: releasing the interpreter lock, delivering log records, mapping errors.
+//! Calls of the crate from Python: releasing the interpreter lock, looking for signals, delivering log records, mapping
+//! errors.
 
 use pyo3::prelude::*;
 
+use deltalog::engine::interrupt::{Watched, watched};
+
 use crate::error::IntoPython;
-use crate::logging;
+use crate::{interrupts, logging};
 
 /// Runs `work` while other Python threads can run, and returns its result.
 ///
 /// # Errors
-/// The error of `work`, or the exception of a log handler that asked this thread to stop.
+/// The error of `work`, or the exception of a log handler or a signal handler that asked this thread to stop.
 pub(crate) fn call<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,
 ) -> PyResult<T> {
-    let (result, stop) = delivered(py, work)?;
+    let Ended { result, watched, stop } = ended(py, work)?;
+    if watched.is_interrupted {
+        return Err(interrupts::exception(py, &watched.commits, result.as_ref().err()));
+    }
     match stop {
         Some(stop) => Err(stop),
         None => result.into_python(),
@@ -21,28 +27,39 @@ pub(crate) fn call<T: Send>(
 }
 
 /// As [`call`], for work that commits. Its result is returned even if a log handler asked to stop: what became
-/// of a commit must not get lost. The next call raises the handler's exception instead.
+/// of a commit must not get lost. The next call raises the handler's exception instead. The exception of a signal
+/// handler tells what was committed.
 pub(crate) fn call_that_commits<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,
 ) -> PyResult<T> {
-    let (result, stop) = delivered(py, work)?;
+    let Ended { result, watched, stop } = ended(py, work)?;
     if let Some(stop) = stop {
         logging::postpone(stop);
     }
-    result.into_python()
+    if watched.is_interrupted {
+        return Err(interrupts::exception(py, &watched.commits, result.as_ref().err()));
+    }
+    let value = result.into_python()?;
+    interrupts::after_commits(py, &watched.commits)?;
+    Ok(value)
 }
 
-/// Runs `work`, delivers its log records, and returns its result and the exception of a handler that asked to
-/// stop.
+/// A call that has ended.
+struct Ended<T> {
+    result: deltalog::Result<T>,
+    watched: Watched,
+    /// The exception of a log handler that asked to stop.
+    stop: Option<PyErr>,
+}
+
+/// Runs `work`, looks for signals meanwhile, and delivers its log records.
 ///
 /// # Errors
 /// The exception that an earlier call postponed; `work` does not run then.
-fn delivered<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce() -> deltalog::Result<T> + Send,
-) -> PyResult<(deltalog::Result<T>, Option<PyErr>)> {
+fn ended<T: Send>(py: Python<'_>, work: impl FnOnce() -> deltalog::Result<T> + Send) -> PyResult<Ended<T>> {
     logging::check_stop()?;
-    let result = py.detach(|| logging::with_immediate_delivery(work));
-    Ok((result, logging::after_call(py).err()))
+    let look = interrupts::look_of_thread(py)?;
+    let (result, watched) = py.detach(|| logging::with_immediate_delivery(|| watched(look, work)));
+    Ok(Ended { result, watched, stop: logging::after_call(py).err() })
 }

@@ -1,7 +1,7 @@
 //! Errors of the crate as the classes of `deltalog.errors`, one class per kind.
 
 use deltalog::{Error, ErrorKind};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 
 const MODULE: &str = "deltalog.errors";
@@ -27,7 +27,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-const CLASSES: [&str; 16] = [
+const CLASSES: [&str; 18] = [
     "DeltaError",
     "NotATableError",
     "TableReplacedError",
@@ -44,6 +44,8 @@ const CLASSES: [&str; 16] = [
     "UnavailableError",
     "AccessDeniedError",
     "InternalError",
+    "CommittedInterrupt",
+    "UnknownCommitInterrupt",
 ];
 
 /// Adds the classes to the module.
@@ -66,6 +68,9 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
             .map(|cause| cause.clone_ref(py));
         if let Some(stop) = cause.as_ref().filter(|cause| !cause.is_instance_of::<PyException>(py)) {
             return stop.clone_ref(py);
+        }
+        if error.kind() == ErrorKind::Interrupted {
+            return PyKeyboardInterrupt::new_err(error.to_string());
         }
         let make = || -> PyResult<PyErr> {
             let class = py.import(MODULE)?.getattr(class_name(error.kind()))?;

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `call` | releasing the interpreter lock, mapping errors |
 //! | `commit_arguments` | a writer's facts about its commit |
+//! | `interrupts` | Ctrl-C during a call |
 //! | `log_store` | objects of Python that decide commits |
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `expression` | values of SQL expressions for Arrow data |
@@ -62,6 +63,7 @@ mod error;
 mod expression;
 mod fragment;
 mod handle;
+mod interrupts;
 mod log_store;
 mod logging;
 mod manifest;

@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use deltalog::{CommitCoordinator, CoordinatorEntry, Error, ErrorKind, Result};
-use pyo3::exceptions::PyPermissionError;
+use pyo3::exceptions::{PyException, PyPermissionError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+
+use crate::interrupts::stop_with;
 
 /// What the option says.
 const OPTION: &str = "log_store";
@@ -60,8 +62,12 @@ impl PythonLogStore {
     }
 }
 
-/// Returns the error for an exception, which becomes its cause. A request to stop stays one (`error::to_python`).
+/// Returns the error for an exception, which becomes its cause. A request to stop also ends the call, whatever becomes
+/// of its commit.
 fn failed(py: Python<'_>, method: &str, exception: PyErr) -> Error {
+    if !exception.is_instance_of::<PyException>(py) {
+        stop_with(exception.clone_ref(py));
+    }
     let kind = match exception.is_instance_of::<PyPermissionError>(py) {
         true => ErrorKind::PermissionDenied,
         false => ErrorKind::Unavailable,

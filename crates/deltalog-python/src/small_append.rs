@@ -92,6 +92,9 @@ fn size(column: &ArrayRef) -> usize {
 fn depends_on_version(error: &Error) -> bool {
     !matches!(
         error.kind(),
-        ErrorKind::CommitStateUnknown | ErrorKind::Unavailable | ErrorKind::PermissionDenied
+        ErrorKind::CommitStateUnknown
+            | ErrorKind::Unavailable
+            | ErrorKind::PermissionDenied
+            | ErrorKind::Interrupted
     )
 }

@@ -16,6 +16,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
 use crate::call::call;
 use crate::error::{IntoPython, is_ours, to_python};
+use crate::interrupts;
 use crate::panics::caught;
 use crate::several::Several;
 use crate::store_options::released;
@@ -134,7 +135,13 @@ impl ArrowStream {
         })?;
         let mut batches = batches;
         let rows = std::iter::from_fn(move || {
-            match caught(|| released(|| batches.next())) {
+            let (next, is_interrupted) = interrupts::watched(|| caught(|| released(|| batches.next())));
+            match next {
+                // Who imports the stream may know an interrupt by this line.
+                _ if is_interrupted => {
+                    batches = Box::new(std::iter::empty());
+                    Some(Err(ArrowError::ExternalError("the call was interrupted\nKeyboardInterrupt".into())))
+                }
                 Ok(None) => None,
                 Ok(Some(Ok(batch))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
                 Ok(Some(Err(error))) => Some(Err(to_arrow_error(&error))),

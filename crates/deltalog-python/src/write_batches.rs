@@ -12,12 +12,13 @@
 //!   are refused are mostly refused before the source is asked for more. Later, a source may be asked for one piece
 //!   after the one that is refused.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use deltalog::engine::interrupt;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::write::DataWriter;
 use deltalog::{Error, ErrorKind, Result};
@@ -82,9 +83,22 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
     let writer = Mutex::new(writer);
     let write = |piece: &RecordBatch| writer.lock().unwrap_or_else(PoisonError::into_inner).write(piece);
     std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel::<RecordBatch>(0);
+        let (sender, receiver) = channel::<RecordBatch>();
+        // There is a message whenever the thread is free, and no sender when it has ended.
+        let (free, writer_is_free) = channel::<()>();
+        let call = interrupt::inherited();
         let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
-        let write_received = move || receiver.iter().try_for_each(|piece| write(&piece));
+        let write_received = move || {
+            call.run(|| {
+                // The calling thread may have no further piece.
+                let _ = free.send(());
+                receiver.iter().try_for_each(|piece| {
+                    write(&piece)?;
+                    let _ = free.send(());
+                    Ok(())
+                })
+            })
+        };
         let Ok(writing) = thread.spawn_scoped(scope, write_received) else {
             return pieces.try_for_each(|piece| write(&piece?));
         };
@@ -92,7 +106,8 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         for piece in pieces {
             match piece {
                 Ok(piece) => {
-                    if sender.send(piece).is_err() {
+                    let is_free = interrupt::receive_from_own(&writer_is_free).is_ok();
+                    if !is_free || sender.send(piece).is_err() {
                         // The writer has stopped, and tells why.
                         break;
                     }
@@ -104,6 +119,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
             }
         }
         drop(sender);
+        while interrupt::receive_from_own(&writer_is_free).is_ok() {}
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match read {
             // Code that catches errors and goes on can still be stopped.

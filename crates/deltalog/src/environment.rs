@@ -12,6 +12,7 @@ pub use auto_compaction::AutoCompaction;
 pub use file_format::{ColumnFormat, FileFormat};
 
 use crate::background::{Background, Queue};
+use crate::interrupt;
 
 /// The source of the time, of pauses, of new ids and of randomness, where background work is done, what follows a
 /// write, and how data files are encoded. Cheap to clone.
@@ -42,7 +43,7 @@ impl Environment {
         Self {
             clock: Arc::new(clock),
             uuids: Arc::new(uuids),
-            sleep: Arc::new(std::thread::sleep),
+            sleep: Arc::new(interrupt::sleep),
             random: Arc::new(random),
             background: None,
             auto_compaction: AutoCompaction::default(),

@@ -50,6 +50,8 @@ pub enum ErrorKind {
     Unavailable,
     /// The store refused the caller's credentials or permissions.
     PermissionDenied,
+    /// The call was interrupted, as by Ctrl-C in Python. What it was about to commit was not committed.
+    Interrupted,
 }
 
 /// An error with its context. See [`ErrorKind`] for what to branch on.

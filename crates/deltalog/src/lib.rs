@@ -99,6 +99,7 @@ mod error;
 mod footer;
 mod history;
 mod int96;
+mod interrupt;
 mod limits;
 mod log;
 mod manifest;

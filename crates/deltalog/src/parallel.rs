@@ -1,10 +1,13 @@
 //! Work on several threads, which end with it.
 
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::{JoinHandle, ScopedJoinHandle};
+
+use crate::interrupt::{self, Inherited};
 
 thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
@@ -62,18 +65,32 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
+    let call = interrupt::inherited();
+    let (working, ended) = mpsc::channel::<Infallible>();
     std::thread::scope(|scope| {
         for _ in 1..threads.min(items.len()) {
+            let (call, working, worker) = (&call, working.clone(), &worker);
+            let worker = move || {
+                call.run(worker);
+                drop(working);
+            };
             if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
             }
         }
         worker();
+        drop(working);
+        wait_for_end(&ended);
     });
     // Items are started in order, so everything before an error was done.
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Waits until there are no senders any more, which other threads drop when they end.
+fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
+    let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
 
 /// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on; on
@@ -90,26 +107,42 @@ pub(crate) fn relay<T: Send, E: Send>(
     if cores() <= 1 {
         return produce(&mut consume);
     }
-    let (sender, receiver) = mpsc::sync_channel::<T>(ahead);
-    let work = Work::new((consume, receiver));
+    let (sender, receiver) = mpsc::channel::<T>();
+    // There is a message for each item that was consumed, and no sender after the last one.
+    let (consumed, free) = mpsc::channel::<()>();
+    let work = Work::new((consume, receiver, consumed));
+    let call = interrupt::inherited();
     std::thread::scope(|scope| {
         let consumer = || match work.take() {
-            Some((consume, receiver)) => receiver.iter().try_for_each(consume),
+            Some((mut consume, receiver, consumed)) => call.run(|| {
+                receiver.iter().try_for_each(|item| {
+                    consume(item)?;
+                    // The producer may have no further item.
+                    let _ = consumed.send(());
+                    Ok(())
+                })
+            }),
             None => Ok(()),
         };
         let mut consumer = match std::thread::Builder::new().spawn_scoped(scope, consumer) {
             Ok(thread) => Some(thread),
-            Err(_) => return work.take().map_or(Ok(()), |(mut consume, _)| produce(&mut consume)),
+            Err(_) => return work.take().map_or(Ok(()), |(mut consume, ..)| produce(&mut consume)),
         };
+        let mut waiting = 0;
         let end = |consumer: Option<ScopedJoinHandle<'_, Result<(), E>>>| {
             consumer.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
         };
-        let produced = produce(&mut |item| match sender.send(item) {
-            Ok(()) => Ok(()),
-            // It has ended because of an error.
-            Err(_) => end(consumer.take()),
+        let produced = produce(&mut |item| {
+            waiting += 1;
+            let has_room = waiting <= ahead || interrupt::receive_from_own(&free).is_ok();
+            match has_room.then(|| sender.send(item)) {
+                Some(Ok(())) => Ok(()),
+                // It has ended because of an error.
+                _ => end(consumer.take()),
+            }
         });
         drop(sender);
+        while interrupt::receive_from_own(&free).is_ok() {}
         end(consumer).and(produced)
     })
 }
@@ -132,7 +165,7 @@ pub(crate) struct Task<T>(Option<Running<T>>);
 
 enum Running<T> {
     Done(T),
-    On(JoinHandle<Option<T>>),
+    On(JoinHandle<Option<T>>, mpsc::Receiver<Infallible>),
 }
 
 impl<T: Send + 'static> Task<T> {
@@ -143,9 +176,15 @@ impl<T: Send + 'static> Task<T> {
         }
         let work = Arc::new(Work::new(work));
         let theirs = Arc::clone(&work);
-        let thread = std::thread::Builder::new().spawn(move || theirs.take().map(|work| work()));
+        let (working, ended) = mpsc::channel::<Infallible>();
+        let call: Inherited = interrupt::inherited();
+        let run = move || {
+            let _working = working;
+            theirs.take().map(|work| call.run(work))
+        };
+        let thread = std::thread::Builder::new().spawn(run);
         Self(match thread {
-            Ok(thread) => Some(Running::On(thread)),
+            Ok(thread) => Some(Running::On(thread, ended)),
             Err(_) => work.take().map(|work| Running::Done(work())),
         })
     }
@@ -154,14 +193,18 @@ impl<T: Send + 'static> Task<T> {
     pub(crate) fn end(&mut self) -> Option<T> {
         self.0.take().and_then(|running| match running {
             Running::Done(result) => Some(result),
-            Running::On(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Running::On(thread, ended) => {
+                wait_for_end(&ended);
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+            }
         })
     }
 }
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        if let Some(Running::On(thread)) = self.0.take() {
+        if let Some(Running::On(thread, ended)) = self.0.take() {
+            wait_for_end(&ended);
             // Only the end matters: the result is dropped, and a panic has been reported by the thread.
             let _ = thread.join();
         }

@@ -2,6 +2,7 @@
 //!
 //! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
 //!   repetition fails or has no effect, the files are part of the table.
+//! - An interrupted call still deletes them.
 //! - Hadoop keeps the checksums of a local file beside it, in a hidden file, which is deleted with it.
 
 use std::collections::HashSet;
@@ -9,6 +10,7 @@ use std::collections::HashSet;
 use arrow::array::AsArray;
 
 use crate::error::{ErrorKind, Result};
+use crate::interrupt;
 use crate::log::name::LogFileName;
 use crate::protocol::{LogPath, PathResolver, path};
 use crate::replay::{Commit, FileColumn, FileColumns};
@@ -18,17 +20,21 @@ use crate::storage::Storage;
 /// Deletes those of `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted
 /// now are left for VACUUM: what the caller reports is what became of the commit.
 pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
-    for path in unused(storage, paths, live) {
-        delete(storage, &path);
-    }
+    interrupt::shielded(|| {
+        for path in unused(storage, paths, live) {
+            delete(storage, &path);
+        }
+    });
 }
 
 /// Deletes those of `paths`, as actions have them, that no version after `base` has as change data files.
 pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
     let storage = base.storage();
-    for path in unused(storage, paths, |_, paths| recorded(base, paths)) {
-        delete(storage, &path);
-    }
+    interrupt::shielded(|| {
+        for path in unused(storage, paths, |_, paths| recorded(base, paths)) {
+            delete(storage, &path);
+        }
+    });
 }
 
 fn delete(storage: &Storage, path: &str) {

@@ -4,11 +4,14 @@
 //! them (`cloud::http`) notes the answer itself: status, code, message and id. A note belongs to the call that has sent
 //! the request.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
+use crate::interrupt::Interrupted;
 
 tokio::task_local! {
     static LAST: RefCell<Option<Box<Note>>>;
@@ -23,7 +26,19 @@ pub(super) enum Note {
     /// Who answers is not a store, but a console or a proxy.
     NotAStore(Request),
     /// There was no answer. `cause` says why.
-    NoAnswer { request: Request, cause: String, is_unreachable: bool },
+    NoAnswer { request: Request, cause: String, reason: NoAnswerReason },
+}
+
+/// Why there was no answer.
+#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoAnswerReason {
+    /// No connection was made.
+    Unreachable,
+    /// The store has been silent for this time, with the requests before.
+    Silent(Duration),
+    /// The connection was lost.
+    Broken,
 }
 
 /// What hints call the settings of a store.
@@ -119,6 +134,12 @@ impl From<object_store::Error> for Failure {
     }
 }
 
+impl From<Interrupted> for Failure {
+    fn from(interrupted: Interrupted) -> Self {
+        object_store::Error::Generic { store: "deltalog", source: Box::new(interrupted) }.into()
+    }
+}
+
 /// Why there are no credentials for a request, which was not sent.
 #[derive(Debug)]
 pub(super) struct ProviderFailure(pub(super) Error);
@@ -134,13 +155,13 @@ impl std::error::Error for ProviderFailure {}
 /// What a failure means to the user.
 struct Verdict {
     kind: ErrorKind,
-    message: &'static str,
+    message: Cow<'static, str>,
     hint: Option<String>,
 }
 
 impl Verdict {
     fn new(kind: ErrorKind, message: &'static str) -> Self {
-        Self { kind, message, hint: None }
+        Self { kind, message: message.into(), hint: None }
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {
@@ -197,6 +218,9 @@ impl Failure {
     /// Returns the error of the crate, without the place of the file.
     pub(super) fn into_error(self) -> Error {
         let Self { error, note } = self;
+        if let Some(Interrupted) = source_of(&error) {
+            return Interrupted.into();
+        }
         // The source of the provider's own error is kept, if nothing is around it.
         let error = match error {
             object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
@@ -213,7 +237,7 @@ impl Failure {
 
     fn into_error_of_store(self) -> Error {
         let Verdict { kind, message, hint } = self.verdict();
-        let error = Error::new(kind, message);
+        let error = Error::new(kind, message.into_owned());
         let error = match hint {
             Some(hint) => error.with_hint(hint),
             None => error,
@@ -242,7 +266,16 @@ impl Failure {
                 Verdict::new(Unavailable, "the endpoint is not that of a store: it answers with a web page")
                     .hint("check the endpoint; the console of a store often has another port")
             }
-            (Some(Note::NoAnswer { is_unreachable: true, request, .. }), _) => {
+            (Some(Note::NoAnswer { reason: NoAnswerReason::Silent(waited), .. }), _) => Verdict {
+                kind: Unavailable,
+                message: format!("the store gave no answer for {:.1} s", waited.as_secs_f64()).into(),
+                hint: Some(
+                    "check the endpoint and the network, or wait for longer: the storage option 'read_timeout' is the \
+                     time for which a store may be silent in one request, 'retry_timeout' in all of them"
+                        .to_owned(),
+                ),
+            },
+            (Some(Note::NoAnswer { reason: NoAnswerReason::Unreachable, request, .. }), _) => {
                 Verdict::new(Unavailable, "the store cannot be reached").hint(format!(
                     "check the endpoint ({}), the network and the proxy",
                     request.settings.host

@@ -51,6 +51,7 @@ use uuid::Uuid;
 use super::coordinator::{CommitCoordinator, CoordinatorEntry};
 use super::{Backend, PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
+use crate::interrupt;
 use crate::log::LOG_DIRECTORY;
 use crate::log::name::LogFileName;
 
@@ -417,5 +418,5 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 fn pause(attempt: u32) {
-    std::thread::sleep(FIRST_PAUSE * (1 << attempt.min(8)));
+    interrupt::sleep(FIRST_PAUSE * (1 << attempt.min(8)));
 }

@@ -7,7 +7,7 @@ use object_store::path::Path;
 
 use super::{Backend, Storage};
 use crate::error::Result;
-use crate::parallel;
+use crate::{interrupt, parallel};
 
 /// The number of threads that delete local files. A network file system answers slowly.
 const LOCAL_THREADS: usize = 4;
@@ -20,16 +20,19 @@ const LOCAL_FILES: usize = 64;
 
 impl Storage {
     /// Deletes files, several at the same time, in stores with such a request by one request for many. It is not an
-    /// error if a file does not exist.
+    /// error if a file does not exist. An interrupted call stops between two requests, or some files.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. Some of the files may have been deleted.
+    /// `Unavailable`, `PermissionDenied`, `Interrupted`. Some of the files may have been deleted.
     #[doc(hidden)]
     pub fn delete_files(&self, paths: &[&str]) -> Result<()> {
         match &self.backend {
             Backend::Local => {
                 let chunks: Vec<&[&str]> = paths.chunks(LOCAL_FILES).collect();
-                let delete = |chunk: &&[&str]| chunk.iter().try_for_each(|path| self.delete(path));
+                let delete = |chunk: &&[&str]| {
+                    interrupt::check()?;
+                    chunk.iter().try_for_each(|path| self.delete(path))
+                };
                 parallel::each(&chunks, parallel::waiting(LOCAL_THREADS), delete).map(drop)
             }
             Backend::Remote(store) => {
@@ -37,8 +40,10 @@ impl Storage {
                 let delete = |chunk: &&[&str]| {
                     let located: Vec<Path> =
                         chunk.iter().map(|path| self.path(path)).collect::<Result<_>>()?;
+                    interrupt::check()?;
                     let first = chunk.first().copied().unwrap_or_default();
-                    store.delete_all(located).map_err(|failure| self.error(first, failure))
+                    interrupt::shielded(|| store.delete_all(located))
+                        .map_err(|failure| self.error(first, failure))
                 };
                 parallel::each(&chunks, self.most_readers(), delete).map(drop)
             }

@@ -7,6 +7,7 @@ use futures::executor::block_on;
 
 use super::answers::{self, Failure, Note};
 use super::runtime::{self, Running};
+use crate::interrupt::{self, Interrupted};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Driver {
@@ -24,11 +25,12 @@ pub(super) enum Pending<T> {
 }
 
 impl Driver {
-    /// Starts a request. What the store answers to it is noted.
+    /// Starts a request, unless the call is interrupted. What the store answers to it is noted.
     pub(super) fn start<T: Send + 'static>(
         self,
         request: impl Future<Output = T> + Send + 'static,
     ) -> Result<Pending<T>, Failure> {
+        interrupt::check()?;
         match self {
             Self::Runtime => {
                 runtime::start(answers::noted(request)).map(Pending::Running).map_err(without_runtime)
@@ -57,5 +59,8 @@ impl<T> Pending<T> {
 }
 
 fn without_runtime(error: io::Error) -> Failure {
+    if error.get_ref().is_some_and(|cause| cause.is::<Interrupted>()) {
+        return Interrupted.into();
+    }
     object_store::Error::Generic { store: "deltalog", source: Box::new(error) }.into()
 }

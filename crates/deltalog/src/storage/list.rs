@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use super::{Backend, FileMeta, Storage, markers};
 use crate::error::Result;
+use crate::interrupt;
 
 /// Whether a listing includes nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,7 @@ impl Storage {
         let prefix = self.path(directory)?;
         let store = match &self.backend {
             Backend::Local => {
+                interrupt::check()?;
                 let path = self.local_file(directory, &prefix)?;
                 return list_local(&path, after, depth).map_err(|error| self.io_error(directory, error));
             }

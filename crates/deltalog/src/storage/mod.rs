@@ -61,9 +61,9 @@ use object_store::{ObjectMeta, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
 use crate::protocol::LogPath;
 use crate::row_bytes::BatchBytes;
+use crate::{interrupt, parallel};
 
 use beneath::{Place, Refused};
 use cache::Cache;
@@ -307,8 +307,11 @@ impl Storage {
     fn head_stored(&self, path: &str) -> Result<Option<FileMeta>> {
         let located = self.path(path)?;
         match &self.backend {
-            Backend::Local => list::head_local(&self.local_file(path, &located)?, path)
-                .map_err(|error| self.io_error(path, error)),
+            Backend::Local => {
+                interrupt::check()?;
+                list::head_local(&self.local_file(path, &located)?, path)
+                    .map_err(|error| self.io_error(path, error))
+            }
             Backend::Remote(store) => match store.head(located) {
                 Ok(meta) => Ok(Some(FileMeta::of_store(path.to_owned(), &meta))),
                 Err(failure) if failure.is_missing() => Ok(None),
@@ -440,6 +443,7 @@ impl Storage {
     }
 
     fn open_path(&self, name: &str, path: &Path, listed: Option<Listed>) -> Result<FileReader> {
+        interrupt::check()?;
         match &self.backend {
             Backend::Local => FileReader::open_local(&self.place(name, path)?).map_err(|error| {
                 if Refused::of(&error).is_some() {
@@ -522,7 +526,8 @@ impl Storage {
         }
     }
 
-    /// Deletes a file. It is not an error if the file does not exist.
+    /// Deletes a file. It is not an error if the file does not exist. An interrupted call still deletes what it has
+    /// written.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -533,7 +538,7 @@ impl Storage {
             Backend::Local => {
                 local::delete(&self.place(path, &located)?).map_err(|error| self.io_error(path, error))
             }
-            Backend::Remote(store) => match store.delete(located) {
+            Backend::Remote(store) => match interrupt::shielded(|| store.delete(located)) {
                 Err(failure) if !failure.is_missing() => Err(self.error(path, failure)),
                 _ => Ok(()),
             },
@@ -616,6 +621,7 @@ impl Storage {
         local: impl FnOnce(&std::path::Path, &str) -> std::io::Result<FileWriter>,
     ) -> Result<FileWriter> {
         let located = self.path(path)?;
+        interrupt::check()?;
         match &self.backend {
             Backend::Local => {
                 let file = self.local_file(path, &located)?;

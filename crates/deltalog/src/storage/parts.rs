@@ -6,6 +6,7 @@ use object_store::{Error, MultipartUpload};
 
 use super::answers::Failure;
 use super::driver::{Driver, Pending};
+use crate::interrupt;
 
 /// The number of parts that are under way at the same time.
 const PARALLEL: usize = 4;
@@ -51,6 +52,10 @@ impl Parts {
 
     /// Gives the upload up. A part that is still under way would stay with the store.
     pub(super) fn abort(&mut self) -> Result<()> {
+        interrupt::shielded(|| self.abort_shielded())
+    }
+
+    fn abort_shielded(&mut self) -> Result<()> {
         while !self.under_way.is_empty() {
             // Whether the part has arrived does not matter any more.
             let _ = self.wait_for_first();

@@ -15,6 +15,7 @@ use object_store::{ObjectMeta, PutMode, UpdateVersion};
 use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
+use crate::interrupt;
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;
@@ -54,6 +55,7 @@ impl Storage {
         let located = self.path(path)?;
         let found = match &self.backend {
             Backend::Local => {
+                interrupt::check()?;
                 let found = local::read(&self.place(path, &located)?);
                 found.map_err(|error| self.io_error(path, error))
             }

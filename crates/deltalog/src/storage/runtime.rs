@@ -8,12 +8,14 @@
 use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvError, sync_channel};
 
 use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 
 use super::per_process::PerProcess;
+use crate::interrupt::{self, Interrupted};
 
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;
@@ -22,18 +24,25 @@ static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
 /// The output of a future that is running.
 #[derive(Debug)]
-pub(super) struct Running<T>(Receiver<std::thread::Result<T>>);
+pub(super) struct Running<T> {
+    output: Receiver<std::thread::Result<T>>,
+    future: AbortHandle,
+}
 
 impl<T> Running<T> {
     /// Waits for the end of the future, and returns its output. A panic in it is one of the caller.
     ///
     /// # Errors
-    /// The process ends.
+    /// The process ends; [`Interrupted`], in which case the future is given up.
     pub(super) fn wait(self) -> io::Result<T> {
-        match self.0.recv() {
-            Ok(Ok(output)) => Ok(output),
-            Ok(Err(panic)) => resume_unwind(panic),
-            Err(_) => Err(io::Error::other("the threads for requests have ended")),
+        match interrupt::receive(&self.output) {
+            Ok(Ok(Ok(output))) => Ok(output),
+            Ok(Ok(Err(panic))) => resume_unwind(panic),
+            Ok(Err(RecvError)) => Err(io::Error::other("the threads for requests have ended")),
+            Err(Interrupted) => {
+                self.future.abort();
+                Err(io::Error::other(Interrupted))
+            }
         }
     }
 }
@@ -46,11 +55,11 @@ pub(super) fn start<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
-    current()?.spawn(async move {
+    let task = current()?.spawn(async move {
         // Nobody waits any more if the caller has failed.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
-    Ok(Running(output))
+    Ok(Running { output, future: task.abort_handle() })
 }
 
 /// Returns the runtime, for clients that start tasks of their own.

@@ -19,6 +19,7 @@ use super::winners::{Step, Winners, parse, visit};
 use super::{Transaction, changed_for_writers};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::log::is_table;
 use crate::protocol::{Action, Metadata, PRESERVED_TAG, PROTECTED_BEFORE, Protocol, tracks_rows};
 use crate::replay::{Commit, FileSet, batches_of_adds};
@@ -149,7 +150,9 @@ impl<'a> Attempts<'a> {
         loop {
             let version = self.head.next_version();
             let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
-            let mut lost_to = match putter.put(version, &prepared.payload)? {
+            interrupt::check_now().map_err(|stopped| Error::from(stopped).in_table(storage.url()))?;
+            // From here on the version may exist, and it has to be found out whether it does.
+            let mut lost_to = match interrupt::shielded(|| putter.put(version, &prepared.payload))? {
                 Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag))),
                 Owner::Foreign(winner) => winner,
             };
@@ -177,6 +180,7 @@ impl<'a> Attempts<'a> {
             base.left_over().note_own_commit(version, &prepared.payload, tag);
         }
         environment.note_commit(version);
+        interrupt::note_commit(|| storage.url(), version);
         let bytes = prepared.payload.content_length() as u64;
         let own = prepared.into_commits(version, changes);
         let winners = std::mem::take(&mut self.winners).into_all();

@@ -155,7 +155,8 @@ pub(super) fn read(storage: &Storage, version: u64, environment: &Environment) -
             Ok(bytes) => return Ok(bytes),
             Err(error) => {
                 let passed = waited.max(Duration::from_millis(environment.ms_since(began_ms)));
-                if passed >= READ_BUDGET || error.kind() == ErrorKind::PermissionDenied {
+                let is_final = matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Interrupted);
+                if passed >= READ_BUDGET || is_final {
                     return Err(error.at_version(version));
                 }
                 let pause = backoff(attempt, environment.random());

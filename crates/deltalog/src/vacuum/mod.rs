@@ -73,6 +73,7 @@ use self::listing::Found;
 use self::request::Retention;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::log::name::LogFileName;
 use crate::snapshot::Snapshot;
 
@@ -289,7 +290,8 @@ impl VacuumPlan {
         let removed_directories = match done {
             Ok(removed) => removed,
             Err(error) => {
-                if let Err(failure) = newest.refresh().and_then(|newest| self.commits.failed(&newest)) {
+                let record = || newest.refresh().and_then(|newest| self.commits.failed(&newest));
+                if let Err(failure) = interrupt::shielded(record) {
                     let table = newest.storage().url();
                     tracing::warn!(table, error = %failure, "the failure of VACUUM could not be recorded");
                 }

@@ -25,6 +25,7 @@ use super::split::{PartitionId, Splitter};
 use crate::constraints::{Constraints, Identities};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::protocol::Add;
 use crate::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
@@ -141,6 +142,7 @@ impl DataWriter {
         }
         ranges.reverse();
         while let Some(range) = ranges.pop() {
+            interrupt::check().map_err(|stopped| self.located(stopped.into()))?;
             match self.prepare(&batch.slice(range.start, range.len())) {
                 Ok(prepared) => {
                     let written = self.distribute(prepared);

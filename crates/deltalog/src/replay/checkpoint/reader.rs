@@ -22,12 +22,12 @@ use super::rows::{AddRequest, RowBatches, RowRequest};
 use super::{Checkpoint, open_all};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CheckpointFiles;
-use crate::parallel;
 use crate::protocol::PathResolver;
 use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
 use crate::replay::filter::apply;
 use crate::replay::tail::with_columns;
 use crate::storage::Storage;
+use crate::{interrupt, parallel};
 
 /// Number of batches of a piece that may wait for the caller.
 const WAITING_BATCHES: usize = 2;
@@ -247,7 +247,7 @@ impl Groups {
                             "a thread that reads the checkpoint terminated unexpectedly",
                         )
                     };
-                    match channel.recv().map_err(lost)?? {
+                    match interrupt::receive(channel)?.map_err(lost)?? {
                         Some(batch) => return Ok(Some(batch)),
                         None => drop(channels.pop_front()),
                     }

@@ -30,6 +30,7 @@ use super::faults::{ReadFailure, read_batch};
 use super::file::{OpenFile, Opener};
 use super::stream::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
+use crate::interrupt;
 use crate::row_bytes::weight_of;
 use crate::storage::column_ranges;
 
@@ -278,7 +279,7 @@ impl Shares {
         }
         let mut batches = Vec::with_capacity(self.threads.len());
         for thread in &self.threads {
-            let message = thread.recv().map_err(|_| {
+            let message = interrupt::receive(thread).map_err(Error::from)?.map_err(|_| {
                 Error::new(ErrorKind::Unavailable, "a thread that read columns terminated unexpectedly")
             })?;
             batches.push(message.transpose()?);

@@ -32,6 +32,7 @@ use super::faults::guarded;
 use super::file::{OpenFile, Opener};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
+use crate::interrupt;
 
 /// The number of batches per worker that may wait for the caller.
 const WAITING_BATCHES: usize = 2;
@@ -78,7 +79,9 @@ impl RowStream {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            match std::mem::replace(&mut self.state, State::Done) {
+            let state = std::mem::replace(&mut self.state, State::Done);
+            interrupt::check()?;
+            match state {
                 State::New(scan, files) => self.state = start(*scan, files)?,
                 State::Alone(mut alone) => {
                     let next = alone.next_batch()?;
@@ -328,15 +331,17 @@ impl Crew {
         loop {
             match &mut self.batches {
                 Batches::InAnyOrder { workers: 0, .. } => return Ok(None),
-                Batches::InAnyOrder { all, workers } => match all.recv().map_err(lost)? {
+                Batches::InAnyOrder { all, workers } => match interrupt::receive(all)?.map_err(lost)? {
                     Message::Batch(batch) => return batch.map(Some),
                     Message::End => *workers -= 1,
                 },
-                Batches::InOrder { current: Some(task), .. } => match task.recv().map_err(lost)? {
-                    Message::Batch(batch) => return batch.map(Some),
-                    Message::End => self.batches.next_task(None),
-                },
-                Batches::InOrder { tasks, .. } => match tasks.recv().map_err(lost)? {
+                Batches::InOrder { current: Some(task), .. } => {
+                    match interrupt::receive(task)?.map_err(lost)? {
+                        Message::Batch(batch) => return batch.map(Some),
+                        Message::End => self.batches.next_task(None),
+                    }
+                }
+                Batches::InOrder { tasks, .. } => match interrupt::receive(tasks)?.map_err(lost)? {
                     Some(task) => self.batches.next_task(Some(task)),
                     None => return Ok(None),
                 },

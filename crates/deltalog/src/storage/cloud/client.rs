@@ -8,6 +8,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
 use object_store::{ClientConfigKey as Key, ClientOptions, Error, Result};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -34,10 +35,7 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
         }
         Some(text) => Err(meaningless(key, &text)),
     };
-    let duration = |key: Key| {
-        let parsed = |text: String| humantime::parse_duration(&text).map_err(|_| meaningless(key, &text));
-        value(key).map(parsed).transpose()
-    };
+    let duration = |key: Key| duration(options, key);
 
     let user_agent = value(Key::UserAgent).unwrap_or_else(|| USER_AGENT.to_owned());
     let mut builder =
@@ -61,9 +59,6 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     }
     if let Some(limit) = duration(Key::ConnectTimeout)? {
         builder = builder.connect_timeout(limit);
-    }
-    if let Some(limit) = duration(Key::ReadTimeout)? {
-        builder = builder.read_timeout(limit);
     }
     if let Some(limit) = duration(Key::PoolIdleTimeout)? {
         builder = builder.pool_idle_timeout(limit);
@@ -100,6 +95,20 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     // What another crate of the program turns on would hide the length of a file.
     builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
     builder.https_only(!flag(Key::AllowHttp)?).build().map_err(failed)
+}
+
+/// Returns how long a store may be silent within one request, which the client leaves to its caller (`patience`): its
+/// own limit counts from the beginning of a request, however large its body is.
+///
+/// # Errors
+/// It is no duration.
+pub(super) fn read_timeout(options: &ClientOptions) -> Result<Option<Duration>> {
+    duration(options, Key::ReadTimeout)
+}
+
+fn duration(options: &ClientOptions, key: Key) -> Result<Option<Duration>> {
+    let parsed = |text: String| humantime::parse_duration(&text).map_err(|_| meaningless(key, &text));
+    options.get_config_value(&key).map(parsed).transpose()
 }
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));

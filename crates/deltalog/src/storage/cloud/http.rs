@@ -1,5 +1,6 @@
 //! How requests are sent: TLS, and what is noted of answers.
 //!
+//! - A store may be silent only for a while ([`patience`](super::patience)).
 //! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error
 //!   at once, and not after minutes of retries.
 //! - Notes and log messages have neither the query nor the headers of a request: they may contain signatures.
@@ -8,6 +9,7 @@ use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -18,9 +20,10 @@ use object_store::client::{
 };
 use serde::Deserialize;
 
+use super::patience::{self, Limits, Silence, Unanswered};
 use super::secrets::Secrets;
 use crate::limits::{ANSWER_BYTES, REFUSAL_BYTES};
-use crate::storage::answers::{self, Note, Purpose, Refusal, Request, Settings};
+use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Refusal, Request, Settings};
 
 /// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
 /// Clones share them.
@@ -28,12 +31,14 @@ use crate::storage::answers::{self, Note, Purpose, Refusal, Request, Settings};
 pub(super) struct Connector {
     made: Arc<Mutex<Vec<(String, HttpClient)>>>,
     settings: &'static Settings,
+    /// How long the store may be silent altogether.
+    silence: Duration,
 }
 
 impl Connector {
-    /// Creates one for a store with these settings.
-    pub(super) fn new(settings: &'static Settings) -> Self {
-        Self { made: Arc::default(), settings }
+    /// Creates one for a store with these settings, which may be silent for a while.
+    pub(super) fn new(settings: &'static Settings, silence: Duration) -> Self {
+        Self { made: Arc::default(), settings, silence }
     }
 
     /// Returns the client that was made last: that of the store, with its limits, proxy and certificates. Those that
@@ -59,8 +64,13 @@ impl HttpConnector for Connector {
             return Ok(client.clone());
         }
         let inner = HttpClient::new(super::client::client(options)?);
-        let client =
-            HttpClient::new(Watched { inner, has_answered: AtomicBool::new(false), settings: self.settings });
+        let client = HttpClient::new(Watched {
+            inner,
+            has_answered: AtomicBool::new(false),
+            settings: self.settings,
+            limits: Limits { once: super::client::read_timeout(options)?, altogether: self.silence },
+            silence: Silence::default(),
+        });
         made.push((key, client.clone()));
         Ok(client)
     }
@@ -71,6 +81,8 @@ struct Watched {
     inner: HttpClient,
     has_answered: AtomicBool,
     settings: &'static Settings,
+    limits: Limits,
+    silence: Silence,
 }
 
 #[async_trait::async_trait]
@@ -80,9 +92,9 @@ impl HttpService for Watched {
         let is_file = asked.purpose == Purpose::Other && asked.method == "GET";
         tracing::trace!(request = %asked, "a request to a store");
         let secrets = Secrets::of(&request);
-        let response = match self.inner.execute(request).await {
+        let response = match patience::send(&self.inner, request, self.limits, &self.silence).await {
             Ok(response) => response,
-            Err(error) => return Err(self.unanswered(asked, error)),
+            Err(unanswered) => return Err(self.unanswered(asked, unanswered)),
         };
         self.has_answered.store(true, Ordering::Relaxed);
         let status = response.status();
@@ -129,12 +141,18 @@ impl HttpService for Watched {
 
 impl Watched {
     /// Notes a request without an answer. Returns the error that says whether to send it again.
-    fn unanswered(&self, request: Request, error: HttpError) -> HttpError {
+    fn unanswered(&self, request: Request, unanswered: Unanswered) -> HttpError {
+        let Unanswered { error, waited, is_last } = unanswered;
         let is_unreachable = is_unreachable(&error);
-        let note = Note::NoAnswer { request, cause: innermost(&error), is_unreachable };
+        let reason = match error.kind() {
+            _ if is_unreachable => NoAnswerReason::Unreachable,
+            HttpErrorKind::Timeout => NoAnswerReason::Silent(waited),
+            _ => NoAnswerReason::Broken,
+        };
+        let note = Note::NoAnswer { request, cause: innermost(&error), reason };
         tracing::debug!(answer = %note, "a store gave no answer");
         answers::note(note);
-        match is_unreachable && !self.has_answered.load(Ordering::Relaxed) {
+        match is_last || (is_unreachable && !self.has_answered.load(Ordering::Relaxed)) {
             true => HttpError::new(HttpErrorKind::Unknown, error),
             false => error,
         }

@@ -19,6 +19,7 @@ mod http;
 #[cfg(feature = "s3")]
 mod log_store;
 mod options;
+mod patience;
 #[cfg(feature = "s3")]
 mod profile;
 mod provider;
@@ -36,7 +37,7 @@ use url::Url;
 #[cfg(feature = "s3")]
 pub(super) use self::dynamodb::DynamoDb;
 use self::http::Connector;
-use self::options::Options;
+use self::options::{Options, Retries};
 use super::answers::Settings;
 use super::cache::Cache;
 use super::cache::settings::{self, CacheSettings};
@@ -298,17 +299,17 @@ use builder;
 fn recipe<B: Builder>(
     url: &Url,
     builder: B,
-    retries: RetryConfig,
+    retries: Retries,
     traits: Traits<B::Store>,
     prepare: impl Fn(B, &Connector) -> object_store::Result<B> + Send + Sync + 'static,
 ) -> Recipe {
     let bucket = |endpoint| format!("{endpoint} {}", url.authority());
     let unproven = traits.unproven.map(bucket);
     Recipe::new(move || {
-        let connector = Connector::new(B::SETTINGS);
+        let connector = Connector::new(B::SETTINGS, retries.silence);
         let builder = prepare(builder.clone(), &connector)?;
-        let store = builder.clone().build(connector.clone(), retries.clone(), None)?;
-        let never = RetryConfig { max_retries: 0, ..retries.clone() };
+        let store = builder.clone().build(connector.clone(), retries.config.clone(), None)?;
+        let never = RetryConfig { max_retries: 0, ..retries.config.clone() };
         let once = builder.build(connector.clone(), never, Some(&store))?;
         let store = Arc::new(store);
         let mut client = Client {

@@ -64,14 +64,28 @@ const PREFIXES: [&str; 10] = [
     "KRB5",
 ];
 
-/// The time after which a request fails of which nothing has come.
-const READ_TIMEOUT: &str = "30s";
+/// The time for which a store may be silent in one request.
+const READ_TIMEOUT: &str = "12s";
 /// The time after which every request fails.
 const TIMEOUT: &str = "10m";
+/// The time for which a store may be silent altogether.
+const SILENCE: Duration = Duration::from_secs(30);
+/// The longest pause between two requests. It is part of the silence.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often a request is sent again. A store that asks for fewer requests gets about 45 seconds.
+const MOST_RETRIES: usize = 13;
 
 /// The options of a store: names in lower case, and values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Options(BTreeMap<String, String>);
+
+/// When a request is sent again.
+#[derive(Debug, Clone)]
+pub(super) struct Retries {
+    pub(super) config: RetryConfig,
+    /// The time for which a store may be silent, in all requests. One that answers with a refusal may take longer.
+    pub(super) silence: Duration,
+}
 
 impl Options {
     /// # Errors
@@ -145,8 +159,10 @@ impl Options {
     ///
     /// # Errors
     /// `InvalidArgument` for a value that is not a number or a duration.
-    pub(super) fn retries(&mut self) -> Result<RetryConfig> {
-        let mut retries = RetryConfig::default();
+    pub(super) fn retries(&mut self) -> Result<Retries> {
+        let is_limited = self.0.contains_key("retry_timeout");
+        let mut retries = RetryConfig { max_retries: MOST_RETRIES, ..RetryConfig::default() };
+        retries.backoff.max_backoff = LONGEST_PAUSE;
         if let Some(value) = self.0.remove("max_retries") {
             retries.max_retries = parsed("max_retries", &value, "a number")?;
         }
@@ -165,7 +181,8 @@ impl Options {
         if let Some(value) = self.0.remove("backoff_config.base") {
             backoff.base = parsed("backoff_config.base", &value, "a number")?;
         }
-        Ok(retries)
+        let silence = if is_limited { retries.retry_timeout } else { SILENCE };
+        Ok(Retries { config: retries, silence })
     }
 
     /// Takes out what the options say about reads.
@@ -249,6 +266,7 @@ fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
 mod tests {
     use object_store::ClientConfigKey;
 
+    use super::super::patience::Limits;
     use super::*;
 
     #[test]
@@ -263,7 +281,8 @@ mod tests {
         let mut options =
             Options::new([("max_retries", "3"), ("RETRY_TIMEOUT", "2m"), ("backoff_config.base", "1.5")])
                 .unwrap();
-        let retries = options.retries().unwrap();
+        let Retries { config: retries, silence } = options.retries().unwrap();
+        assert_eq!(silence, Duration::from_secs(120));
         assert_eq!((retries.max_retries, retries.retry_timeout), (3, Duration::from_secs(120)));
         assert_eq!(retries.backoff.base, 1.5);
         assert!(options.0.is_empty());
@@ -272,6 +291,28 @@ mod tests {
             wrong.retries().unwrap_err().to_string(),
             "the storage option 'retry_timeout' is not a duration such as '30s'"
         );
+    }
+
+    /// Of requests that end after the limit for one, and of such that end at once.
+    #[test]
+    fn the_defaults_for_a_silent_store_add_up_to_half_a_minute() {
+        let mut options = Options::new([]).unwrap();
+        let Retries { config, silence } = options.retries().unwrap();
+        options.set_time_limits("aws_");
+        let once = humantime::parse_duration(&options.0["read_timeout"]).unwrap();
+        for request in [once, Duration::from_secs(5), Duration::ZERO] {
+            let limits = Limits { once: Some(request), altogether: silence };
+            let (mut waited, mut pause) = (Duration::ZERO, config.backoff.init_backoff);
+            for _ in 0..=config.max_retries {
+                waited += request.min(limits.left(waited));
+                if limits.are_over(waited) {
+                    break;
+                }
+                pause = pause.mul_f64(config.backoff.base).min(config.backoff.max_backoff);
+                waited += pause;
+            }
+            assert!(waited <= Duration::from_secs(30), "{request:?}: {waited:?}");
+        }
     }
 
     #[test]

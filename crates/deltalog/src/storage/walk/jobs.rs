@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
+use crate::interrupt;
 use crate::storage::FileMeta;
 
 /// The batches that wait for the consumer, for each thread.
@@ -72,18 +73,21 @@ pub(super) trait Lister: Sync {
         Self: Sized,
     {
         let queue = Queue::new(self.first());
+        let call = interrupt::inherited();
         std::thread::scope(|scope| {
             let (sender, batches) = sync_channel(threads * WAITING);
             let mut started = 0;
             for _ in 0..threads {
-                let (queue, sender) = (&queue, sender.clone());
+                let (queue, call, sender) = (&queue, &call, sender.clone());
                 let worker = move || {
-                    queue.work(|job| {
-                        let mut found = |batch| sender.send(Ok(batch)).map_err(|_| Stopped);
-                        self.run(job, &mut found).map_err(|error| {
-                            // The consumer may have failed before.
-                            let _ = sender.send(Err(error));
-                        })
+                    call.run(|| {
+                        queue.work(|job| {
+                            let mut found = |batch| sender.send(Ok(batch)).map_err(|_| Stopped);
+                            self.run(job, &mut found).map_err(|error| {
+                                // The consumer may have failed before.
+                                let _ = sender.send(Err(error));
+                            })
+                        });
                     });
                 };
                 if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
@@ -104,7 +108,10 @@ fn consume(
     batches: Receiver<Result<Vec<FileMeta>>>,
     visit: &mut dyn FnMut(Vec<FileMeta>) -> Result<()>,
 ) -> Result<()> {
-    batches.into_iter().try_for_each(|batch| visit(batch?))
+    while let Ok(batch) = interrupt::receive(&batches)? {
+        visit(batch?)?;
+    }
+    Ok(())
 }
 
 /// The jobs that wait, and how many are being done.

@@ -1,0 +1,153 @@
+//! Ctrl-C and other signals whose handlers raise, while a call runs.
+//!
+//! - Python runs handlers of signals on its main thread only. So calls of that thread look for signals now and then
+//!   (`deltalog::engine::interrupt`), and those of other threads do not.
+//! - What a handler raises is kept until the call has stopped, and is raised then. If the call has made a commit, a
+//!   `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is not known whether it has, it
+//!   becomes an `UnknownCommitInterrupt`.
+//! - A consumer of a stream gets an error, because the C interface transports no exception. Python's own handler of
+//!   SIGINT is asked to run again, as soon as the consumer has returned to Python.
+
+use std::cell::{Cell, RefCell};
+
+use deltalog::engine::interrupt::{self, Commit, Look, Watched};
+use deltalog::{Error, ErrorKind};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::error::to_python;
+use crate::logging;
+
+thread_local! {
+    /// What a handler has raised during a call of this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// Whether this is the main thread of the process with this number.
+    static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
+}
+
+/// Returns how a call of this thread looks for signals, if it is the main one.
+pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
+    let process = std::process::id();
+    if IS_MAIN.get().is_none_or(|(known, _)| known != process) {
+        let threading = py.import("threading")?;
+        let main = threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?;
+        let own = threading.call_method0(intern!(py, "get_ident"))?;
+        IS_MAIN.set(Some((process, main.eq(own)?)));
+    }
+    Ok(known_look())
+}
+
+/// Does the same for a thread that need not be able to run Python. It is known if it has made a call before.
+fn known_look() -> Option<Look> {
+    let is_main = IS_MAIN.get().is_some_and(|(process, is_main)| is_main && process == std::process::id());
+    is_main.then_some(look)
+}
+
+/// Lets Python handle the signals that have come. Returns whether a handler has raised.
+fn look() -> bool {
+    match Python::try_attach(|py| py.check_signals()) {
+        Some(Err(raised)) => {
+            keep(raised);
+            true
+        }
+        // If the interpreter is ending, it handles no signals.
+        Some(Ok(())) | None => false,
+    }
+}
+
+/// Lets the call of this thread raise what code of the user has raised, which asks to stop.
+pub(crate) fn stop_with(raised: PyErr) {
+    keep(raised);
+    interrupt::interrupt();
+}
+
+fn keep(raised: PyErr) {
+    RAISED.with_borrow_mut(|first| {
+        first.get_or_insert(raised);
+    });
+}
+
+/// Returns what a call raises that was interrupted, after it has ended with `failure` or without one.
+pub(crate) fn exception(py: Python<'_>, commits: &[Commit], failure: Option<&Error>) -> PyErr {
+    let raised = RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
+    let unknown = failure.filter(|failure| failure.kind() == ErrorKind::CommitStateUnknown);
+    let told = match (unknown, commits.last()) {
+        (Some(failure), _) => unknown_commit(py, &raised, failure),
+        (None, Some(last)) => committed(py, &raised, last, commits),
+        (None, None) => return raised,
+    };
+    told.unwrap_or_else(|failure| failure)
+}
+
+/// Returns the signals' exception after a call that has ended well, if a signal has just come.
+pub(crate) fn after_commits(py: Python<'_>, commits: &[Commit]) -> PyResult<()> {
+    if commits.is_empty() {
+        return Ok(());
+    }
+    py.check_signals().map_err(|raised| {
+        keep(raised);
+        exception(py, commits, None)
+    })
+}
+
+fn committed(py: Python<'_>, raised: &PyErr, last: &Commit, all: &[Commit]) -> PyResult<PyErr> {
+    let versions: Vec<u64> = all.iter().map(|commit| commit.version).collect();
+    let text = match versions.as_slice() {
+        [version] => format!("interrupted after version {version} of the table {} was committed", last.table),
+        _ => format!("interrupted after versions {versions:?} of the table {} were committed", last.table),
+    };
+    let told = told(py, raised, "CommittedInterrupt", text)?;
+    let value = told.value(py);
+    value.setattr("table", &last.table)?;
+    value.setattr("version", last.version)?;
+    value.setattr("versions", PyTuple::new(py, versions)?)?;
+    Ok(told)
+}
+
+fn unknown_commit(py: Python<'_>, raised: &PyErr, failure: &Error) -> PyResult<PyErr> {
+    let told = told(py, raised, "UnknownCommitInterrupt", format!("interrupted; {failure}"))?;
+    let value = told.value(py);
+    value.setattr("table", failure.table())?;
+    value.setattr("version", failure.version())?;
+    value.setattr("transaction_id", failure.transaction_id())?;
+    told.set_cause(py, Some(to_python(failure)));
+    Ok(told)
+}
+
+/// Returns an exception of `class` in place of a `KeyboardInterrupt`. Another one is that of the user, with a note.
+fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<PyErr> {
+    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        let class = py.import("deltalog.errors")?.getattr(class)?;
+        return Ok(PyErr::from_value(class.call1((text,))?));
+    }
+    // Python 3.10 has no notes.
+    if raised.value(py).hasattr(intern!(py, "add_note"))? {
+        raised.value(py).call_method1(intern!(py, "add_note"), (text,))?;
+    }
+    Ok(raised.clone_ref(py))
+}
+
+/// Calls `work`, which a consumer of a stream waits for. Returns whether it was interrupted.
+///
+/// Within a call of this crate, it is part of that one.
+pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> (T, bool) {
+    let look = known_look().filter(|_| !interrupt::is_within_call());
+    let (output, Watched { is_interrupted, .. }) = interrupt::watched(look, work);
+    if is_interrupted && let Some(raised) = RAISED.take() {
+        Python::try_attach(|py| raise_again(py, &raised));
+    }
+    (output, is_interrupted)
+}
+
+/// Lets Python's handler of SIGINT run once more, or else the next call of this thread raise `raised`.
+fn raise_again(py: Python<'_>, raised: &PyErr) {
+    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        let again = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+        if again.is_ok() {
+            return;
+        }
+    }
+    logging::postpone(raised.clone_ref(py));
+}

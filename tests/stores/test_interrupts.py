@@ -1,0 +1,124 @@
+"""Ctrl-C while a store is waited for: the call ends soon, and its exception says what was committed."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltalog import CommittedInterrupt, DeltaTable, UnknownCommitInterrupt, _internal, write_deltalake
+from tests.interrupting import after, pressing, soon_after
+
+from .s3_server import S3Server, rule
+
+URI = "s3://tables/t"
+SOON = 3.0
+"""The time in seconds within which an interrupted call ends, on a busy machine."""
+
+
+@pytest.fixture
+def options(s3: S3Server) -> dict[str, str]:
+    write_deltalake(URI, pa.table({"n": [1, 2]}), storage_options=s3.options())
+    _internal.forget_snapshots()
+    return s3.options()
+
+
+def has_commit(s3: S3Server) -> bool:
+    """Returns whether version 1 is there."""
+    return any(key.endswith("0001.json") for key in s3.keys("tables"))
+
+
+def numbers(options: dict[str, str]) -> list[int]:
+    """Returns the rows that a new reader finds."""
+    _internal.forget_snapshots()
+    rows = pa.table(DeltaTable(URI, storage_options=options).to_arrow())
+    return sorted(rows["n"].to_pylist())
+
+
+CALLS: dict[str, tuple[tuple[str, ...], Callable[[DeltaTable, dict[str, str]], Any]]] = {
+    "open": (("list", "get", "head"), lambda _, options: DeltaTable(URI, storage_options=options)),
+    "rows": (("get",), lambda table, _: table.to_arrow()),
+    "vacuum": (("list",), lambda table, _: table.vacuum(dry_run=True)),
+    "append": (("put",), lambda table, _: write_deltalake(table, pa.table({"n": [3]}), mode="append")),
+    "update": (("put",), lambda table, _: table.update({"n": "n + 1"})),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_waits_for_a_silent_store_ends(s3: S3Server, options: dict[str, str], call: str) -> None:
+    kinds, work = CALLS[call]
+    table = DeltaTable(URI, storage_options=options)
+    _internal.forget_snapshots()
+    before = s3.keys("tables")
+    s3.faults(rule("silence_before", *kinds))
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt) as raised, pressing(after(0.1)):
+        work(table, options)
+    assert time.monotonic() - begun < SOON
+    assert type(raised.value) is KeyboardInterrupt, "nothing was committed"
+    s3.faults()
+    assert s3.keys("tables") == before
+    assert numbers(options) == [1, 2]
+
+
+def test_a_commit_under_way_ends_and_the_exception_has_its_version(
+    s3: S3Server, options: dict[str, str]
+) -> None:
+    """A repeated `n = n + 1` would count twice."""
+    table = DeltaTable(URI, storage_options=options)
+    files = len(s3.keys("tables"))
+    s3.faults(rule({"latency_ms": 600}, "create"))
+    is_written = soon_after(lambda: len(s3.keys("tables")) > files)
+    with (
+        pytest.raises(CommittedInterrupt, match="after version 1 of the table s3://tables/t") as raised,
+        pressing(is_written),
+    ):
+        table.update({"n": "n + 1"})
+    assert (raised.value.table, raised.value.version, raised.value.versions) == (URI, 1, (1,))
+    s3.faults()
+    assert numbers(options) == [2, 3]
+
+
+def test_a_commit_whose_answer_is_lost_is_found_out(s3: S3Server, options: dict[str, str]) -> None:
+    """Who presses twice does not wait for the answer, but the commit is read back."""
+    table = DeltaTable(URI, storage_options=options)
+    s3.faults(rule("silence_after", "create"))
+    with pytest.raises(CommittedInterrupt) as raised, pressing(lambda: has_commit(s3), after(0.5)):
+        table.update({"n": "n + 1"})
+    assert raised.value.version == 1
+    s3.faults()
+    assert numbers(options) == [2, 3]
+
+
+def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
+    s3: S3Server, options: dict[str, str]
+) -> None:
+    table = DeltaTable(URI, storage_options=options)
+    files = s3.keys("tables")
+    s3.faults(rule("silence_after", "create"), rule("silence_before", "get", key="0001.json"))
+    with pytest.raises(UnknownCommitInterrupt) as raised, pressing(lambda: has_commit(s3), after(0.5)):
+        table.update({"n": "n + 1"})
+    s3.faults()
+    assert raised.value.transaction_id
+    assert table.find_commit(raised.value.transaction_id) == 1
+    assert len(s3.keys("tables")) == len(files) + 2, "the file that the commit may name is kept"
+    assert numbers(options) == [2, 3]
+
+
+def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, str]) -> None:
+    """As those of supervisors and of tests with time limits."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("too late")
+
+    earlier = signal.signal(signal.SIGINT, stop)
+    try:
+        s3.faults(rule("silence_before", "list", "get"))
+        with pytest.raises(TimeoutError, match="too late"), pressing(after(0.1)):
+            DeltaTable(URI, storage_options=options)
+    finally:
+        signal.signal(signal.SIGINT, earlier)
