@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 
-use crate::by_name::ByName;
+use crate::by_name::{ByName, names_of};
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, FieldNames, Scope, ScopedValue};
 use crate::row_bytes::{BatchBytes, Steps, weight_of};
@@ -154,7 +154,7 @@ impl Assignments {
     /// `InvalidArgument` for a row for which a value does not exist.
     fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
-        let names = names_of(rows);
+        let names = names_of(rows.schema_ref().fields());
         for (index, (field, column)) in before.schema_ref().fields().iter().zip(before.columns()).enumerate()
         {
             match self.value(index, rows, &names)? {
@@ -172,7 +172,7 @@ impl Assignments {
     /// `InvalidArgument` for a row for which a value does not exist.
     fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
-        let names = names_of(rows);
+        let names = names_of(rows.schema_ref().fields());
         for assigned in &self.assignments {
             let value = assigned.value.of(rows, |name| names.find(name))?;
             columns.push(self.column(assigned.column, value)?);
@@ -198,12 +198,6 @@ impl Assignments {
         let field = field.with_data_type(value.data_type().clone()).with_nullable(true);
         Ok((Arc::new(field), value))
     }
-}
-
-/// Returns an index of the columns of `rows`.
-fn names_of(rows: &RecordBatch) -> ByName<'_, impl Fn(usize) -> Option<&str>> {
-    let fields = rows.schema_ref().fields();
-    ByName::new(fields.len(), |at| Some(fields.get(at)?.name().as_str()))
 }
 
 /// Returns the index of the column of the table that `name` is.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{take, take_record_batch};
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 
 use super::source::MergeSource;
-use crate::by_name::ByName;
+use crate::by_name::names_of;
 use crate::error::{Error, Result};
 use crate::predicate::Scope;
 use crate::row_bytes::{BatchBytes, weight, widest};
@@ -38,7 +38,7 @@ impl<'a> Sides<'a> {
     ) -> impl Iterator<Item = &'b [(u32, u32)]> {
         let names: BTreeSet<&str> = columns.collect();
         let (mut of_target, mut of_source): (Vec<&ArrayRef>, Vec<usize>) = (Vec::new(), Vec::new());
-        let [targets, sources] = [target.schema_ref(), self.source.schema()].map(names_of);
+        let [targets, sources] = [target.schema_ref(), self.source.schema()].map(|of| names_of(of.fields()));
         for name in names {
             match self.scope.table_of(name) {
                 Some((0, column)) => {
@@ -77,7 +77,7 @@ impl<'a> Sides<'a> {
     ) -> Result<RecordBatch> {
         let names: BTreeSet<&str> = columns.collect();
         let (mut fields, mut arrays): (Vec<FieldRef>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
-        let [targets, sources] = [target.schema_ref(), self.source.schema()].map(names_of);
+        let [targets, sources] = [target.schema_ref(), self.source.schema()].map(|of| names_of(of.fields()));
         for name in names {
             let Some((place, column)) = self.scope.table_of(name) else { continue };
             let (schema, names) =
@@ -130,11 +130,6 @@ pub(super) fn taken(rows: &RecordBatch, indices: &[u32]) -> Result<RecordBatch> 
         return RecordBatch::try_new_with_options(rows.schema(), Vec::new(), &options).map_err(unpaired);
     }
     take_record_batch(rows, &UInt32Array::from(indices.to_vec())).map_err(unpaired)
-}
-
-/// Returns an index of the columns of a table.
-fn names_of(schema: &SchemaRef) -> ByName<'_, impl Fn(usize) -> Option<&str>> {
-    ByName::new(schema.fields().len(), |at| Some(schema.fields().get(at)?.name().as_str()))
 }
 
 fn unpaired(error: ArrowError) -> Error {
