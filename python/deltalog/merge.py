@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.arguments import Names, names_argument
 from deltalog.checked import checks_arguments, is_text
-from deltalog.errors import wrong_argument
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 
 _Result = TypeVar("_Result")
 
@@ -50,8 +50,10 @@ class TableMerger(Generic[_Result]):
         condition: str,
         source_alias: str | None,
         target_alias: str | None,
+        *,
+        reads_once: bool = False,
     ) -> None:
-        self._run = run
+        self._run, self._reads_once, self._is_done = run, reads_once, False
         self._condition = condition
         self._aliases = (source_alias or "source", target_alias or "target")
         self._clauses: list[MergeClause] = []
@@ -106,8 +108,20 @@ class TableMerger(Generic[_Result]):
         return self._with(MergeClause(True, "delete", predicate, []))
 
     def execute(self) -> _Result:
-        """Merges the source, which is read once and held in memory, and returns the metrics."""
-        return self._run(MergeArguments(self._condition, *self._aliases, self._clauses))
+        """Merges the source, which is read once and held in memory, and returns the metrics.
+
+        Raises:
+            InvalidArgumentError: it was executed before, or was tried with a source that can be read only once.
+        """
+        if self._is_done:
+            refused = InvalidArgumentError("a MERGE cannot be executed twice")
+            raise hinted(
+                refused, "begin another one by DeltaTable.merge, with a source that has all of its rows"
+            )
+        self._is_done = self._reads_once
+        done = self._run(MergeArguments(self._condition, *self._aliases, self._clauses))
+        self._is_done = True
+        return done
 
     def _with(self, clause: MergeClause) -> "TableMerger[_Result]":
         self._clauses.append(clause)

@@ -439,13 +439,24 @@ class DeltaTable(
             )
             raise hinted(refused, "pass a function that makes them as credential_provider")
         place = (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
-        return _reopen, (*place, provider, opened.seen, opened.is_pinned)
+        return _reopen, (type(self), *place, provider, opened.seen, opened.is_pinned)
+
+    def __copy__(self) -> "DeltaTable":
+        """Returns a table at the same version, of which each goes its own way then."""
+        table = type(self).__new__(type(self))
+        table.__dict__.update(self.__dict__)
+        return table
+
+    def __deepcopy__(self, _: dict[int, Any]) -> "DeltaTable":
+        """As a copy: what both have in common does not change."""
+        return self.__copy__()
 
     def __repr__(self) -> str:
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
 
 
 def _reopen(
+    kind: type[DeltaTable],
     table_uri: str,
     version: int,
     allowed_roots: list[str],
@@ -463,7 +474,7 @@ def _reopen(
         table_id=table_id,
     )
     opened = Opened(snapshot, seen, is_pinned)
-    return DeltaTable._at(opened, has_catalog=False, credential_provider=credential_provider)
+    return kind._at(opened, has_catalog=False, credential_provider=credential_provider)
 
 
 def target_argument(

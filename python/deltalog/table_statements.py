@@ -1,6 +1,6 @@
 """Statements that delete, change and merge rows of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, overload
 
 from deltalog import _internal
@@ -232,7 +232,9 @@ class TableStatements(TableHandle):
             rows = stream._snapshot.scan() if isinstance(stream, TableHandle) else stream
             return self._done(_internal.merge_rows(newest, rows, merge, arguments, encoding, merge_schema))
 
-        return TableMerger(run, predicate, source_alias, target_alias)
+        # An iterator, or a reader of pyarrow or another library: read again, it would be without rows.
+        reads_once = isinstance(source, Iterator) or hasattr(source, "read_next_batch")
+        return TableMerger(run, predicate, source_alias, target_alias, reads_once=reads_once)
 
     def _done(self, done: tuple[dict[str, int], list[int]] | AlreadyApplied) -> Metrics | AlreadyApplied:
         """Notes the versions of a statement, and returns its metrics."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, overload
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
@@ -17,6 +17,46 @@ from deltalog.writer_properties import WriterProperties, file_format_argument
 __all__ = ["write_deltalake"]
 
 
+@overload
+def write_deltalake(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    data: ArrowData,
+    *,
+    mode: Literal["error", "append", "overwrite"] = "error",
+    partition_by: Sequence[str] | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    predicate: str | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    target_file_size: int | None = None,
+    credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
+) -> int: ...
+@overload
+def write_deltalake(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    data: ArrowData,
+    *,
+    mode: Literal["error", "append", "overwrite", "ignore"] = "error",
+    partition_by: Sequence[str] | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: CommitProperties | None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    predicate: str | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    target_file_size: int | None = None,
+    credential_provider: CredentialProvider | None = None,
+    writer_properties: WriterProperties | None = None,
+) -> int | AlreadyApplied | None: ...
 @checked
 def write_deltalake(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -217,3 +219,28 @@ def test_whether_a_table_exists_is_one_listing(tmp_path: Path) -> None:
     assert DeltaTable.is_deltatable(tmp_path)
     (tmp_path / "_delta_log" / f"{0:020}.json").write_text("{torn")
     assert DeltaTable.is_deltatable(tmp_path), "a table that cannot be read is one"
+
+
+class Ours(DeltaTable):
+    """A class of a user."""
+
+
+def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_path: Path) -> None:
+    append(tmp_path, 2)
+    table = Ours(tmp_path, version=0)
+    for again in (copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))):  # noqa: S301
+        assert (type(again), again.version()) == (Ours, 0)
+        with pytest.raises(InvalidArgumentError, match="pinned to version 0"):
+            again.delete()
+        again.update_incremental()
+        assert (again.version(), table.version()) == (1, 0)
+
+
+def test_a_copy_keeps_what_a_pickle_leaves_out(tmp_path: Path) -> None:
+    """Staged commits and storage options are those of the process."""
+    append(tmp_path)
+    table = DeltaTable(tmp_path, staged_commits=[])
+    with pytest.raises(UnsupportedFeatureError, match="staged commits cannot be pickled") as caught:
+        pickle.dumps(table)
+    assert caught.value.hint
+    assert copy.copy(table).version() == 0

@@ -621,3 +621,21 @@ def test_another_change_of_the_metadata_meanwhile_is_a_conflict(tmp_path: Path, 
     found = DeltaTable(tmp_path)
     assert found.history(1)[0]["operation"] != "MERGE"
     assert data_files(tmp_path) == sorted(pa.table(found.files(columns=["path"]))["path"].to_pylist())
+
+
+def test_a_merge_is_executed_once(tmp_path: Path) -> None:
+    """A reader that was read has no rows left: by them, every row of the table would be without a match."""
+    rows = pa.table({"id": [1, 2]})
+    deltalog.write_deltalake(tmp_path, rows)
+    table = DeltaTable(tmp_path)
+    for source in (rows, rows.to_reader(), iter(rows.to_batches())):
+        merge = table.merge(source, "target.id = source.id").when_not_matched_by_source_delete()
+        merge.execute()
+        with pytest.raises(InvalidArgumentError, match="executed twice") as caught:
+            merge.execute()
+        assert "another one" in str(caught.value.hint)
+    failing = table.merge(rows.to_reader(), "target.id = source.missing").when_not_matched_by_source_delete()
+    for words in ("missing", "executed twice"):
+        with pytest.raises(InvalidArgumentError, match=words):
+            failing.execute()
+    assert table.count() == 2

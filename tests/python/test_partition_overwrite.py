@@ -64,7 +64,7 @@ def test_a_table_without_partitions_is_replaced(tmp_path: Path) -> None:
         deltalog.write_deltalake(tmp_path, data, mode="overwrite", partition_overwrite="dynamic")
     assert deltalake.DeltaTable(tmp_path).to_pyarrow_table() == data
     with pytest.raises(deltalog.InvalidArgumentError, match="'static' or 'dynamic'"):
-        deltalog.write_deltalake(tmp_path, data, mode="overwrite", partition_overwrite="some")  # type: ignore[arg-type]
+        deltalog.write_deltalake(tmp_path, data, mode="overwrite", partition_overwrite="some")  # type: ignore[call-overload]
 
 
 def test_a_wider_partition_column_holds_old_and_new_values(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_deltalake_reads_a_restored_version(tmp_path: Path) -> None:
     """`deltalake` reads no deletion vectors."""
     path = str(tmp_path / "t")
     for mode, ids in (("append", [1, 2]), ("append", [3]), ("overwrite", [4])):
-        write_deltalake(path, pa.table({"id": ids}), mode=mode)  # type: ignore[arg-type]
+        write_deltalake(path, pa.table({"id": ids}), mode=mode)  # type: ignore[call-overload]
     DeltaTable(path).restore(1)
     found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute("select id from t")
     assert sorted(pa.table(found)["id"].to_pylist()) == [1, 2, 3]

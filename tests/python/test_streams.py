@@ -41,7 +41,7 @@ def test_a_failing_source_leaves_nothing_behind(after: int, mode: str, tmp_path:
     with pytest.raises(
         deltalog.InvalidArgumentError, match=r"(?s)nothing was committed.*KeyError: 'my own words'"
     ):
-        write_deltalake(table, failing(KeyError("my own words"), after), mode=mode)  # type: ignore[arg-type]
+        write_deltalake(table, failing(KeyError("my own words"), after), mode=mode)  # type: ignore[call-overload]
     assert tree(tmp_path) == before
 
 

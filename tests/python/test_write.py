@@ -31,7 +31,7 @@ def test_modes(tmp_path: Path) -> None:
     assert isinstance(caught.value, FileExistsError)
     assert write_deltalake(tmp_path, TWO, mode="ignore") is None
     with pytest.raises(deltalog.InvalidArgumentError, match=r"'upsert'.*'append', 'overwrite'"):
-        write_deltalake(tmp_path, TWO, mode="upsert")  # type: ignore[arg-type]
+        write_deltalake(tmp_path, TWO, mode="upsert")  # type: ignore[call-overload]
     assert tree(tmp_path) == before
     assert write_deltalake(tmp_path, TWO, mode="append") == 1
     assert ids(tmp_path) == [1, 2]

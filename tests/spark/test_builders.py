@@ -1,7 +1,7 @@
 """The builders of tables and the verbs that change the protocol, as in `delta.tables`."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -101,7 +101,7 @@ def test_wrong_definitions_are_refused(spark: SparkSession, path: str) -> None:
     def builder() -> Any:
         return DeltaTable.create(spark).location(path)
 
-    generator = IdentityGenerator()
+    generator, text = IdentityGenerator(), cast(Any, "1")
     for wrong, error in (
         (lambda: DeltaTable.create(spark).addColumn("a", "INT").execute(), "name or a location"),
         (lambda: builder().addColumn("a", 1), "dataType cannot be 1; pass text or a DataType"),
@@ -111,10 +111,17 @@ def test_wrong_definitions_are_refused(spark: SparkSession, path: str) -> None:
             "nullable cannot be 'no'; pass True or False",
         ),
         (lambda: builder().addColumn("a", "INT", True, "1", generator), "both"),
-        (lambda: builder().addColumn("a", "INT", True, None, "1"), "IdentityGenerator, not '1'"),
+        (lambda: builder().addColumn("a", "INT", True, None, "1"), "generatedByDefaultAs cannot be '1'"),
         (lambda: builder().addColumn("a", "BIGINT", True, IdentityGenerator(step=0)), "step .* not be 0"),
         (lambda: builder().addColumn("a", "INT", True, generator).execute(), "(?i)identity"),
-        (lambda: builder().addColumns(["a"]), "addColumns"),
+        (
+            lambda: builder().addColumn("a", "BIGINT", True, IdentityGenerator(start=text)),
+            "start cannot be '1'",
+        ),
+        (lambda: builder().addColumn("a", "BIGINT", True, 1), "generatedAlwaysAs cannot be 1; pass SQL text"),
+        (lambda: builder().addColumns(["a"]), "cols cannot be"),
+        (lambda: builder().addColumns(3), "cols cannot be 3; pass a StructType"),
+        (lambda: builder().partitionedBy(3), "cols cannot be"),
         (lambda: builder().partitionedBy("a").clusterBy("b"), "either partitioned or clustered"),
         (lambda: builder().addColumn("a", "INT").partitionedBy(["b"]).execute(), "b"),
         (lambda: builder().property("a", 1), "value cannot be 1; pass text"),

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from deltalog import SchemaMismatchError
+from deltalog import DeltaTable, SchemaMismatchError
 from deltalog.spark.errors import DeltaError
 
 SCHEMA = "a int, p string, v double"
@@ -244,6 +244,18 @@ def test_paths_are_not_urls(spark: SparkSession, tmp_path: Path) -> None:
     assert Path(path, "_delta_log").is_dir()
     assert spark.sql(f"SELECT * FROM deltalog.`{path}` WHERE p = '%41'").count() == 3
     assert spark.read.format("deltalog").load(f"file:{path}").count() == 3
+
+
+def test_a_partition_value_may_have_the_character_zero(spark: SparkSession, path: str) -> None:
+    """No path can have it, and Spark does not escape it: protocol, "Partition Value Serialization"."""
+    data = spark.createDataFrame([("a\0b", 1), ("\0", 2), ("%00", 3)], "p string, n int")
+    data.write.format("deltalog").partitionBy("p").save(path)
+    values = sorted(str(partition["p"]) for partition in DeltaTable(path).partitions())
+    assert values == ["\0", "%00", "a\0b"]
+    spark.sql(f"UPDATE deltalog.`{path}` SET p = concat('c', p) WHERE p = 'a\\0b'")
+    rows = sorted((row.p, row.n) for row in spark.read.format("deltalog").load(path).collect())
+    assert rows == [("\0", 2), ("%00", 3), ("ca\0b", 1)]
+    assert {name.name for name in Path(path).iterdir()} >= {"p=%00", "p=%2500", "p=ca%00b"}
 
 
 def test_values_that_do_not_fit_are_never_changed(spark: SparkSession, path: str) -> None:

@@ -62,7 +62,7 @@ pub(super) fn check_rules(
             return Err(Error::invalid_argument(format!(
                 "the generated column '{name}' has the type {}, and its expression ({sql}) has the type {}",
                 type_name(field.data_type()),
-                type_name(&computed.data_type())
+                type_name(computed.data_type())
             ))
             .with_hint("cast the expression to the type of the column"));
         }

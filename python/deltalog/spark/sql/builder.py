@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
+from deltalog.arguments import names_argument, whole_argument
+from deltalog.errors import wrong_argument
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm
@@ -58,19 +60,19 @@ class DeltaTableBuilder:
     @raises_pyspark_errors
     def tableName(self, identifier: str) -> "DeltaTableBuilder":  # noqa: N802 (the names users know)
         """Sets the name of the table, in the session catalog or as deltalog.`/path`."""
-        self._name = _text(identifier, "the name of a table")
+        self._name = identifier
         return self
 
     @raises_pyspark_errors
     def location(self, location: str) -> "DeltaTableBuilder":
         """Sets the path of the table. Without a name, the table gets no entry in the catalog."""
-        self._location = _text(location, "the location of a table")
+        self._location = location
         return self
 
     @raises_pyspark_errors
     def comment(self, comment: str) -> "DeltaTableBuilder":
         """Sets the description of the table."""
-        self._comment = _text(comment, "the comment of a table")
+        self._comment = comment
         return self
 
     @raises_pyspark_errors
@@ -106,18 +108,17 @@ class DeltaTableBuilder:
         elif generatedByDefaultAs is not None:
             metadata |= _identity(colName, generatedByDefaultAs, True)
         if comment is not None:
-            metadata["comment"] = _text(comment, "the comment of a column")
-        self._column(_text(colName, "the name of a column"), dataType, nullable, metadata)
+            metadata["comment"] = comment
+        self._column(colName, dataType, nullable, metadata)
         return self
 
     @raises_pyspark_errors
     def addColumns(self, cols: StructType | list[StructField]) -> "DeltaTableBuilder":  # noqa: N802
         """Adds the columns of a schema, with their comments."""
+        is_list = isinstance(cols, list | tuple | StructType)
+        if not is_list or not all(isinstance(field, StructField) for field in cols):
+            raise wrong_argument("cols", cols, "a StructType, or a list of StructField")
         for field in cols:
-            if not isinstance(field, StructField):
-                raise InvalidArgumentError(
-                    f"addColumns takes a StructType or a list of StructField, not {field!r}"
-                )
             self._column(field.name, field.dataType, field.nullable, field.metadata or {})
         return self
 
@@ -126,7 +127,7 @@ class DeltaTableBuilder:
         """Sets the columns by which the table is partitioned."""
         self._check_layout(self._partitioned)
         self._partitioned = True
-        for name in _names(cols, "a partition column"):
+        for name in _names(cols):
             self._plans.partitionBy(name)
         return self
 
@@ -135,7 +136,7 @@ class DeltaTableBuilder:
         """Sets the columns by which the table is clustered; those in structs as `struct.field`."""
         self._check_layout(self._clustered)
         self._clustered = True
-        self._plans.clusterBy(self._jvm.seq(_names(cols, "a clustering column")))
+        self._plans.clusterBy(self._jvm.seq(_names(cols)))
         return self
 
     def _check_layout(self, is_repeated: bool) -> None:
@@ -149,7 +150,7 @@ class DeltaTableBuilder:
     @raises_pyspark_errors
     def property(self, key: str, value: str) -> "DeltaTableBuilder":
         """Sets a table property."""
-        self._properties[_text(key, "the name of a property")] = _text(value, "the value of a property")
+        self._properties[key] = value
         return self
 
     @raises_pyspark_errors
@@ -170,37 +171,28 @@ class DeltaTableBuilder:
         run(name, properties, self._jvm.some(location), self._jvm.some(self._comment), is_lenient)
         return DeltaTable.forName(self._spark, name)
 
-    def _column(self, name: str, data_type: Any, nullable: bool, metadata: dict[str, Any]) -> None:
-        if not isinstance(data_type, str | DataType):
-            raise InvalidArgumentError(
-                f"the type of the column {name} must be SQL text or a DataType, not {data_type!r}"
-            )
-        if not isinstance(nullable, bool):
-            raise InvalidArgumentError(
-                f"nullable of the column {name} must be True or False, not {nullable!r}"
-            )
+    def _column(self, name: str, data_type: str | DataType, nullable: bool, metadata: dict[str, Any]) -> None:
         kind = self._plans.type(data_type) if isinstance(data_type, str) else data_type.json()
         self._plans.column(name, kind, nullable, json.dumps(metadata))
 
 
-def _identity(column: str, generator: Any, allows_values: bool) -> dict[str, Any]:
+def _identity(column: str, generator: object, allows_values: bool) -> dict[str, Any]:
     if not isinstance(generator, IdentityGenerator):
-        raise InvalidArgumentError(
-            f"the values of the column {column} are generated by SQL text or an IdentityGenerator, not {generator!r}"
+        expected = "an IdentityGenerator"
+        raise wrong_argument(
+            "generatedByDefaultAs" if allows_values else "generatedAlwaysAs",
+            generator,
+            expected if allows_values else f"SQL text, or {expected}",
         )
-    if generator.step == 0:
+    start = whole_argument(generator.start, "start", "a whole number of 64 bits")
+    step = whole_argument(generator.step, "step", "a whole number of 64 bits, not 0")
+    if step == 0:
         raise InvalidArgumentError(f"the step of the identity column {column} must not be 0")
-    return {_START: generator.start, _STEP: generator.step, _EXPLICIT: allows_values}
+    return {_START: start, _STEP: step, _EXPLICIT: allows_values}
 
 
-def _names(columns: tuple[Any, ...], what: str) -> list[str]:
+def _names(columns: tuple[Any, ...]) -> list[str]:
     """Returns names, which are given one by one or as one list."""
     if len(columns) == 1 and isinstance(columns[0], list | tuple):
         columns = tuple(columns[0])
-    return [_text(column, what) for column in columns]
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidArgumentError(f"{what} must be text, not {value!r}")
-    return value
+    return names_argument(columns, "cols")

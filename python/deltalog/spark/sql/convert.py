@@ -226,14 +226,10 @@ def partition_schema(jvm: Jvm, text: str) -> str:
     return json.dumps(schema)
 
 
-def sql_of(partition_schema: Any) -> str | None:
+def sql_of(partition_schema: str | StructType | None) -> str | None:
     """Returns the partition columns that a user of `DeltaTable.convertToDelta` gives, as SQL."""
     if partition_schema is None or isinstance(partition_schema, str):
         return partition_schema
-    if not isinstance(partition_schema, StructType):
-        raise InvalidArgumentError(
-            f"the partition columns are SQL such as 'day DATE', or a StructType, not {partition_schema!r}"
-        )
     columns = (
         f"`{field.name.replace('`', '``')}` {field.dataType.simpleString()}" for field in partition_schema
     )
@@ -242,9 +238,5 @@ def sql_of(partition_schema: Any) -> str | None:
 
 def directory_in(identifier: str) -> str | None:
     """Returns the path in parquet.`/path`; None for the name of a table."""
-    if not isinstance(identifier, str):
-        raise InvalidArgumentError(
-            f"what can be converted is named parquet.`/path`, or by its name in the session catalog, not {identifier!r}"
-        )
     found = _DIRECTORY.fullmatch(identifier.strip())
     return found[1].replace("``", "`") if found else None

@@ -34,6 +34,7 @@ import scala.collection.immutable.Seq;
  */
 public class TableCommitProtocol extends FileCommitProtocol implements Serializable {
   private static final String CHANGES = "_change_data/";
+  private static final String NUL = String.valueOf((char) 0);
   /** Set in the driver's process, which makes the files of its own tasks durable all at once. */
   private static boolean isDriver;
 
@@ -104,11 +105,16 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     int task = task(context);
     Object[] parts = {prefix, Integer.valueOf(task), UUID.randomUUID(), suffix};
     String name = String.format(Locale.ROOT, "%spart-%05d-%s%s", parts);
-    String below = directory(task, directory.isDefined() ? (String) directory.get() : null);
+    String below = directory(task, directory.isDefined() ? escaped((String) directory.get()) : null);
     String place = below == null ? name : below + "/" + name;
     String path = new Path(root, place).toString();
     places.put(path, new Object[] {place, partitionValues(task, below)});
     return path;
+  }
+
+  /** Returns the directory of a partition with the one character escaped that Spark leaves and no path can have. */
+  private static String escaped(String directory) {
+    return directory.replace(NUL, "%00");
   }
 
   /** Returns the number of the task, which is that of its partition of the rows. */
