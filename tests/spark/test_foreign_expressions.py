@@ -49,9 +49,8 @@ def spark(spark: SparkSession) -> SparkSession:
     session = deltalog.spark.enable(spark.newSession())
     session.conf.set("spark.made.up.secret", SECRETS["setting"])
     session.sql(f"DECLARE VARIABLE made_up STRING DEFAULT '{SECRETS['variable']}'")
-    for name in ("leak", "upper"):  # The second is in the place of a built-in function.
+    for name in ("leak", "upper"):  # In some releases, the second takes the place of a built-in function.
         session.udf.register(name, lambda x: f"{SECRETS['function']}{x}")
-    assert session.sql("SELECT upper('a')").first() == (f"{SECRETS['function']}a",)
     return session
 
 
