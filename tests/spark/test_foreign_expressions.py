@@ -11,8 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import deltalog.spark
 import deltalog.tables
 from deltalog import DeltaTable, _internal
 from deltalog.errors import InvalidArgumentError
@@ -32,21 +34,24 @@ ROWS = pa.table({"n": [1], "g": ["a"]})
 
 
 @pytest.fixture(scope="module")
-def secrets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A session with secrets everywhere. Returns a file that has one."""
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file with a secret. There is another one in the environment."""
     file = tmp_path_factory.mktemp("secrets") / "secret.txt"
     file.write_text(SECRETS["file"])
     os.environ["MADE_UP_SECRET"] = SECRETS["environment"]
-    spark.conf.set("spark.made.up.secret", SECRETS["setting"])
-    spark.sql(f"DECLARE OR REPLACE VARIABLE made_up STRING DEFAULT '{SECRETS['variable']}'")
-    for name in ("leak", "upper"):  # The second is in the place of a built-in function.
-        spark.udf.register(name, lambda x: f"{SECRETS['function']}{x}")
     yield file
     del os.environ["MADE_UP_SECRET"]
-    spark.conf.unset("spark.made.up.secret")
-    spark.sql("DROP TEMPORARY VARIABLE made_up")
-    for name in ("leak", "upper"):
-        spark.sql(f"DROP TEMPORARY FUNCTION {name}")
+
+
+@pytest.fixture(scope="module")
+def spark(spark: SparkSession) -> SparkSession:
+    """A session of its own, with secrets in its settings, variables and functions."""
+    session = deltalog.spark.enable(spark.newSession())
+    session.conf.set("spark.made.up.secret", SECRETS["setting"])
+    session.sql(f"DECLARE VARIABLE made_up STRING DEFAULT '{SECRETS['variable']}'")
+    for name in ("leak", "upper"):  # In some releases, the second takes the place of a built-in function.
+        session.udf.register(name, lambda x: f"{SECRETS['function']}{x}")
+    return session
 
 
 def foreign(path: Path, **rules: str) -> str:
@@ -262,6 +267,7 @@ def test_expressions_of_the_row_alone_are_computed(
     assert expected in DeltaTable(uri).to_pyarrow_table()["g"].to_pylist()
 
 
+@pytest.mark.newest
 def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: SparkSession) -> None:
     """A list that names a function which Spark resolves to something else would open the gate."""
     jvm: Any = spark._jvm
@@ -290,3 +296,28 @@ def test_all_that_deltalog_evaluates_passes_in_spark(spark: SparkSession) -> Non
     assert {example for example in refused if "rand" not in example and "uuid" not in example} == set(), (
         refused
     )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE {other} (n LONG, g STRING GENERATED ALWAYS AS (concat('a', current_user()))) USING deltalog",
+        "CREATE TABLE {other} (n LONG, g STRING GENERATED ALWAYS AS (made_up)) USING deltalog",
+        "CREATE TABLE {other} (n LONG, g STRING DEFAULT current_user()) USING deltalog",
+        "CREATE TABLE {other} (n LONG) USING deltalog TBLPROPERTIES ('delta.constraints.c' = 'leak(n) > 1')",
+        "ALTER TABLE {table} SET TBLPROPERTIES ('delta.constraints.c' = 'current_user() > g')",
+        "ALTER TABLE {table} ADD CONSTRAINT c CHECK (leak(g) > 'a')",
+        "ALTER TABLE {table} ALTER COLUMN g SET DEFAULT current_user()",
+        "CALL deltalog.add_constraint(table => '{path}', name => 'c', expression => 'leak(g) > ''a''')",
+    ],
+)
+def test_nobody_makes_a_table_that_nobody_can_write(
+    spark: SparkSession, secrets: Path, tmp_path: Path, statement: str
+) -> None:
+    uri = foreign(tmp_path / "t")
+    before = files(uri)
+    names = {"other": f"deltalog.`{tmp_path}/other`", "table": f"deltalog.`{uri}`", "path": uri}
+    with pytest.raises(PySparkException):
+        spark.sql(statement.format(**names))
+    assert files(uri) == before
+    assert not (tmp_path / "other").exists()

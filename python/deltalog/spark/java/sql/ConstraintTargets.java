@@ -1,13 +1,15 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import scala.Product;
 
 /**
  * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT as a query does, so that the
- * statement would change the table that the view reads.
+ * statement would change the table that the view reads. Also refuses conditions that no write may evaluate.
  */
 public class ConstraintTargets extends Rule {
   public TreeNode apply(TreeNode plan) {
@@ -21,7 +23,17 @@ public class ConstraintTargets extends Rule {
     if (target != null && !target.isTable()) {
       throw Bridge.refusals().table(name(query), "it is a view");
     }
+    if (target != null) {
+      check((Product) ((Product) plan).productElement(1), name(query), target);
+    }
     return plan;
+  }
+
+  /** Checks a constraint of Spark, which has the text of its condition and its name in these places. */
+  private static void check(Product constraint, String table, StatementTarget target) {
+    Attribute[] columns = (Attribute[]) Plans.list(target.output()).toArray(new Attribute[0]);
+    String name = (String) constraint.productElement(2);
+    RuleExpression.ofConstraint(table, name, (String) constraint.productElement(1)).resolved(columns);
   }
 
   private static String name(LogicalPlan query) {
