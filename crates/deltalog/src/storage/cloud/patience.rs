@@ -92,8 +92,8 @@ pub(super) struct Unanswered {
     pub(super) is_last: bool,
 }
 
-/// Sends a request, and waits for its answer while bytes leave or not too much time has passed. Large bodies are sent by
-/// the client `large`, which is the same as `client`.
+/// Sends a request, and waits for its answer while bytes leave or not too much time has passed. Large bodies are sent
+/// by the client `large`, which is the same as `client`.
 pub(super) async fn send(
     client: &HttpClient,
     large: &Client,
@@ -230,8 +230,8 @@ async fn send_large(client: &Client, request: HttpRequest, clock: &Clock) -> Res
     Ok(answer)
 }
 
-/// Converts an error of the HTTP client as `object_store` does, but for one thing: what is not understood may have had an
-/// effect, and is sent again only if that does not matter.
+/// Converts an error of the HTTP client as `object_store` does, but for one thing: what is not understood may have had
+/// an effect, and is sent again only if that does not matter.
 fn failed(error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
