@@ -1,5 +1,6 @@
 """The files and the rows of a table, and what its log says about them."""
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,13 @@ class TableRows(TableHandle):
         both = (self._filter(partitions, "partitions"), self._filter(filters, "filters"))
         conditions = [text for text in both if text is not None]
         predicate = " AND ".join(f"({text})" for text in conditions) or None
-        return pyarrow.table(self.to_arrow(columns, predicate))
+        rows = self.to_arrow(columns, predicate)
+        try:
+            return pyarrow.table(rows)
+        except (OSError, ValueError):
+            # If the stream was interrupted, a signal waits for being handled.
+            time.sleep(0)
+            raise
 
     def to_pandas(
         self,

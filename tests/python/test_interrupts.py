@@ -45,22 +45,6 @@ def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None
     assert stopped >= 1
 
 
-def tolerant(reader: pa.RecordBatchReader) -> None:
-    """Reads on, whatever fails."""
-    while True:
-        with contextlib.suppress(OSError, pa.ArrowException, StopIteration):
-            reader.read_next_batch()
-
-
-def test_a_consumer_of_a_stream_is_stopped(tmp_path: Path) -> None:
-    """The C interface transports no exception: the consumer raises one of its own, and then Python its."""
-    table = made(tmp_path / "t", 200)
-    stream = table.to_arrow()
-    reader = pa.RecordBatchReader.from_stream(stream)
-    with pytest.raises(KeyboardInterrupt), pressing(after(0.02)):
-        tolerant(reader)
-
-
 def test_another_thread_is_not_interrupted(tmp_path: Path) -> None:
     """Python runs the handlers of signals on its main thread."""
     table = made(tmp_path / "t", 30)

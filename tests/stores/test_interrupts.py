@@ -109,6 +109,18 @@ def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
     assert numbers(options) == [2, 3]
 
 
+def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]) -> None:
+    """The C interface transports no exception: the consumer raises one of its own, and then Python its."""
+    (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
+    # The files of few rows are read in the order of the log, the newest first.
+    write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
+    s3.faults(rule("silence_before", "get", key=last))
+    table = DeltaTable(URI, storage_options=options)
+    with pytest.raises(KeyboardInterrupt) as raised, pressing(after(0.5)):
+        table.to_pyarrow_table()
+    assert "the call was interrupted" in str(raised.value.__context__)
+
+
 def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, str]) -> None:
     """As those of supervisors and of tests with time limits."""
 

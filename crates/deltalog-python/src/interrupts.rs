@@ -9,6 +9,7 @@
 //!   SIGINT is asked to run again, as soon as the consumer has returned to Python.
 
 use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
 
 use deltalog::engine::interrupt::{self, Commit, Look, Watched};
 use deltalog::{Error, ErrorKind};
@@ -20,9 +21,14 @@ use pyo3::types::PyTuple;
 use crate::error::to_python;
 use crate::logging;
 
+/// The time between two looks for signals while a stream is consumed.
+const INTERVAL: Duration = Duration::from_millis(200);
+
 thread_local! {
     /// What a handler has raised during a call of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// When a stream that this thread consumes looks for signals again.
+    static NEXT_LOOK: Cell<Option<Instant>> = const { Cell::new(None) };
     /// Whether this is the main thread of the process with this number.
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
@@ -129,16 +135,35 @@ fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<P
     Ok(raised.clone_ref(py))
 }
 
-/// Calls `work`, which a consumer of a stream waits for. Returns whether it was interrupted.
+/// Calls `work`, which a consumer of a stream waits for. Returns `None` if it was interrupted.
 ///
 /// Within a call of this crate, it is part of that one.
-pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> (T, bool) {
+pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> Option<T> {
     let look = known_look().filter(|_| !interrupt::is_within_call());
-    let (output, Watched { is_interrupted, .. }) = interrupt::watched(look, work);
-    if is_interrupted && let Some(raised) = RAISED.take() {
+    // A consumer may ask for one batch after another without returning to Python.
+    let output = match look.filter(|_| is_time_to_look()).is_some_and(|look| look()) {
+        true => None,
+        false => {
+            let (output, Watched { is_interrupted, .. }) = interrupt::watched(look, work);
+            (!is_interrupted).then_some(output)
+        }
+    };
+    if look.is_some()
+        && output.is_none()
+        && let Some(raised) = RAISED.take()
+    {
         Python::try_attach(|py| raise_again(py, &raised));
     }
-    (output, is_interrupted)
+    output
+}
+
+fn is_time_to_look() -> bool {
+    let now = Instant::now();
+    let is_time = NEXT_LOOK.get().is_none_or(|next| now >= next);
+    if is_time {
+        NEXT_LOOK.set(Some(now + INTERVAL));
+    }
+    is_time
 }
 
 /// Lets Python's handler of SIGINT run once more, or else the next call of this thread raise `raised`.

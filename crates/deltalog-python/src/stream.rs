@@ -135,18 +135,17 @@ impl ArrowStream {
         })?;
         let mut batches = batches;
         let rows = std::iter::from_fn(move || {
-            let (next, is_interrupted) = interrupts::watched(|| caught(|| released(|| batches.next())));
-            match next {
+            match interrupts::watched(|| caught(|| released(|| batches.next()))) {
                 // Who imports the stream may know an interrupt by this line.
-                _ if is_interrupted => {
+                None => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError("the call was interrupted\nKeyboardInterrupt".into())))
                 }
-                Ok(None) => None,
-                Ok(Some(Ok(batch))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
-                Ok(Some(Err(error))) => Some(Err(to_arrow_error(&error))),
+                Some(Ok(None)) => None,
+                Some(Ok(Some(Ok(batch)))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
+                Some(Ok(Some(Err(error)))) => Some(Err(to_arrow_error(&error))),
                 // Nothing can be asked for after a panic.
-                Err(panic) => {
+                Some(Err(panic)) => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError(panic.into())))
                 }

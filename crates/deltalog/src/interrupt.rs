@@ -248,6 +248,8 @@ impl Inherited {
 /// # Errors
 /// `Interrupted`, if the call is; for a shielded thread only if there is none for long.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
+    // Messages may come so fast that nothing is waited for.
+    check()?;
     let mut stopped_at = None;
     loop {
         let stop = match receive_for_a_while(messages) {
@@ -283,6 +285,7 @@ fn hurry() {
 /// # Errors
 /// There are no senders any more.
 pub fn receive_from_own<T>(messages: &Receiver<T>) -> Result<T, RecvError> {
+    poll();
     loop {
         if let Some(message) = receive_for_a_while(messages) {
             return message;

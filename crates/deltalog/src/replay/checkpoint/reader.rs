@@ -234,6 +234,7 @@ impl Groups {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        interrupt::check()?;
         if let Some(lines) = self.lines.take() {
             return Ok(Some(lines));
         }

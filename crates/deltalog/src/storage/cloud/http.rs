@@ -63,9 +63,10 @@ impl HttpConnector for Connector {
         if let Some((_, client)) = made.iter().find(|(known, _)| *known == key) {
             return Ok(client.clone());
         }
-        let inner = HttpClient::new(super::client::client(options)?);
+        let large = super::client::client(options)?;
         let client = HttpClient::new(Watched {
-            inner,
+            inner: HttpClient::new(large.clone()),
+            large,
             has_answered: AtomicBool::new(false),
             settings: self.settings,
             limits: Limits { once: super::client::read_timeout(options)?, altogether: self.silence },
@@ -79,6 +80,8 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Watched {
     inner: HttpClient,
+    /// The same for large bodies.
+    large: reqwest::Client,
     has_answered: AtomicBool,
     settings: &'static Settings,
     limits: Limits,
@@ -92,7 +95,8 @@ impl HttpService for Watched {
         let is_file = asked.purpose == Purpose::Other && asked.method == "GET";
         tracing::trace!(request = %asked, "a request to a store");
         let secrets = Secrets::of(&request);
-        let response = match patience::send(&self.inner, request, self.limits, &self.silence).await {
+        let sent = patience::send(&self.inner, &self.large, request, self.limits, &self.silence).await;
+        let response = match sent {
             Ok(response) => response,
             Err(unanswered) => return Err(self.unanswered(asked, unanswered)),
         };

@@ -10,6 +10,8 @@
 //! - What a store is silent for adds up over the requests of a client, until there is any answer. So a call that tries
 //!   one request after another does not wait for each of them as if it were the first one.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
@@ -21,8 +23,9 @@ use http_body::{Body, Frame, SizeHint};
 use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody,
 };
-use object_store::{PutPayload, Result};
+use reqwest::Client;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
+use url::Url;
 
 /// The bytes of a body that leave at a time.
 const PIECE: usize = 64 << 10;
@@ -30,7 +33,7 @@ const PIECE: usize = 64 << 10;
 /// The least time that a request may take, however long the store has been silent before.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// The share of the limit after which a request is not sent again.
+/// The share of the limit for all requests after which a request is not sent again.
 const LAST_SHARE: (u32, u32) = (5, 6);
 
 /// How long a store may be silent.
@@ -89,17 +92,37 @@ pub(super) struct Unanswered {
     pub(super) is_last: bool,
 }
 
-/// Sends a request, and waits for its answer while bytes leave or not too much time has passed.
+/// Sends a request, and waits for its answer while bytes leave or not too much time has passed. Large bodies are sent
+/// by the client `large`, which is the same as `client`.
 pub(super) async fn send(
     client: &HttpClient,
+    large: &Client,
     request: HttpRequest,
     limits: Limits,
     silence: &Silence,
 ) -> Result<HttpResponse, Unanswered> {
+    let clock = Clock::default();
+    let is_large = request.body().as_bytes().is_none() && request.body().content_length() > PIECE;
+    let sending = async {
+        if is_large { send_large(large, request, &clock).await } else { client.execute(request).await }
+    };
+    let response = answered(sending, &clock, limits, silence).await?;
+    Ok(match limits.once {
+        Some(limit) => response.map(|body| HttpResponseBody::new(Timed { body, limit, pause: None })),
+        None => response,
+    })
+}
+
+/// Waits for an answer.
+async fn answered<T>(
+    sending: impl Future<Output = Result<T, HttpError>>,
+    clock: &Clock,
+    limits: Limits,
+    silence: &Silence,
+) -> Result<T, Unanswered> {
     let since = silence.begin(limits.altogether);
     let limit = limits.once.map(|once| once.min(limits.left(since.elapsed())));
-    let clock = Clock::default();
-    let mut sending = std::pin::pin!(client.execute(noted(request, &clock)));
+    let mut sending = std::pin::pin!(sending);
     let answer = loop {
         let Some(limit) = limit else { break sending.await };
         match timeout_at(clock.last() + limit, &mut sending).await {
@@ -109,14 +132,9 @@ pub(super) async fn send(
         }
     };
     match answer {
-        Ok(response) => {
+        Ok(answer) => {
             silence.end();
-            let (parts, body) = response.into_parts();
-            let body = match limits.once {
-                Some(limit) => HttpResponseBody::new(Timed { body, limit, pause: None }),
-                None => body,
-            };
-            Ok(HttpResponse::from_parts(parts, body))
+            Ok(answer)
         }
         Err(error) => {
             silence.go_on(since);
@@ -132,7 +150,7 @@ fn silent(limit: Duration) -> HttpError {
 }
 
 /// When a byte has left last.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Clock(Arc<Mutex<Instant>>);
 
 impl Default for Clock {
@@ -145,40 +163,112 @@ impl Clock {
     fn last(&self) -> Instant {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// A part of a body, which is dropped when it has left.
-struct Piece(Bytes, Clock);
-
-impl AsRef<[u8]> for Piece {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
-impl Drop for Piece {
-    fn drop(&mut self) {
-        *self.1.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
+/// The body of a large request, which notes when bytes leave: the next ones are asked for when there is room for them.
+#[derive(Debug)]
+struct Noted {
+    pieces: VecDeque<Bytes>,
+    left: u64,
+    clock: Clock,
 }
 
-/// Returns the same request, whose body notes when its bytes leave.
-fn noted(request: HttpRequest, clock: &Clock) -> HttpRequest {
-    // A body in one piece is that of a small request, and its length is told by the client.
-    if request.body().as_bytes().is_some() || request.body().content_length() <= PIECE {
-        return request;
-    }
-    request.map(|mut body| {
-        let mut pieces = Vec::new();
+impl Noted {
+    /// Takes the bytes of `body`.
+    fn new(mut body: HttpRequestBody, clock: &Clock) -> Self {
+        let (mut pieces, left) = (VecDeque::new(), body.content_length() as u64);
         let mut context = Context::from_waker(Waker::noop());
+        // They are in memory.
         while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut context) {
             let Ok(bytes) = frame.into_data() else { continue };
             let starts = (0..bytes.len()).step_by(PIECE);
-            let piece = |start: usize| bytes.slice(start..bytes.len().min(start + PIECE));
-            pieces.extend(starts.map(|start| Bytes::from_owner(Piece(piece(start), clock.clone()))));
+            pieces.extend(starts.map(|start| bytes.slice(start..bytes.len().min(start + PIECE))));
         }
-        HttpRequestBody::from(PutPayload::from_iter(pieces))
-    })
+        Self { pieces, left, clock: clock.clone() }
+    }
+}
+
+impl Body for Noted {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.clock.note();
+        let piece = self.pieces.pop_front();
+        self.left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+/// Sends a request whose body is large.
+async fn send_large(client: &Client, request: HttpRequest, clock: &Clock) -> Result<HttpResponse, HttpError> {
+    let (parts, body) = request.into_parts();
+    let url =
+        Url::parse(&parts.uri.to_string()).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+    let mut large = reqwest::Request::new(parts.method, url);
+    *large.headers_mut() = parts.headers;
+    *large.body_mut() = Some(reqwest::Body::wrap(Noted::new(body, clock)));
+    let mut response = client.execute(large).await.map_err(failed)?;
+    let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+    let mut answer = HttpResponse::new(HttpResponseBody::new(Answer(response.into())));
+    (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
+    Ok(answer)
+}
+
+/// Converts an error of the HTTP client as `object_store` does, but for one thing: what is not understood may have had
+/// an effect, and is sent again only if that does not matter.
+fn failed(error: reqwest::Error) -> HttpError {
+    let error = error.without_url();
+    let kind = if error.is_timeout() {
+        HttpErrorKind::Timeout
+    } else if error.is_connect() {
+        HttpErrorKind::Connect
+    } else if error.is_decode() {
+        HttpErrorKind::Decode
+    } else if error.is_builder() || error.is_redirect() {
+        HttpErrorKind::Unknown
+    } else {
+        HttpErrorKind::Interrupted
+    };
+    HttpError::new(kind, error)
+}
+
+/// The body of an answer to a large request.
+struct Answer(reqwest::Body);
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        Pin::new(&mut self.0).poll_frame(context).map_err(failed)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
 }
 
 /// The body of an answer, which fails if nothing comes for too long.
@@ -225,56 +315,41 @@ impl Body for Timed {
 
 #[cfg(test)]
 mod tests {
-    use object_store::client::HttpService;
+    use object_store::PutPayload;
     use tokio::runtime::Builder;
 
     use super::*;
-
-    /// A store that never answers.
-    #[derive(Debug)]
-    struct Silent;
-
-    #[async_trait::async_trait]
-    impl HttpService for Silent {
-        async fn call(&self, _: HttpRequest) -> Result<HttpResponse, HttpError> {
-            std::future::pending().await
-        }
-    }
-
-    fn put(payload: PutPayload) -> HttpRequest {
-        HttpRequest::new(payload.into())
-    }
 
     /// A large body may take as long as it needs.
     #[test]
     fn bytes_that_leave_are_noted() {
         let bytes: Vec<u8> = (0..3 * PIECE + 1).map(|at| (at % 251) as u8).collect();
         let clock = Clock::default();
-        let request =
-            noted(put(PutPayload::from_iter([bytes.clone().into(), Bytes::from_static(b"end")])), &clock);
-        assert_eq!(request.body().content_length(), bytes.len() + 3);
-        let (mut body, mut read) = (request.into_body(), Vec::new());
+        let payload = PutPayload::from_iter([bytes.clone().into(), Bytes::from_static(b"end")]);
+        let (mut body, mut read) = (Noted::new(payload.into(), &clock), Vec::new());
         let mut context = Context::from_waker(Waker::noop());
-        let begun = clock.last();
-        while let Poll::Ready(Some(frame)) = Pin::new(&mut body).poll_frame(&mut context) {
+        loop {
+            let (before, left) = (clock.last(), body.size_hint().exact());
+            assert_eq!(left, Some((bytes.len() + 3 - read.len()) as u64));
+            let Poll::Ready(Some(frame)) = Pin::new(&mut body).poll_frame(&mut context) else { break };
             let piece = frame.unwrap().into_data().unwrap();
-            assert!(piece.len() <= PIECE);
+            assert!(piece.len() <= PIECE && clock.last() > before);
             read.extend_from_slice(&piece);
         }
         assert_eq!(read, [bytes.as_slice(), b"end"].concat());
-        // The payload of the request has the pieces, too.
-        assert_eq!(clock.last(), begun);
-        drop(body);
-        assert!(clock.last() > begun);
     }
 
     #[test]
     fn silence_adds_up_to_the_limit() {
         let limits = Limits { once: Some(Duration::from_millis(20)), altogether: Duration::from_millis(400) };
-        let (client, silence) = (HttpClient::new(Silent), Silence::default());
-        let run = |work| Builder::new_current_thread().enable_time().build().unwrap().block_on(work);
-        let ask =
-            || run(async { send(&client, put(PutPayload::new()), limits, &silence).await.err().unwrap() });
+        let (runtime, silence) =
+            (Builder::new_current_thread().enable_time().build().unwrap(), Silence::default());
+        let ask = || {
+            runtime.block_on(async {
+                let never = std::future::pending::<Result<(), HttpError>>();
+                answered(never, &Clock::default(), limits, &silence).await.err().unwrap()
+            })
+        };
         let mut times = 1;
         while !ask().is_last {
             times += 1;

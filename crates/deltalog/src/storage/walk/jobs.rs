@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::storage::FileMeta;
 
@@ -47,6 +47,7 @@ pub(super) trait Lister: Sync {
         }
         let mut jobs = vec![self.first()];
         while let Some(job) = jobs.pop() {
+            interrupt::check()?;
             let mut failed = None;
             let mut found = |batch| {
                 visit(batch).map_err(|error| {
@@ -83,7 +84,8 @@ pub(super) trait Lister: Sync {
                     call.run(|| {
                         queue.work(|job| {
                             let mut found = |batch| sender.send(Ok(batch)).map_err(|_| Stopped);
-                            self.run(job, &mut found).map_err(|error| {
+                            let ran = interrupt::check().map_err(Error::from);
+                            ran.and_then(|()| self.run(job, &mut found)).map_err(|error| {
                                 // The consumer may have failed before.
                                 let _ = sender.send(Err(error));
                             })
