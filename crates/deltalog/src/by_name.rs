@@ -3,6 +3,7 @@
 //! - Names usually come in the order in which they are known, so the next one is tried first. Only if that fails, an
 //!   index of all names is made.
 
+use arrow::datatypes::Fields;
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
@@ -37,6 +38,11 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> ByName<'a, F> {
             named.collect()
         })
     }
+}
+
+/// Returns an index of the names of `fields`.
+pub(crate) fn names_of<'a>(fields: &'a Fields) -> ByName<'a, impl Fn(usize) -> Option<&'a str>> {
+    ByName::new(fields.len(), |at| Some(fields.get(at)?.name().as_str()))
 }
 
 #[cfg(test)]

@@ -13,6 +13,31 @@ pub(crate) const ROW_GROUPS: usize = 1 << 15;
 /// The levels of objects and arrays in a value of a shredded variant.
 pub(crate) const VARIANT_LEVELS: usize = 500;
 
+/// The operators, functions, columns and constants of an expression, without the constants in the lists of IN.
+pub(crate) const EXPRESSION_NODES: usize = 250_000;
+
+/// The levels of parentheses, functions and CASE in the text of an expression.
+pub(crate) const TEXT_LEVELS: usize = 100;
+
+/// The levels of values and conditions in an expression. A function of a text may take four of them.
+pub(crate) const EXPRESSION_LEVELS: usize = 4 * TEXT_LEVELS;
+
+/// The bytes that the values of an expression, those of its operands included, have at once for the rows of a batch.
+pub(crate) const EXPRESSION_BYTES: usize = 128 << 20;
+
+/// The bytes of a constant that is computed once, and not for each batch.
+pub(crate) const CONSTANT_BYTES: usize = 4 << 10;
+
+/// The bytes of a regular expression, and those of memory that it takes after it was compiled.
+pub(crate) const REGEX_TEXT: usize = 16 << 10;
+pub(crate) const REGEX_BYTES: usize = 4 << 20;
+
+/// The levels of groups and repetitions in a regular expression.
+pub(crate) const REGEX_LEVELS: u32 = 100;
+
+/// The bytes of the text of an expression.
+pub(crate) const EXPRESSION_TEXT: usize = 16 << 20;
+
 /// The bytes of a server's answer that is not a file: a page of a listing, or credentials.
 #[cfg(feature = "_cloud")]
 pub(crate) const ANSWER_BYTES: usize = 64 << 20;

@@ -207,6 +207,11 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
+/// Returns the error for values that are too large, although an array could hold them. [`is_too_large`] is true for it.
+pub(crate) fn too_large(message: String, hint: &str) -> Error {
+    Error::invalid_argument(message.clone()).with_hint(hint).with_source(TooLarge(message))
+}
+
 /// Returns whether an error says that fewer rows at once may succeed.
 pub(crate) fn is_too_large(error: &Error) -> bool {
     let mut source = std::error::Error::source(error);
@@ -226,15 +231,17 @@ pub(crate) fn is_too_large(error: &Error) -> bool {
 /// # Errors
 /// Those of `work`; `InvalidArgument` for values that no array can hold.
 pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let too_large = |text: String| {
+    let overflow = |text: String| {
         Error::invalid_argument("values of an expression have 2 GiB or more, which no Arrow array can hold")
             .with_hint("compute them for fewer rows at once, or make them shorter")
             .with_source(TooLarge(text))
     };
+    let is_refused =
+        |error: &Error| std::error::Error::source(error).is_some_and(|source| source.is::<TooLarge>());
     match catch(work) {
-        Ok(Err(error)) if is_too_large(&error) => Err(too_large(error.to_string())),
+        Ok(Err(error)) if is_too_large(&error) && !is_refused(&error) => Err(overflow(error.to_string())),
         Ok(result) => result,
-        Err(panic) if is_overflow(&panic) => Err(too_large(panic)),
+        Err(panic) if is_overflow(&panic) => Err(overflow(panic)),
         Err(panic) => resume_unwind(Box::new(panic)),
     }
 }

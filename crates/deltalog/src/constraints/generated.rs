@@ -69,7 +69,7 @@ impl Generated {
     /// InvalidArgument if the expression has no value for a row, or none of the column's type. SchemaMismatch if
     /// `batch` lacks a column that the expression reads.
     pub fn fill(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        self.expression.evaluate(batch)
+        self.expression.evaluate_all(batch)
     }
 
     /// Returns the first row whose value of the column is not that of the expression. NULL equals NULL.

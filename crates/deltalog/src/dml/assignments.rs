@@ -9,14 +9,16 @@
 //! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
 //!   them. (PROTOCOL, "Identity Columns".)
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 
+use crate::by_name::{ByName, names_of};
 use crate::error::{Error, Result};
-use crate::predicate::{BoundColumn, ColumnPath, Scope, ScopedValue};
+use crate::predicate::{BoundColumn, ColumnPath, FieldNames, Scope, ScopedValue};
 use crate::row_bytes::{BatchBytes, Steps, weight_of};
 use crate::write::{TableWriteSpec, ensure_assignable};
 
@@ -40,7 +42,8 @@ pub(super) enum Rows {
 pub(super) struct Assignments {
     table: SchemaRef,
     /// The columns that are computed if they are not assigned.
-    generated: Vec<usize>,
+    generated: HashSet<usize>,
+    /// In the order of the columns.
     assignments: Vec<Assignment>,
 }
 
@@ -59,11 +62,13 @@ impl Assignments {
         scope: &Scope,
     ) -> Result<Self> {
         let table = Arc::clone(spec.arrow());
+        let names = FieldNames::new(table.fields());
+        let mut assigned = HashSet::new();
         let mut assignments: Vec<Assignment> = Vec::new();
         for (name, sql) in values {
-            let column = column_of(name, &table, alias)?;
+            let column = column_of(name, &table, &names, alias)?;
             let Some(field) = table.fields().get(column) else { continue };
-            if assignments.iter().any(|assigned| assigned.column == column) {
+            if !assigned.insert(column) {
                 return Err(Error::invalid_argument(format!(
                     "the column '{}' is assigned twice",
                     field.name()
@@ -82,11 +87,9 @@ impl Assignments {
             })?;
             assignments.push(Assignment { column, value });
         }
-        let rules = &spec.rules().generated;
-        let is_generated = |name: &String| rules.iter().any(|rule| rule.name == *name);
-        let generated = (0..table.fields().len())
-            .filter(|index| table.fields().get(*index).is_some_and(|field| is_generated(field.name())));
-        Ok(Self { generated: generated.collect(), assignments, table })
+        let generated = spec.rules().generated.iter().filter_map(|rule| names.exact(&rule.name)).collect();
+        assignments.sort_by_key(|assigned| assigned.column);
+        Ok(Self { generated, assignments, table })
     }
 
     /// Returns the columns of the scope from which values are computed, not those that are assigned as they are.
@@ -151,9 +154,10 @@ impl Assignments {
     /// `InvalidArgument` for a row for which a value does not exist.
     fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
+        let names = names_of(rows.schema_ref().fields());
         for (index, (field, column)) in before.schema_ref().fields().iter().zip(before.columns()).enumerate()
         {
-            match self.value(index, rows)? {
+            match self.value(index, rows, &names)? {
                 Some(value) => columns.push(self.column(index, value)?),
                 None if self.generated.contains(&index) => {}
                 None => columns.push((Arc::clone(field), Arc::clone(column))),
@@ -168,17 +172,23 @@ impl Assignments {
     /// `InvalidArgument` for a row for which a value does not exist.
     fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
-        for index in 0..self.table.fields().len() {
-            if let Some(value) = self.value(index, rows)? {
-                columns.push(self.column(index, value)?);
-            }
+        let names = names_of(rows.schema_ref().fields());
+        for assigned in &self.assignments {
+            let value = assigned.value.of(rows, |name| names.find(name))?;
+            columns.push(self.column(assigned.column, value)?);
         }
         of_columns(columns, rows.num_rows())
     }
 
-    fn value(&self, column: usize, rows: &RecordBatch) -> Result<Option<ArrayRef>> {
-        let assigned = self.assignments.iter().find(|assigned| assigned.column == column);
-        assigned.map(|assigned| assigned.value.of(rows)).transpose()
+    fn value<'a>(
+        &self,
+        column: usize,
+        rows: &RecordBatch,
+        names: &ByName<'a, impl Fn(usize) -> Option<&'a str>>,
+    ) -> Result<Option<ArrayRef>> {
+        let place = self.assignments.binary_search_by_key(&column, |assigned| assigned.column).ok();
+        let assigned = place.and_then(|place| self.assignments.get(place));
+        assigned.map(|assigned| assigned.value.of(rows, |name| names.find(name))).transpose()
     }
 
     /// Returns a value as a column of the table. Its type is that of the value, which may still have to be fitted.
@@ -191,13 +201,9 @@ impl Assignments {
 }
 
 /// Returns the index of the column of the table that `name` is.
-fn column_of(name: &str, table: &Schema, alias: &str) -> Result<usize> {
+fn column_of(name: &str, table: &Schema, names: &FieldNames, alias: &str) -> Result<usize> {
     let path = ColumnPath::parse(name);
-    let find = |name: &str| {
-        let exact = table.fields().iter().position(|field| field.name() == name);
-        let same = |field: &Arc<Field>| field.name().to_lowercase() == name.to_lowercase();
-        exact.or_else(|| table.fields().iter().position(same))
-    };
+    let find = |name: &str| names.find(name);
     let found = match path.parts() {
         [name] => find(name),
         [table, name] if table.to_lowercase() == alias.to_lowercase() => find(name),

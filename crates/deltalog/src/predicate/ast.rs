@@ -2,6 +2,7 @@
 
 use super::compute::Operation;
 use super::function::{CastType, Function};
+use super::stack::on_stack;
 use super::zone::Clock;
 use std::fmt;
 
@@ -129,7 +130,7 @@ impl PartialEq for Literal {
 impl Eq for Literal {}
 
 /// A value in a predicate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expr {
     /// The value of a column.
@@ -159,6 +160,22 @@ pub enum Expr {
     Unknown(String),
 }
 
+impl Clone for Expr {
+    fn clone(&self) -> Self {
+        on_stack(|| match self {
+            Self::Column(path) => Self::Column(path.clone()),
+            Self::Literal(literal) => Self::Literal(literal.clone()),
+            Self::Typed(literal, of) => Self::Typed(literal.clone(), *of),
+            Self::DoubleQuoted(text) => Self::DoubleQuoted(text.clone()),
+            Self::Call(function, of) => Self::Call(function.clone(), of.clone()),
+            Self::Apply(operation, arguments) => Self::Apply(*operation, arguments.clone()),
+            Self::Chain(first, steps) => Self::Chain(first.clone(), steps.clone()),
+            Self::Condition(condition) => Self::Condition(condition.clone()),
+            Self::Unknown(text) => Self::Unknown(text.clone()),
+        })
+    }
+}
+
 /// A condition on a row: true, false or NULL.
 ///
 /// The `AND`s and `OR`s that the builder and the parser create are flat: an `And` contains no `And` and an
@@ -176,6 +193,16 @@ pub enum Predicate {
         left: Expr,
         /// The right side.
         right: Expr,
+    },
+    /// `value BETWEEN low AND high`, of a value that is computed. That of a column is two comparisons.
+    #[doc(hidden)]
+    Between {
+        /// The value to compare, which is computed once.
+        value: Expr,
+        /// The least value.
+        low: Expr,
+        /// The greatest value.
+        high: Expr,
     },
     /// `value IS NULL`
     IsNull(Expr),

@@ -8,21 +8,20 @@
 //! - A value that is not a column, or functions of a column that preserve its order, is computed (`bind_value`).
 //! - [`Predicate::bind_for_pruning`] turns each part that `bind` refuses into [`Bound::Unknown`].
 
-use super::ast::{ColumnPath, Expr, Literal, Predicate};
+use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
-use super::compute::{Changes, Operation};
+use super::compute::{Changes, Node, Operation, plain};
 use super::function::Function;
 use super::like::Pattern;
+use super::size::Tree;
+use super::stack::on_stack;
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 use crate::spelling::nearest_first;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use std::sync::Arc;
-
-/// The maximum nesting depth of conditions.
-const MAX_DEPTH: usize = 300;
 
 impl Predicate {
     /// Binds to `schema`, for pruning and for [`super::filter_mask`].
@@ -31,8 +30,10 @@ impl Predicate {
     /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
     /// with its column, if a part of the predicate was not understood, or if a value changes by row.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
+        Tree::Condition(self).ensure_bounded()?;
         let mut binder = Binder::new(schema);
         let root = binder.condition(self)?;
+        binder.arena.mark_shared(|visit| root.visit(visit));
         if binder.changes == Changes::ByRow {
             return Err(Error::invalid_argument(format!(
                 "the condition {self} is not deterministic: it selects other rows each time that it is evaluated"
@@ -50,7 +51,9 @@ impl Predicate {
         };
         let keyword_columns = schema.fields().iter().any(is_keyword);
         let mut binder = Binder { lenient: true, keyword_columns, ..Binder::new(schema) };
-        let root = binder.condition(self).unwrap_or_else(|error| Bound::Unknown(error.to_string()));
+        let bounded = Tree::Condition(self).ensure_bounded();
+        let root = bounded.and_then(|()| binder.condition(self));
+        let root = root.unwrap_or_else(|error| Bound::Unknown(error.to_string()));
         BoundPredicate::new(self.clone(), Arc::new(binder.arena), root)
     }
 }
@@ -68,10 +71,10 @@ pub(super) struct Binder<'a> {
     pub(super) arena: Arena,
     /// The variants among the columns.
     variants: Vec<(usize, ColumnPath)>,
-    depth: usize,
 }
 
 /// A side of a comparison.
+#[derive(Debug, Clone)]
 pub(super) enum Side {
     Literal(Literal),
     /// Index into [`Arena::terms`].
@@ -88,22 +91,13 @@ impl<'a> Binder<'a> {
             changes: Changes::Never,
             arena: Arena::default(),
             variants: Vec::new(),
-            depth: 0,
         }
     }
 }
 
 impl Binder<'_> {
     pub(super) fn condition(&mut self, predicate: &Predicate) -> Result<Bound> {
-        let bound = if self.depth < MAX_DEPTH {
-            self.depth += 1;
-            let bound = self.strict_condition(predicate);
-            self.depth -= 1;
-            bound
-        } else {
-            Err(Error::invalid_argument(format!("the predicate is nested deeper than {MAX_DEPTH} levels")))
-        };
-        match bound {
+        match on_stack(|| self.strict_condition(predicate)) {
             Err(error) if self.lenient => Ok(Bound::Unknown(error.to_string())),
             bound => bound,
         }
@@ -113,6 +107,11 @@ impl Binder<'_> {
         match predicate {
             Predicate::Value(value) => self.boolean(value),
             Predicate::Compare { op, left, right } => self.compare(*op, left, right),
+            Predicate::Between { value, low, high } => {
+                let side = self.side(value)?;
+                let least = self.compare_with(CompareOp::GtEq, (value, side.clone()), low)?;
+                Ok(Bound::And(vec![least, self.compare_with(CompareOp::LtEq, (value, side), high)?]))
+            }
             Predicate::IsNull(Expr::Condition(condition)) => {
                 Ok(Bound::Is { condition: Box::new(self.condition(condition)?), truth: None })
             }
@@ -130,7 +129,15 @@ impl Binder<'_> {
                 Ok(Bound::Is { condition: Box::new(self.condition(condition)?), truth: *truth })
             }
             Predicate::And(all) => {
-                Ok(Bound::And(all.iter().map(|p| self.condition(p)).collect::<Result<_>>()?))
+                let mut parts = Vec::with_capacity(all.len());
+                for part in all {
+                    // That of a BETWEEN has two parts.
+                    match (part, self.condition(part)?) {
+                        (Predicate::Between { .. }, Bound::And(both)) => parts.extend(both),
+                        (_, bound) => parts.push(bound),
+                    }
+                }
+                Ok(Bound::And(parts))
             }
             Predicate::Or(any) => {
                 Ok(Bound::Or(any.iter().map(|p| self.condition(p)).collect::<Result<_>>()?))
@@ -210,9 +217,26 @@ impl Binder<'_> {
             return Err(Error::invalid_argument(format!("{value} restricts no single column")));
         }
         let bound = self.value(value)?;
+        Ok(self.side_of(value, bound).0)
+    }
+
+    /// Returns a value as a literal or a term, and as a value that refers to the same term.
+    pub(super) fn shared(&mut self, value: &Expr) -> Result<(Side, Value)> {
+        let bound = self.value(value)?;
+        match self.restricted(value)? {
+            Some(term) => Ok((Side::Term(term), bound)),
+            None => Ok(self.side_of(value, bound)),
+        }
+    }
+
+    fn side_of(&mut self, value: &Expr, bound: Value) -> (Side, Value) {
         match bound.node.constant().and_then(literal_of) {
-            Some(literal) => Ok(Side::Literal(literal)),
-            None => Ok(Side::Term(self.computed(value, bound))),
+            Some(literal) => (Side::Literal(literal), bound),
+            None => {
+                let data_type = bound.data_type.clone();
+                let term = self.computed(value, bound);
+                (Side::Term(term), Value { node: Node::Term(term), data_type })
+            }
         }
     }
 
@@ -263,10 +287,11 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the index of the term for a computed value.
+    /// Returns the index of the term for a computed value, which is that of an equal value, unless values change.
     pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
         let is_same = |term: &Term| {
-            term.data_type == value.data_type
+            self.changes != Changes::ByRow
+                && term.data_type == value.data_type
                 && matches!(&term.source, Source::Computed { of: known, .. } if known == of)
         };
         match self.arena.terms.iter().position(is_same) {
@@ -275,15 +300,23 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the index of the term for a value that is converted to the type `to`.
-    pub(super) fn converted(&mut self, value: &Expr, to: &DataType) -> Result<usize> {
-        let bound = self.value(value)?;
+    /// Returns the index of the term for the values of a term, which are those of `value`, in the type `to`.
+    pub(super) fn converted(&mut self, term: usize, value: &Expr, to: &DataType) -> Result<usize> {
+        let bound = match self.arena.terms.get(term).map(|term| &term.source) {
+            Some(Source::Column { .. }) => self.value(value)?,
+            _ => self.referred(term),
+        };
         let bound = self.cast_to(bound, to, Clock::UTC, &value.to_string())?;
         Ok(self.computed(value, bound))
     }
 
+    /// Returns the value of a term.
+    pub(super) fn referred(&self, term: usize) -> Value {
+        Value { node: Node::Term(term), data_type: plain(self.data_type(term)) }
+    }
+
     fn add(&mut self, source: Source, data_type: DataType) -> usize {
-        self.arena.terms.push(Term { source, data_type });
+        self.arena.terms.push(Term { source, data_type, is_shared: false });
         self.arena.terms.len() - 1
     }
 
@@ -366,15 +399,16 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
                 }
             }
         }
-        let mut same_name = fields.iter().filter(|f| f.name() == part);
-        let mut similar = fields.iter().filter(|f| f.name().to_lowercase() == part.to_lowercase());
-        let field = match (same_name.next(), similar.next(), similar.next()) {
-            (Some(exact), _, _) => exact,
-            (None, Some(one), None) => one,
-            (None, Some(_), Some(_)) => {
+        let folded = part.to_lowercase();
+        let mut similar = fields.iter().filter(|f| f.name().to_lowercase() == folded);
+        let exact = fields.iter().find(|f| f.name() == part);
+        let field = match exact.map_or_else(|| (similar.next(), similar.next()), |exact| (Some(exact), None))
+        {
+            (Some(one), None) => one,
+            (Some(_), Some(_)) => {
                 return Err(Error::invalid_argument(format!("column {path} is ambiguous")));
             }
-            (None, None, _) => {
+            (None, _) => {
                 let known = fields.iter().map(|field| field.name().as_str());
                 return Err(Error::invalid_argument(format!("there is no column {path}"))
                     .with_hint(format!("the columns are: {}", nearest_first(part, known))));

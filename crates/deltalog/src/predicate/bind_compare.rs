@@ -14,7 +14,13 @@ use std::cmp::Ordering;
 
 impl Binder<'_> {
     pub(super) fn compare(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Bound> {
-        let mut sides = vec![(left, self.side(left)?), (right, self.side(right)?)];
+        let side = self.side(left)?;
+        self.compare_with(op, (left, side), right)
+    }
+
+    /// Compares a value, which was bound, with another one.
+    pub(super) fn compare_with(&mut self, op: CompareOp, left: (&Expr, Side), right: &Expr) -> Result<Bound> {
+        let mut sides = vec![left, (right, self.side(right)?)];
         self.align_times(&mut sides)?;
         match (sides.pop(), sides.pop()) {
             (Some(right), Some(left)) => self.compare_sides(op, left, right),
@@ -83,8 +89,8 @@ impl Binder<'_> {
             };
             let both = common(&left_type, &right_type).filter(|_| !self.lenient).ok_or_else(refused)?;
             let domain = domain_of(&both).ok_or_else(refused)?;
-            let left = self.converted(left_expr, &both)?;
-            let right = self.converted(right_expr, &both)?;
+            let left = self.converted(left, left_expr, &both)?;
+            let right = self.converted(right, right_expr, &both)?;
             return Ok(compared_terms(op, left, right, domain));
         };
         Ok(compared_terms(op, left, right, domain))
@@ -95,13 +101,9 @@ impl Binder<'_> {
         let mut sides = all.map(|expr| Ok((expr, self.side(expr)?))).collect::<Result<Vec<_>>>()?;
         self.align_times(&mut sides)?;
         let items = sides.split_off(1);
-        let of = |side: &Side| match side {
-            Side::Literal(literal) => Side::Literal(literal.clone()),
-            Side::Term(term) => Side::Term(*term),
-        };
         let Some((_, Side::Term(column))) = sides.first() else {
-            let literal = sides.first().map_or(Side::Literal(Literal::Null), |(_, side)| of(side));
-            let compare = |item| self.compare_sides(CompareOp::Eq, (value, of(&literal)), item);
+            let literal = sides.pop().map_or(Side::Literal(Literal::Null), |(_, side)| side);
+            let compare = |item| self.compare_sides(CompareOp::Eq, (value, literal.clone()), item);
             return Ok(Bound::Or(items.into_iter().map(compare).collect::<Result<_>>()?));
         };
         let column = *column;

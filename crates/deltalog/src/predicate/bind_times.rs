@@ -68,10 +68,9 @@ impl Binder<'_> {
                 functions.push(function);
                 Ok(self.ordered(column, functions, to.clone()))
             }
-            Some(Source::Computed { of, value }) => {
+            Some(Source::Computed { of, .. }) => {
                 let of = Expr::Call(function, Box::new(of));
-                let value =
-                    self.cast_to(Value { node: value, data_type: from }, to, clock, &of.to_string())?;
+                let value = self.cast_to(self.referred(term), to, clock, &of.to_string())?;
                 Ok(self.computed(&of, value))
             }
             _ if self.lenient => {

@@ -1,8 +1,8 @@
 //! Binding of values: their types, the conversions of their arguments, and the computation of constants.
 
-use super::ast::{Expr, Literal};
+use super::ast::{CompareOp, Expr, Literal};
 use super::bind::{Binder, not_understood, variant_value};
-use super::bound::Arena;
+use super::bound::{Arena, Bound};
 use super::compute::{
     Argument, Changes, DatePattern, JavaPattern, Link, Moment, Node, Operation, RegexUse, cast, field_of_one,
     is_castable, is_complete, plain, signature, sql_name,
@@ -10,10 +10,13 @@ use super::compute::{
 use super::filter::Rows;
 use super::function::{CastType, Function};
 use super::parse::SPARK;
+use super::stack::on_stack;
 use super::values::as_type;
 use super::zone::Clock;
 use crate::error::{Error, Result};
+use crate::limits::CONSTANT_BYTES;
 use crate::protocol::text::MICROS_PER_DAY;
+use crate::row_bytes::weight;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array,
     Int32Array, Int64Array, NullArray, StringArray, TimestampMicrosecondArray,
@@ -36,6 +39,10 @@ impl Binder<'_> {
     /// # Errors
     /// InvalidArgument if a column does not exist, or if an operation is not defined for its arguments.
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Value> {
+        on_stack(|| self.bound(expr))
+    }
+
+    fn bound(&mut self, expr: &Expr) -> Result<Value> {
         match expr {
             Expr::Column(path) => {
                 let (column, is_variant) = self.resolved(path)?;
@@ -69,7 +76,7 @@ impl Binder<'_> {
             Expr::Chain(first, steps) => self.chain(first, steps),
             Expr::Condition(condition) => {
                 let bound = self.condition(condition)?;
-                Ok(Value { node: Node::Condition(Box::new(bound)), data_type: DataType::Boolean })
+                Ok(truth(bound))
             }
             Expr::Unknown(text) => Err(not_understood(text)),
         }
@@ -160,13 +167,41 @@ impl Binder<'_> {
         Ok(Value { node, data_type })
     }
 
+    /// Binds `nullif(value, null)` as CASE, of which these are the arguments.
+    fn null_if(&mut self, value: &Expr, null: &Expr) -> Result<Vec<Value>> {
+        let (side, kept) = self.shared(value)?;
+        let is_same = self.compare_with(CompareOp::Eq, (value, side), null)?;
+        Ok(vec![truth(is_same), constant(&Literal::Null)?, kept])
+    }
+
+    /// Binds `CASE value WHEN …` as CASE, of which these are the arguments.
+    fn case_of(&mut self, value: &Expr, branches: &[Expr]) -> Result<Vec<Value>> {
+        let side = self.side(value)?;
+        let mut arguments = Vec::with_capacity(branches.len());
+        for branch in branches.chunks(2) {
+            let last = match branch {
+                [when, then] => {
+                    let is_same = self.compare_with(CompareOp::Eq, (value, side.clone()), when)?;
+                    arguments.push(truth(is_same));
+                    then
+                }
+                [last] => last,
+                _ => continue,
+            };
+            arguments.push(self.value(last)?);
+        }
+        Ok(arguments)
+    }
+
     fn applied(&mut self, operation: Operation, arguments: &[Expr], expr: &Expr) -> Result<Value> {
-        let values = arguments.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>>>()?;
-        let described: Vec<Argument> = arguments
-            .iter()
-            .zip(&values)
-            .map(|(argument, value)| described(value, digits(argument)))
-            .collect();
+        let (operation, values) = match (operation, arguments) {
+            (Operation::NullIf, [value, null]) => (Operation::Case, self.null_if(value, null)?),
+            (Operation::CaseOf, [value, branches @ ..]) => (Operation::Case, self.case_of(value, branches)?),
+            _ => (operation, arguments.iter().map(|of| self.value(of)).collect::<Result<Vec<_>>>()?),
+        };
+        let literals = arguments.iter().map(digits).chain(std::iter::repeat(None));
+        let described: Vec<Argument> =
+            values.iter().zip(literals).map(|(value, digits)| described(value, digits)).collect();
         let types = || values.iter().map(|value| value.data_type.clone()).collect::<Vec<_>>();
         let signature = signature(operation, &described).ok_or_else(|| undefined(expr, &types()))?;
         let clock = match operation {
@@ -212,6 +247,11 @@ impl Binder<'_> {
         let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
         Ok(computed_once(node, signature.result, is_constant))
     }
+}
+
+/// Returns a condition as a value.
+fn truth(condition: Bound) -> Value {
+    Value { node: Node::Condition(Box::new(condition)), data_type: DataType::Boolean }
 }
 
 /// Returns what determines types of an argument, which has so many digits if it is a literal and a whole number.
@@ -274,13 +314,16 @@ fn undefined(expr: &Expr, types: &[DataType]) -> Error {
         .with_hint(SPARK)
 }
 
-/// Computes a value that is the same for all rows, unless it does not exist: that matters only if a row needs it.
+/// Computes a value that is the same for all rows, unless it does not exist: that matters only if a row needs it. A
+/// large value is computed for each batch.
 fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
     let no_columns =
         |_: &super::bound::BoundColumn| Err(Error::invalid_argument("a constant does not depend on columns"));
     let arena = Arena::default();
-    let computed =
-        || Rows::new(&arena, 1, no_columns).value(&node, &BooleanBuffer::new_set(1)).ok().map(Node::Constant);
+    let computed = || {
+        let value = Rows::new(&arena, 1, no_columns).value(&node, &BooleanBuffer::new_set(1)).ok()?;
+        (weight(&value, 0, 1) <= CONSTANT_BYTES).then_some(Node::Constant(value))
+    };
     let node = if is_constant { computed().unwrap_or(node) } else { node };
     Value { node, data_type }
 }

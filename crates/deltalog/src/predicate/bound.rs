@@ -8,6 +8,7 @@ use super::values::{Datum, Domain};
 use crate::error::Result;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
+use std::mem::replace;
 use std::sync::Arc;
 
 /// A column that a predicate reads, spelled as in the schema.
@@ -31,6 +32,17 @@ impl BoundColumn {
 pub(super) struct Term {
     pub(super) source: Source,
     pub(super) data_type: DataType,
+    /// Whether several conditions and values refer to it, so that its values are kept.
+    pub(super) is_shared: bool,
+}
+
+/// What a condition or a value refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Index into [`Arena::columns`].
+    Column(usize),
+    /// Index into [`Arena::terms`].
+    Term(usize),
 }
 
 /// Where a term's values come from.
@@ -120,21 +132,60 @@ pub(super) enum Bound {
 }
 
 impl Arena {
-    /// Returns the columns for which `visit_all` calls its argument, without duplicates.
-    pub(super) fn columns_of(&self, visit_all: impl FnOnce(&mut dyn FnMut(usize))) -> Vec<BoundColumn> {
-        let mut used: Vec<usize> = Vec::new();
-        visit_all(&mut |column| {
-            if !used.contains(&column) {
-                used.push(column);
+    /// Returns the columns that parts depend on, without duplicates. `visit` calls its argument for each part. However
+    /// often a term is referred to, it is looked at once.
+    pub(super) fn columns_of(&self, visit: impl FnOnce(&mut dyn FnMut(Part))) -> Vec<BoundColumn> {
+        let (mut seen_columns, mut seen_terms) =
+            (vec![false; self.columns.len()], vec![false; self.terms.len()]);
+        let is_new = |seen: &mut [bool], at: usize| seen.get_mut(at).is_some_and(|seen| !replace(seen, true));
+        let (mut found, mut open) = (Vec::new(), Vec::new());
+        visit(&mut |part| open.push(part));
+        open.reverse();
+        while let Some(part) = open.pop() {
+            match part {
+                Part::Column(column) if is_new(&mut seen_columns, column) => {
+                    found.extend(self.columns.get(column).cloned());
+                }
+                Part::Term(term) if is_new(&mut seen_terms, term) => {
+                    let before = open.len();
+                    match self.terms.get(term).map(|term| &term.source) {
+                        Some(Source::Column { column, .. }) => open.push(Part::Column(*column)),
+                        Some(Source::Computed { value, .. }) => value.visit(&mut |part| open.push(part)),
+                        None => {}
+                    }
+                    open.get_mut(before..).unwrap_or_default().reverse();
+                }
+                Part::Column(_) | Part::Term(_) => {}
             }
-        });
-        used.into_iter().filter_map(|column| self.columns.get(column)).cloned().collect()
+        }
+        found
+    }
+
+    /// Marks the terms that several parts refer to. `visit` calls its argument for each part of what was bound.
+    pub(super) fn mark_shared(&mut self, visit: impl FnOnce(&mut dyn FnMut(Part))) {
+        let mut uses = vec![0_usize; self.terms.len()];
+        let mut count = |part| {
+            if let Part::Term(term) = part
+                && let Some(uses) = uses.get_mut(term)
+            {
+                *uses += 1;
+            }
+        };
+        visit(&mut count);
+        for term in &self.terms {
+            if let Source::Computed { value, .. } = &term.source {
+                value.visit(&mut count);
+            }
+        }
+        for (term, uses) in self.terms.iter_mut().zip(uses) {
+            term.is_shared = uses > 1;
+        }
     }
 }
 
 impl BoundPredicate {
     pub(super) fn new(source: Predicate, arena: Arc<Arena>, root: Bound) -> Self {
-        let columns = arena.columns_of(|visit| root.visit_columns(&arena.terms, visit));
+        let columns = arena.columns_of(|visit| root.visit(visit));
         Self { source, arena, root, columns }
     }
 
@@ -159,11 +210,8 @@ impl BoundPredicate {
             one => std::slice::from_ref(one),
         };
         let (partition, other): (Vec<&Bound>, Vec<&Bound>) = conjuncts.iter().partition(|conjunct| {
-            let mut only = !conjunct.has_unknown();
-            conjunct.visit_columns(&self.arena.terms, &mut |column| {
-                only &= self.arena.columns.get(column).is_some_and(&is_partition);
-            });
-            only
+            !conjunct.has_unknown()
+                && self.arena.columns_of(|visit| conjunct.visit(visit)).iter().all(&is_partition)
         });
         (self.part(partition), self.part(other))
     }
@@ -221,13 +269,8 @@ impl Bound {
         }
     }
 
-    /// Calls `visit` for each column that the condition depends on.
-    pub(super) fn visit_columns(&self, terms: &[Term], visit: &mut dyn FnMut(usize)) {
-        let term = |at: usize, visit: &mut dyn FnMut(usize)| match terms.get(at).map(|term| &term.source) {
-            Some(Source::Column { column, .. }) => visit(*column),
-            Some(Source::Computed { value, .. }) => value.visit_columns(terms, visit),
-            None => {}
-        };
+    /// Calls `visit` for each term that the condition refers to.
+    pub(super) fn visit(&self, visit: &mut dyn FnMut(Part)) {
         match self {
             Self::Constant(_) | Self::Unknown(_) => {}
             Self::UnlessNull { column, .. }
@@ -235,16 +278,13 @@ impl Bound {
             | Self::Boolean(column)
             | Self::Compare { column, .. }
             | Self::In { column, .. }
-            | Self::Like { column, .. } => term(*column, visit),
+            | Self::Like { column, .. } => visit(Part::Term(*column)),
             Self::CompareColumns { left, right, .. } => {
-                term(*left, visit);
-                term(*right, visit);
+                visit(Part::Term(*left));
+                visit(Part::Term(*right));
             }
-            Self::Is { condition, .. } => condition.visit_columns(terms, visit),
-            Self::Not(condition) => condition.visit_columns(terms, visit),
-            Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.visit_columns(terms, visit))
-            }
+            Self::Is { condition, .. } | Self::Not(condition) => condition.visit(visit),
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.visit(visit)),
         }
     }
 }

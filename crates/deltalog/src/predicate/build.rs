@@ -128,7 +128,22 @@ impl Expr {
     /// `self BETWEEN low AND high`
     #[must_use]
     pub fn between(self, low: impl Into<Expr>, high: impl Into<Expr>) -> Predicate {
-        self.clone().gt_eq(low).and(self.lt_eq(high))
+        match self.is_of_column() {
+            true => self.clone().gt_eq(low).and(self.lt_eq(high)),
+            false => Predicate::Between { value: self, low: low.into(), high: high.into() },
+        }
+    }
+
+    /// Returns whether the value is a constant, a column, or functions of a column that preserve its order.
+    fn is_of_column(&self) -> bool {
+        let mut inner = self;
+        while let Self::Call(_, of) = inner {
+            inner = of;
+        }
+        matches!(
+            inner,
+            Self::Column(_) | Self::Literal(_) | Self::Typed(..) | Self::DoubleQuoted(_) | Self::Unknown(_)
+        )
     }
 
     /// `self IN (list)`

@@ -8,6 +8,7 @@
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::compute::{Form, Operation};
 use super::function::{CastType, Function};
+use super::stack::on_stack;
 use super::token::is_reserved;
 use crate::protocol::text::{date_text, timestamp_text};
 use std::fmt::{self, Display, Formatter, Write};
@@ -79,7 +80,7 @@ impl Display for Literal {
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
+        on_stack(|| match self {
             Self::Column(path) => path.fmt(f),
             Self::Literal(literal) => literal.fmt(f),
             Self::Typed(Literal::Double(v), CastType::Float) => write!(f, "{:?}F", *v as f32),
@@ -100,7 +101,7 @@ impl Display for Expr {
             }
             Self::Condition(condition) => write!(f, "({condition})"),
             Self::Unknown(text) => write!(f, "({text})"),
-        }
+        })
     }
 }
 
@@ -159,7 +160,12 @@ fn apply(f: &mut Formatter<'_>, operation: Operation, arguments: &[Expr]) -> fmt
         }
         (Form::Case, arguments) => {
             f.write_str("CASE")?;
-            for branch in arguments.chunks(2) {
+            let (subject, branches) = match operation {
+                Operation::CaseOf => arguments.split_at_checked(1).unwrap_or_default(),
+                _ => (Default::default(), arguments),
+            };
+            subject.iter().try_for_each(|subject| write!(f, " {subject}"))?;
+            for branch in branches.chunks(2) {
                 match branch {
                     [condition, value] => write!(f, " WHEN {condition} THEN {value}")?,
                     branch => branch.iter().try_for_each(|value| write!(f, " ELSE {value}"))?,
@@ -175,6 +181,7 @@ impl Display for Predicate {
         match self {
             Self::Value(value) => value.fmt(f),
             Self::Compare { op, left, right } => write!(f, "{left} {op} {right}"),
+            Self::Between { value, low, high } => write!(f, "{value} BETWEEN {low} AND {high}"),
             Self::IsNull(value) => write!(f, "{value} IS NULL"),
             Self::In { value, list } => {
                 write!(f, "{value} IN (")?;

@@ -7,6 +7,7 @@ use super::bound::{Arena, BoundColumn};
 use super::compute::{Changes, Node, Operation, cast, is_number, plain, sql_name};
 use super::filter::{Rows, halves};
 use super::parse::{parse_value, parse_value_at};
+use super::size::Tree;
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::row_bytes::{BatchBytes, Steps, is_too_large, weight, within_arrays};
@@ -68,6 +69,7 @@ impl Expression {
     /// # Errors
     /// As [`Expression::bind`].
     pub(super) fn of_value(parsed: &Expr, schema: &Schema, clock: Option<Clock>) -> Result<Self> {
+        Tree::Value(parsed).ensure_bounded()?;
         let mut binder = Binder::new(schema);
         binder.clock = clock;
         let value = binder.value(parsed)?;
@@ -102,6 +104,7 @@ impl Expression {
         to: &DataType,
         sql: &str,
     ) -> Result<Self> {
+        Tree::Value(parsed).ensure_bounded()?;
         let clock = Clock::named(time_zone).ok_or_else(|| {
             Error::invalid_argument(format!(
                 "the time zone '{time_zone}' is neither in the IANA database nor an offset such as +02:00"
@@ -115,8 +118,9 @@ impl Expression {
     }
 
     fn new(binder: Binder<'_>, value: Value) -> Self {
-        let (arena, changes) = (binder.arena, binder.changes);
-        let columns = arena.columns_of(|visit| value.node.visit_columns(&arena.terms, visit));
+        let (mut arena, changes) = (binder.arena, binder.changes);
+        arena.mark_shared(|visit| value.node.visit(visit));
+        let columns = arena.columns_of(|visit| value.node.visit(visit));
         Self { arena, value: value.node, data_type: value.data_type, columns, changes }
     }
 
@@ -190,16 +194,30 @@ impl Expression {
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
     /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        // What is too large may be an intermediate result.
+        let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
+        self.by_halves(batch, is_small)
+    }
+
+    /// Computes as [`Expression::evaluate`] does. Where the values are too large to be computed at once, they are
+    /// computed for fewer rows and put together.
+    pub(crate) fn evaluate_all(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        self.by_halves(batch, true)
+    }
+
+    fn by_halves(&self, batch: &RecordBatch, may_halve: bool) -> Result<ArrayRef> {
         let computed = within_arrays(|| {
             let rows = Rows::of_batch(&self.arena, batch);
             rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
         });
-        // What is too large may be an intermediate result.
-        let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
-        match halves(batch).filter(|_| is_small && computed.as_ref().is_err_and(is_too_large)) {
+        match halves(batch).filter(|_| may_halve && computed.as_ref().is_err_and(is_too_large)) {
             None => computed,
-            Some([first, second]) => concat(&[&self.evaluate(&first)?, &self.evaluate(&second)?])
-                .map_err(|error| Error::invalid_argument("values cannot be put together").with_source(error)),
+            Some([first, second]) => within_arrays(|| {
+                let both = [self.by_halves(&first, true)?, self.by_halves(&second, true)?];
+                concat(&[&both[0], &both[1]]).map_err(|error| {
+                    Error::invalid_argument("values cannot be put together").with_source(error)
+                })
+            }),
         }
     }
 

@@ -2,15 +2,18 @@
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
-use super::compute::{Failure, is_true};
+use super::compute::{Failure, Memory, Node, is_true};
 use super::function::Purpose;
+use super::stack::on_stack;
 use super::values::{Datum, Domain, Values, as_type};
 use crate::error::{Error, Result};
 use crate::row_bytes::{is_too_large, within_arrays};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Returns for each row of `batch` whether the predicate is true, false or NULL. Only rows with true are
@@ -50,6 +53,9 @@ pub(super) struct Rows<'a> {
     pub(super) rows: usize,
     /// Returns the values of a column in its type.
     read: Box<Read<'a>>,
+    /// The values of shared terms, with the rows that they were computed for.
+    kept: RefCell<HashMap<usize, (BooleanBuffer, ArrayRef)>>,
+    pub(super) memory: Memory,
 }
 
 impl<'a> Rows<'a> {
@@ -64,13 +70,17 @@ impl<'a> Rows<'a> {
         rows: usize,
         read: impl Fn(&BoundColumn) -> Result<ArrayRef> + 'a,
     ) -> Self {
-        Self { arena, rows, read: Box::new(read) }
+        Self { arena, rows, read: Box::new(read), kept: RefCell::default(), memory: Memory::default() }
     }
 }
 
 impl Rows<'_> {
     /// Evaluates a condition. Only the rows of `active` need a value: the others have any.
     pub(super) fn mask(&self, bound: &Bound, active: &BooleanBuffer) -> Result<BooleanArray> {
+        self.memory.released(|| on_stack(|| self.truth(bound, active)))
+    }
+
+    fn truth(&self, bound: &Bound, active: &BooleanBuffer) -> Result<BooleanArray> {
         let rows = self.rows;
         Ok(match bound {
             Bound::Constant(Some(truth)) => BooleanArray::from(vec![*truth; rows]),
@@ -149,17 +159,38 @@ impl Rows<'_> {
 
     /// Returns the values of a term in a domain.
     fn values(&self, term: usize, domain: Domain, active: &BooleanBuffer) -> Result<Values> {
-        let Some(Term { source, data_type }) = self.arena.terms.get(term) else { return Err(not_bound()) };
-        let array = match source {
-            Source::Column { column, functions } if functions.is_empty() => self.column(*column)?,
+        let data_type = &self.arena.terms.get(term).ok_or_else(not_bound)?.data_type;
+        Values::new(&self.term(term, active)?, data_type, domain)
+    }
+
+    /// Computes a term for each row. Those that are shared are computed once.
+    pub(super) fn term(&self, term: usize, active: &BooleanBuffer) -> Result<ArrayRef> {
+        let Term { source, is_shared, .. } = self.arena.terms.get(term).ok_or_else(not_bound)?;
+        match source {
+            Source::Column { column, functions } if functions.is_empty() => self.column(*column),
             Source::Column { column, functions } => {
                 let of = self.column(*column)?;
                 let values = apply_all(functions, Arc::clone(&of), Purpose::Value)?;
-                self.checked(values, &[of], active, "a function of the predicate", Failure::Function)?
+                self.checked(values, &[of], active, "a function of the predicate", Failure::Function)
             }
-            Source::Computed { value, .. } => self.value(value, active)?,
+            Source::Computed { value, .. } if *is_shared => self.kept(term, value, active),
+            Source::Computed { value, .. } => self.value(value, active),
+        }
+    }
+
+    /// Returns the values of a term that is shared. They are computed again only for rows that were not active before.
+    fn kept(&self, term: usize, value: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
+        let needed = match self.kept.borrow().get(&term) {
+            Some((known, values)) if (active & &!known).count_set_bits() == 0 => {
+                return Ok(Arc::clone(values));
+            }
+            Some((known, _)) => known | active,
+            None => active.clone(),
         };
-        Values::new(&array, data_type, domain)
+        let values = self.value(value, &needed)?;
+        let before = self.kept.borrow_mut().insert(term, (needed, Arc::clone(&values)));
+        self.memory.keep(&values, before.as_ref().map(|(_, values)| values));
+        Ok(values)
     }
 
     /// Returns where a term is not NULL.
@@ -170,7 +201,7 @@ impl Rows<'_> {
                 Some(bound) => Ok((self.read)(bound)?.logical_nulls()),
                 None => Err(not_bound()),
             },
-            Some(Source::Computed { value, .. }) => Ok(self.value(value, active)?.logical_nulls()),
+            Some(Source::Computed { .. }) => Ok(self.term(term, active)?.logical_nulls()),
             None => Err(not_bound()),
         }
     }
@@ -206,9 +237,19 @@ fn false_as_null(mask: &BooleanArray) -> BooleanArray {
 
 /// Returns the column at `path`, which is NULL wherever an enclosing struct is.
 pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
+    leaf_placed(batch, path, |name| Some(batch.schema_ref().column_with_name(name)?.0))
+}
+
+/// Does the same as [`leaf`]. `place_of` returns the place of a column, for batches of which many columns are wanted.
+pub(super) fn leaf_placed(
+    batch: &RecordBatch,
+    path: &ColumnPath,
+    place_of: impl Fn(&str) -> Option<usize>,
+) -> Result<ArrayRef> {
     let missing = || Error::schema_mismatch(format!("the data has no column {path}"));
     let (first, inner) = path.parts().split_first().ok_or_else(missing)?;
-    let mut array = batch.column_by_name(first).ok_or_else(missing)?.clone();
+    let first = place_of(first).and_then(|place| batch.columns().get(place));
+    let mut array = Arc::clone(first.ok_or_else(missing)?);
     for name in inner {
         let parent: &StructArray = array.as_struct_opt().ok_or_else(missing)?;
         let child = parent.column_by_name(name).ok_or_else(missing)?;

@@ -35,6 +35,7 @@ mod build;
 mod compute;
 mod display;
 mod expression;
+mod field_names;
 mod filter;
 mod function;
 mod like;
@@ -46,6 +47,8 @@ mod place;
 mod prune;
 mod prune_constants;
 mod scope;
+mod size;
+mod stack;
 mod token;
 mod values;
 mod zone;
@@ -57,6 +60,7 @@ pub use build::{col, lit};
 pub use compute::{Changes, DatePart, Digest, Interval, Math, Moment, Operation, RegexUse, TimePart};
 pub use expression::Expression;
 pub(crate) use expression::is_constant;
+pub(crate) use field_names::FieldNames;
 pub use filter::filter_mask;
 pub(crate) use filter::leaf as column_at;
 pub use function::{CastType, Function, TruncUnit};
@@ -70,5 +74,7 @@ pub(crate) use zone::Clock as ZoneClock;
 
 #[cfg(test)]
 mod differential_tests;
+#[cfg(test)]
+mod size_tests;
 #[cfg(test)]
 mod text_tests;

@@ -21,19 +21,13 @@
 //! - Nesting and the height of the tree are limited, so that no text can exhaust the stack.
 
 use super::ast::{Expr, Predicate};
+use super::size::too_large;
+use super::stack::on_stack;
 use super::token::{Token, tokenize};
 use super::zone::Clock;
 use crate::error::{Error, Result};
+use crate::limits::{EXPRESSION_NODES, TEXT_LEVELS};
 use chrono::Utc;
-
-/// The maximum nesting depth of parentheses and NOTs, and the maximum height of the tree without its ANDs and
-/// ORs, which are flat.
-const MAX_DEPTH: usize = 100;
-
-/// Bytes of stack that a level must have left, many times what it takes, and those that it gets otherwise. A thread
-/// of 2 MiB, as Rust's are, is too small for all levels of a debug build.
-const LEAST_STACK: usize = 128 * 1024;
-const MORE_STACK: usize = 1024 * 1024;
 
 /// The treatment of text that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +107,8 @@ pub(super) struct Parser<'a> {
     /// When the statement began, in microseconds since 1970.
     pub(super) begun: i64,
     depth: usize,
+    /// The operators, functions and columns so far.
+    nodes: usize,
     /// The height of the node that was parsed last.
     pub(super) height: usize,
 }
@@ -130,7 +126,7 @@ impl<'a> Parser<'a> {
     fn read(sql: &str, zone_name: &'a str, mode: ParseMode, begun: i64) -> Result<(Self, Node)> {
         let tokens = tokenize(sql)?;
         let zone = Clock::named(zone_name);
-        let mut parser = Self { tokens, at: 0, mode, zone, zone_name, begun, depth: 0, height: 0 };
+        let mut parser = Self { tokens, at: 0, mode, zone, zone_name, begun, depth: 0, nodes: 0, height: 0 };
         let node = parser.group()?;
         match parser.peek() {
             None => Ok((parser, node)),
@@ -209,8 +205,17 @@ impl Parser<'_> {
     /// Sets the height to that of a node above the last one and one of height `other`.
     pub(super) fn grow(&mut self, other: usize) -> Result<()> {
         self.height = 1 + self.height.max(other);
-        match self.height > MAX_DEPTH {
+        match self.height > TEXT_LEVELS {
             true => Err(too_deep()),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts an operator, a function or a column.
+    pub(super) fn count(&mut self) -> Result<()> {
+        self.nodes += 1;
+        match self.nodes > EXPRESSION_NODES {
+            true => Err(too_large()),
             false => Ok(()),
         }
     }
@@ -252,11 +257,11 @@ impl Parser<'_> {
         levels: usize,
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        if self.depth + levels > MAX_DEPTH {
+        if self.depth + levels > TEXT_LEVELS {
             return Err(too_deep());
         }
         self.depth += levels;
-        let node = stacker::maybe_grow(LEAST_STACK, MORE_STACK, || read(self));
+        let node = on_stack(|| read(self));
         self.depth -= levels;
         node
     }
@@ -373,5 +378,5 @@ pub(super) const SPARK: &str = "use the operators and functions of FUNCTIONS.md 
                                 evaluate the expression";
 
 fn too_deep() -> Error {
-    Error::invalid_argument(format!("the predicate is nested deeper than {MAX_DEPTH} levels"))
+    Error::invalid_argument(format!("the predicate is nested deeper than {TEXT_LEVELS} levels"))
 }

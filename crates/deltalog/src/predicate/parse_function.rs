@@ -3,7 +3,7 @@
 //! - A function that preserves the order of its argument is an `Expr::Call`; any other is an `Expr::Apply`.
 //! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
 
-use super::ast::{CompareOp, Expr, Literal, Predicate};
+use super::ast::{Expr, Literal, Predicate};
 use super::compute::{Form, Moment, Operation, is_function, names};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, ParseMode, Parser, argument_of};
@@ -159,17 +159,7 @@ impl Parser<'_> {
                 let is_some = Expr::Condition(Box::new(value.clone().is_not_null()));
                 Some(Expr::Apply(Operation::Case, vec![is_some, some.clone(), none.clone()]))
             }
-            ("NULLIF", [value, null]) => {
-                let (left, right) = (Node::Value(value.clone()), Node::Value(null.clone()));
-                let same = Predicate::Compare {
-                    op: CompareOp::Eq,
-                    left: self.value_of(left),
-                    right: self.value_of(right),
-                };
-                let branches =
-                    vec![Expr::Condition(Box::new(same)), Expr::Literal(Literal::Null), value.clone()];
-                Some(Expr::Apply(Operation::Case, branches))
-            }
+            ("NULLIF", [_, _]) => Some(Expr::Apply(Operation::NullIf, arguments)),
             ("STRUCT", _) => Some(Expr::Apply(Operation::NamedStruct, arguments)),
             ("LEFT", [text, length]) => {
                 let first = Expr::Literal(Literal::Integer(1));

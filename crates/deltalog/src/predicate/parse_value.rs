@@ -5,7 +5,7 @@
 //!   whole numbers of a certain width, `1.5` and `1.5BD` are decimals, `1.5D` and `1e3` are DOUBLE, `1.5F` is
 //!   FLOAT.
 
-use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
+use super::ast::{ColumnPath, Expr, Literal};
 use super::compute::{Interval, Operation};
 use super::function::{CastType, Function};
 use super::parse::{Node, ParseMode, Parser, argument_of};
@@ -47,6 +47,7 @@ impl Parser<'_> {
                 return Ok(left);
             };
             self.next();
+            self.count()?;
             let height = self.height;
             if matches!(operation, Operation::Add | Operation::Subtract) && self.keyword("INTERVAL") {
                 let by = self.interval(start)?;
@@ -75,6 +76,9 @@ impl Parser<'_> {
     fn simple_value(&mut self) -> Result<Node> {
         let start = self.position();
         let mut node = self.primary()?;
+        if !matches!(node, Node::Value(Expr::Literal(_) | Expr::Typed(..) | Expr::DoubleQuoted(_))) {
+            self.count()?;
+        }
         while self.symbol("::") {
             let target = self.type_name();
             self.grow(0)?;
@@ -287,33 +291,25 @@ impl Parser<'_> {
     /// Parses the rest of `CASE [value] WHEN condition THEN value … [ELSE value] END`.
     fn case(&mut self, start: usize) -> Result<Node> {
         let is_simple = !matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case("WHEN"));
-        let mut height = 0;
-        let subject = if is_simple {
+        let (mut height, mut arguments) = (0, Vec::new());
+        if is_simple {
             let subject = self.or()?;
             height = self.height;
-            Some(self.value_of(subject))
-        } else {
-            None
-        };
-        let mut arguments = Vec::new();
+            arguments.push(self.value_of(subject));
+        }
+        let mut branches = 0;
         while self.keyword("WHEN") {
+            branches += 1;
             let when = self.or()?;
             height = height.max(self.height + 1);
-            arguments.push(match &subject {
-                Some(left) => Expr::Condition(Box::new(Predicate::Compare {
-                    op: CompareOp::Eq,
-                    left: left.clone(),
-                    right: self.value_of(when),
-                })),
-                None => argument_of(when),
-            });
+            arguments.push(if is_simple { self.value_of(when) } else { argument_of(when) });
             if !self.keyword("THEN") {
                 return Err(self.unexpected());
             }
             arguments.push(argument_of(self.or()?));
             height = height.max(self.height);
         }
-        if arguments.is_empty() {
+        if branches == 0 {
             return Err(self.unexpected());
         }
         if self.keyword("ELSE") {
@@ -324,7 +320,8 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         self.grow(height)?;
-        Ok(Node::Value(self.computed(start, Expr::Apply(Operation::Case, arguments))))
+        let operation = if is_simple { Operation::CaseOf } else { Operation::Case };
+        Ok(Node::Value(self.computed(start, Expr::Apply(operation, arguments))))
     }
 
     /// Parses the name of a type with its numbers: `DECIMAL(10,2)`.

@@ -300,7 +300,7 @@ impl Pruner<'_> {
         let only_nulls = self.only_nulls(column);
         let (mut min, mut max, mut may_be_nan, mut of_column) = (None, None, None, None);
         match self.predicate.arena.terms.get(column) {
-            Some(Term { source: Source::Column { column, functions }, data_type }) => {
+            Some(Term { source: Source::Column { column, functions }, data_type, .. }) => {
                 if let Some(bound) = self.predicate.arena.columns.get(*column) {
                     let read = |array: Option<ArrayRef>, purpose: Purpose| -> Result<Option<Values>> {
                         let Some(array) = array.filter(|array| array.len() == self.files) else {
@@ -321,7 +321,7 @@ impl Pruner<'_> {
                     of_column = is_its_own.then(|| bound.clone());
                 }
             }
-            Some(Term { source: Source::Computed { .. }, data_type }) => {
+            Some(Term { source: Source::Computed { .. }, data_type, .. }) => {
                 if let Some(constants) = self.constants(column) {
                     min = Some(Values::new(&constants.values, data_type, domain)?);
                     max = Some(Values::new(&constants.values, data_type, domain)?);

@@ -34,7 +34,7 @@ impl Pruner<'_> {
     fn compute(&self, term: usize) -> Option<Constants> {
         let arena = &self.predicate.arena;
         let Source::Computed { value, .. } = &arena.terms.get(term)?.source else { return None };
-        let columns = arena.columns_of(|visit| value.visit_columns(&arena.terms, visit));
+        let columns = arena.columns_of(|visit| value.visit(visit));
         let mut is_constant = BooleanBuffer::new_set(self.files);
         for column in &columns {
             is_constant = &is_constant & &self.only_values(column);

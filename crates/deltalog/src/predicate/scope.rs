@@ -16,7 +16,8 @@ use super::bind::{column_named, quoted_column};
 use super::bound::{BoundColumn, BoundPredicate};
 use super::compute::Operation;
 use super::expression::{Expression, is_literal};
-use super::filter::leaf;
+use super::field_names::FieldNames;
+use super::filter::leaf_placed;
 use super::parse::{ParseMode, parse_at, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
@@ -27,6 +28,8 @@ use crate::protocol::schema::is_variant;
 pub(crate) struct Scope {
     tables: Vec<Table>,
     schema: SchemaRef,
+    /// The names in `schema`.
+    names: Arc<FieldNames>,
     time_zone: String,
     /// When the statement began, in microseconds since 1970.
     begun: i64,
@@ -36,6 +39,7 @@ pub(crate) struct Scope {
 struct Table {
     alias: String,
     fields: Vec<FieldRef>,
+    names: Arc<FieldNames>,
     /// What the names of its columns begin with.
     prefix: String,
 }
@@ -59,6 +63,7 @@ impl Scope {
             .map(|(place, (alias, schema))| Table {
                 alias: (*alias).to_owned(),
                 fields: schema.fields().to_vec(),
+                names: Arc::new(FieldNames::new(schema.fields())),
                 prefix: prefix(place),
             })
             .collect();
@@ -72,6 +77,7 @@ impl Scope {
             .collect();
         Self {
             tables,
+            names: Arc::new(FieldNames::new(&fields)),
             schema: Arc::new(Schema::new(fields)),
             time_zone: time_zone.to_owned(),
             begun: Utc::now().timestamp_micros(),
@@ -170,7 +176,7 @@ impl Scope {
     /// Returns a column of the rows with its path as it is spelled there, unless it is a part of a variant.
     fn column(&self, path: &ColumnPath) -> Option<(ColumnPath, FieldRef)> {
         let (first, inner) = path.parts().split_first()?;
-        let mut field = Arc::clone(self.schema.fields().find(first)?.1);
+        let mut field = Arc::clone(self.schema.fields().get(self.names.exact(first)?)?);
         let mut names = vec![field.name().clone()];
         for name in inner {
             let DataType::Struct(parts) = field.data_type() else { return None };
@@ -234,7 +240,7 @@ impl Scope {
 impl Table {
     /// Returns the column `name`: the exact match, or else the only match that ignores case.
     fn field(&self, name: &str) -> Option<&FieldRef> {
-        named(&self.fields, name)
+        self.fields.get(self.names.find(name)?)
     }
 
     /// Returns the column that the text names, with or without the table's alias.
@@ -256,13 +262,18 @@ impl Table {
 }
 
 impl ScopedValue {
-    /// Returns the value for each row of `rows`, which have the columns of the scope that it reads.
+    /// Returns the value for each row of `rows`, which have the columns of the scope that it reads. `place_of` returns
+    /// the place of a column there.
     ///
     /// # Errors
     /// As [`Expression::evaluate`].
-    pub(crate) fn of(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+    pub(crate) fn of(
+        &self,
+        rows: &RecordBatch,
+        place_of: impl Fn(&str) -> Option<usize>,
+    ) -> Result<ArrayRef> {
         match self {
-            Self::Column(path, _) => leaf(rows, path),
+            Self::Column(path, _) => leaf_placed(rows, path, place_of),
             Self::Computed(expression) => expression.evaluate(rows),
         }
     }
@@ -312,6 +323,9 @@ fn rename(predicate: &mut Predicate, changed: &Change<'_>) -> Result<()> {
         Predicate::Compare { left, right, .. } => {
             rename_value(left, changed)?;
             rename_value(right, changed)
+        }
+        Predicate::Between { value, low, high } => {
+            [value, low, high].into_iter().try_for_each(|value| rename_value(value, changed))
         }
         Predicate::In { value, list } => {
             rename_value(value, changed)?;

@@ -7,12 +7,10 @@
 //! - The length of the text is limited, so that no text makes the parser slow.
 
 use crate::error::{Error, Result};
+use crate::limits::EXPRESSION_TEXT;
 use sqlparser::dialect::Dialect;
 use sqlparser::tokenizer::{Token as SqlToken, Tokenizer};
 use std::fmt;
-
-/// The maximum length of a predicate's text, in bytes.
-const MAX_TEXT: usize = 16 << 20;
 
 /// A token of a predicate.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,8 +77,8 @@ pub(super) fn is_reserved(word: &str) -> bool {
 
 /// Returns the tokens of `sql`, without white space and comments.
 pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
-    if sql.len() > MAX_TEXT {
-        return Err(Error::invalid_argument(format!("the predicate is longer than {MAX_TEXT} bytes")));
+    if sql.len() > EXPRESSION_TEXT {
+        return Err(Error::invalid_argument(format!("the predicate is longer than {EXPRESSION_TEXT} bytes")));
     }
     let tokens = Tokenizer::new(&SparkTokens, sql)
         .with_unescape(false)

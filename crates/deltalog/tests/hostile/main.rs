@@ -19,6 +19,7 @@
 
 mod bytes;
 mod corpus;
+mod expressions;
 mod footers;
 mod fuzz;
 mod partitions;

@@ -1,6 +1,6 @@
 //! The clauses of a MERGE, bound to the two tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
@@ -14,7 +14,7 @@ use crate::dml::finder::truth;
 use crate::dml::metrics::RowCounts;
 use crate::dml::row_writer::RowWriter;
 use crate::error::{Error, Result};
-use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Scope};
+use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, FieldNames, Scope};
 use crate::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
@@ -338,18 +338,15 @@ fn all_columns(
     except: &[String],
     alias: &str,
 ) -> Result<Vec<(String, String)>> {
-    let is_same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
-    if let Some(name) =
-        except.iter().find(|name| !source.fields().iter().any(|field| is_same(field.name(), name)))
-    {
+    let (of_source, of_target) = (FieldNames::new(source.fields()), FieldNames::new(target.fields()));
+    if let Some(name) = except.iter().find(|name| !of_source.has(name)) {
         return Err(Error::invalid_argument(format!(
             "the source of the MERGE has no column '{name}' that could be left out"
         )));
     }
-    let fields = source.fields().iter();
-    let kept = fields
-        .filter(|field| !except.iter().any(|name| is_same(name, field.name())))
-        .filter(|field| target.fields().iter().any(|column| is_same(column.name(), field.name())));
+    let except: HashSet<String> = except.iter().map(|name| name.to_lowercase()).collect();
+    let fields = source.fields().iter().filter(|field| !except.contains(&field.name().to_lowercase()));
+    let kept = fields.filter(|field| of_target.has(field.name()));
     Ok(kept
         .map(|field| {
             let column = ColumnPath::new([field.name().as_str()]);

@@ -9,6 +9,7 @@ use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 
 use super::source::MergeSource;
+use crate::by_name::names_of;
 use crate::error::{Error, Result};
 use crate::predicate::Scope;
 use crate::row_bytes::{BatchBytes, weight, widest};
@@ -37,10 +38,13 @@ impl<'a> Sides<'a> {
     ) -> impl Iterator<Item = &'b [(u32, u32)]> {
         let names: BTreeSet<&str> = columns.collect();
         let (mut of_target, mut of_source): (Vec<&ArrayRef>, Vec<usize>) = (Vec::new(), Vec::new());
+        let [targets, sources] = [target.schema_ref(), self.source.schema()].map(|of| names_of(of.fields()));
         for name in names {
             match self.scope.table_of(name) {
-                Some((0, column)) => of_target.extend(target.column_by_name(column)),
-                Some((_, column)) => of_source.extend(self.source.schema().index_of(column)),
+                Some((0, column)) => {
+                    of_target.extend(targets.find(column).and_then(|column| target.columns().get(column)));
+                }
+                Some((_, column)) => of_source.extend(sources.find(column)),
                 None => {}
             }
         }
@@ -73,10 +77,13 @@ impl<'a> Sides<'a> {
     ) -> Result<RecordBatch> {
         let names: BTreeSet<&str> = columns.collect();
         let (mut fields, mut arrays): (Vec<FieldRef>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
+        let [targets, sources] = [target.schema_ref(), self.source.schema()].map(|of| names_of(of.fields()));
         for name in names {
             let Some((place, column)) = self.scope.table_of(name) else { continue };
-            let schema = if place == 0 { target.schema_ref() } else { self.source.schema() };
-            let index = schema.index_of(column).map_err(unpaired)?;
+            let (schema, names) =
+                if place == 0 { (target.schema_ref(), &targets) } else { (self.source.schema(), &sources) };
+            let missing = || unpaired(ArrowError::SchemaError(format!("there is no column '{column}'")));
+            let index = names.find(column).ok_or_else(missing)?;
             let array = match (place, of_target) {
                 (0, Some(indices)) => take(target.column(index), indices, None),
                 (0, None) => Ok(Arc::clone(target.column(index))),

@@ -3,6 +3,7 @@
 use super::super::display::ChainText;
 use super::super::filter::Rows;
 use super::super::function::Purpose;
+use super::super::stack::on_stack;
 use super::super::values::{Values, as_type, domain_of};
 use super::super::zone::Clock;
 use super::arithmetic;
@@ -21,6 +22,7 @@ use super::text::text;
 use super::time::time;
 use super::types::plain;
 use crate::error::{Error, Result};
+use crate::row_bytes::weight;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array, new_null_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{interleave, take};
@@ -36,7 +38,28 @@ impl Rows<'_> {
     /// # Errors
     /// InvalidArgument if an active row has no value.
     pub(in crate::predicate) fn value(&self, node: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
+        let function = match node {
+            // They are there anyway.
+            Node::Column(_) | Node::Term(_) => return self.computed(node, active),
+            Node::Constant(value) => {
+                self.memory.ensure("a constant", weight(value, 0, 1).saturating_mul(self.rows))?;
+                "a constant"
+            }
+            Node::Ordered { .. } => "a function",
+            Node::Cast { .. } => "CAST",
+            Node::Chain { links, .. } => links.last().map_or("a chain", |link| link.operation.name()),
+            Node::Condition(_) => "a condition",
+            Node::Apply { operation, .. } => operation.name(),
+        };
+        self.memory.counted(function, || on_stack(|| self.computed(node, active)))
+    }
+
+    fn computed(&self, node: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
         match node {
+            Node::Term(term) => {
+                let array = self.term(*term, active)?;
+                as_type(&array, &plain(array.data_type()))
+            }
             Node::Column(column) => {
                 let array = self.column(*column)?;
                 as_type(&array, &plain(array.data_type()))
@@ -143,16 +166,16 @@ impl Rows<'_> {
                 | O::TimestampMillis
                 | O::TimestampMicros,
                 _,
-            ) => time(operation, values)?,
+            ) => time(operation, values, &self.room(operation, active))?,
             (O::Shift(by, clock), [of]) => shift(by, clock, of)?,
             (O::Math(of), _) => math(of, values)?,
             (O::Digest(of), _) => digest(of, values)?,
             (O::Size | O::ArrayContains, _) => of_parts(operation, values)?,
-            (O::Regex(of), _) => matches(of, values)?,
+            (O::Regex(of), _) => matches(of, values, &self.room(operation, active))?,
             (O::ConcatWith | O::Repeat | O::Hex | O::Unhex | O::Ascii | O::Character | O::Translate, _) => {
-                strings(operation, values)?
+                strings(operation, values, &self.room(operation, active))?
             }
-            _ => text(operation, values)?,
+            _ => text(operation, values, &self.room(operation, active))?,
         };
         if operation.has_nulls() {
             return Ok(result);

@@ -9,7 +9,7 @@
 //! | `operation` | the operations; `names` has their names, `typing` the types of their arguments and results |
 //! | `types` | the common types of values |
 //! | `node` | the bound tree |
-//! | `evaluate` | computes it for rows |
+//! | `evaluate` | computes it for rows; `room` limits the memory of the values |
 //! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | the operations of numbers |
 //! | `text`, `words`, `strings`, `regex`, `digest` | those of strings and bytes |
 //! | `time`, `time_text`, `interval`, `date_format` | those of dates and times |
@@ -39,6 +39,7 @@ mod number_cast;
 mod operation;
 mod random;
 mod regex;
+mod room;
 mod strings;
 mod text;
 mod time;
@@ -64,5 +65,6 @@ pub(super) use operation::Form;
 pub use operation::{Changes, DatePart, Moment, Operation, TimePart};
 pub(super) use regex::JavaPattern;
 pub use regex::RegexUse;
+pub(super) use room::Memory;
 pub(super) use types::{clocks, common, instants, is_number, is_time, plain, sql_name};
 pub(super) use typing::{Argument, signature};

@@ -1,6 +1,6 @@
 //! The bound tree of a value.
 
-use super::super::bound::{Bound, Term};
+use super::super::bound::{Bound, Part};
 use super::super::function::Function;
 use super::super::zone::Clock;
 use super::operation::Operation;
@@ -12,6 +12,8 @@ use arrow::datatypes::DataType;
 pub(in crate::predicate) enum Node {
     /// The column with this index.
     Column(usize),
+    /// The term with this index, which is used elsewhere, too, and computed once.
+    Term(usize),
     /// An array of one value.
     Constant(ArrayRef),
     /// A function that preserves the order of its argument.
@@ -56,20 +58,19 @@ pub(in crate::predicate) struct Link {
 }
 
 impl Node {
-    /// Calls `visit` for each column that the value depends on.
-    pub(in crate::predicate) fn visit_columns(&self, terms: &[Term], visit: &mut dyn FnMut(usize)) {
+    /// Calls `visit` for each column and each term that the value refers to.
+    pub(in crate::predicate) fn visit(&self, visit: &mut dyn FnMut(Part)) {
         match self {
-            Self::Column(column) => visit(*column),
+            Self::Column(column) => visit(Part::Column(*column)),
+            Self::Term(term) => visit(Part::Term(*term)),
             Self::Constant(_) => {}
-            Self::Ordered { of, .. } | Self::Cast { of, .. } => of.visit_columns(terms, visit),
-            Self::Apply { arguments, .. } => {
-                arguments.iter().for_each(|argument| argument.visit_columns(terms, visit))
-            }
+            Self::Ordered { of, .. } | Self::Cast { of, .. } => of.visit(visit),
+            Self::Apply { arguments, .. } => arguments.iter().for_each(|argument| argument.visit(visit)),
             Self::Chain { first, links, .. } => {
-                first.visit_columns(terms, visit);
-                links.iter().for_each(|link| link.right.visit_columns(terms, visit));
+                first.visit(visit);
+                links.iter().for_each(|link| link.right.visit(visit));
             }
-            Self::Condition(condition) => condition.visit_columns(terms, visit),
+            Self::Condition(condition) => condition.visit(visit),
         }
     }
 

@@ -159,8 +159,12 @@ pub enum Operation {
     Greatest,
     /// `least(a, …)`; NULL only if all are.
     Least,
+    /// `nullif(a, b)`: NULL where they are equal. `a` is computed once.
+    NullIf,
     /// `CASE WHEN c THEN a … [ELSE b] END`: condition, value, …; a last argument without a partner is ELSE.
     Case,
+    /// `CASE a WHEN b THEN c … [ELSE d] END`: as `Case`, after the value that is compared, which is computed once.
+    CaseOf,
 }
 
 /// A part of a date, a whole number.
@@ -374,7 +378,8 @@ impl Operation {
             Self::Coalesce => Form::Call("coalesce"),
             Self::Greatest => Form::Call("greatest"),
             Self::Least => Form::Call("least"),
-            Self::Case => Form::Case,
+            Self::NullIf => Form::Call("nullif"),
+            Self::Case | Self::CaseOf => Form::Case,
         }
     }
 }

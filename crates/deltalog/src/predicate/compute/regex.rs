@@ -6,10 +6,10 @@
 //!   `\b`, whose letters depend on the version of Java, and operations of classes.
 
 use super::nested::array_of;
+use super::room::Room;
 use crate::error::{Error, Result};
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringArray, StringBuilder, new_null_array,
-};
+use crate::limits::{REGEX_BYTES, REGEX_LEVELS, REGEX_TEXT};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringBuilder, new_null_array};
 use arrow::datatypes::{DataType, Field, Int32Type};
 use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
@@ -38,9 +38,6 @@ impl RegexUse {
     }
 }
 
-/// The maximum memory of a compiled pattern, in bytes.
-const LARGEST: usize = 4 << 20;
-
 /// The ends of lines, for a class.
 const LINE_ENDS: &str = r"\n\r\u{85}\u{2028}\u{2029}";
 
@@ -63,13 +60,22 @@ impl JavaPattern {
     /// # Errors
     /// InvalidArgument, with what is not supported.
     pub(in crate::predicate) fn parse(pattern: &str) -> Result<Self> {
+        if pattern.len() > REGEX_TEXT {
+            return Err(Error::invalid_argument(format!(
+                "a regular expression has {} bytes, and may have {REGEX_TEXT}",
+                pattern.len()
+            ))
+            .with_hint("divide it into several expressions"));
+        }
         let refused =
             |why: &str| Error::invalid_argument(format!("the regular expression '{pattern}' {why}"));
         let written = Writer::new(pattern).write().map_err(|why| refused(&why))?;
-        let regex = RegexBuilder::new(&written)
-            .size_limit(LARGEST)
-            .build()
-            .map_err(|error| refused("cannot be compiled").with_source(error))?;
+        let regex = compiled(&written).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => {
+                refused(&format!("takes more than {REGEX_BYTES} bytes of memory")).with_source(error)
+            }
+            error => refused("cannot be compiled").with_source(error),
+        })?;
         let names: Vec<Option<&str>> = regex.capture_names().collect();
         let is_end = |name: &Option<&str>| name.is_some_and(|name| name.starts_with(END));
         let numbers = |end: bool| {
@@ -112,16 +118,35 @@ impl JavaPattern {
         }
     }
 
-    fn replace(&self, text: &str, replacement: &[Piece]) -> Option<String> {
+    /// Returns the text with the matches replaced; `None` if it is not known what Java would match.
+    fn replace(&self, text: &str, replacement: &[Piece], room: &Room<'_>) -> Result<Option<String>> {
+        let mut refused = Ok(());
+        let mut ensure = |bytes: usize| {
+            refused = room.ensure(bytes);
+            refused.is_ok().then_some(())
+        };
+        let replaced = self.replaced(text, replacement, &mut ensure);
+        refused.map(|()| replaced)
+    }
+
+    /// Replaces the matches. `ensure` is asked before the result gets so many bytes.
+    fn replaced(
+        &self,
+        text: &str,
+        replacement: &[Piece],
+        ensure: &mut dyn FnMut(usize) -> Option<()>,
+    ) -> Option<String> {
         let (mut out, mut done, mut from) = (String::new(), 0, 0);
         while let Some(found) = (from <= text.len()).then(|| self.regex.captures_at(text, from)).flatten() {
             let (start, end) = (found.get(0)?.start(), self.end(&found, text)?);
             out.push_str(text.get(done..start)?);
             for piece in replacement {
-                match piece {
-                    Piece::Text(text) => out.push_str(text),
-                    Piece::Group(group) => out.push_str(self.group(&found, *group, text)?),
-                }
+                let piece = match piece {
+                    Piece::Text(text) => text,
+                    Piece::Group(group) => self.group(&found, *group, text)?,
+                };
+                ensure(out.len() + piece.len())?;
+                out.push_str(piece);
             }
             done = end;
             // After an empty match, the search goes on at the next character.
@@ -205,6 +230,19 @@ impl JavaPattern {
     }
 }
 
+/// Returns whether a pattern of the crate `regex` may match nothing. It is not compiled, which would take the time that
+/// its repetitions take, for each quantifier around it.
+fn may_be_empty(pattern: &str) -> Written<bool> {
+    let parsed = regex_syntax::ParserBuilder::new().nest_limit(REGEX_LEVELS).build().parse(pattern);
+    let parsed = parsed.map_err(|_| format!("is not understood, or has more than {REGEX_LEVELS} levels"))?;
+    Ok(parsed.properties().minimum_len() == Some(0))
+}
+
+/// Compiles a pattern of the crate `regex`.
+fn compiled(pattern: &str) -> std::result::Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).size_limit(REGEX_BYTES).nest_limit(REGEX_LEVELS).build()
+}
+
 /// Returns the bytes of a character before which a pattern matches nothing. Java has two places in a character beyond
 /// the first 65,536, and would divide it there.
 fn step(c: char) -> Option<usize> {
@@ -227,7 +265,7 @@ fn characters(text: &str, limit: i32) -> Vec<&str> {
 }
 
 /// Computes a use of a pattern, which is constant, as the arguments after it are.
-pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     let [texts, pattern, more @ ..] = arguments else {
         return Err(Error::invalid_argument("a regular expression is missing"));
     };
@@ -274,12 +312,16 @@ pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef]) -> Result<ArrayRef> 
             let group = more.first().and_then(|group| group.as_primitive_opt::<Int32Type>());
             let group = group.filter(|group| !group.is_empty()).map_or(1, |group| group.value(0));
             let group = usize::try_from(group).unwrap_or(usize::MAX);
-            Arc::new(texts.iter().map(|text| pattern.extract(text?, group)).collect::<StringArray>())
+            let extract = |row| pattern.extract(texts.is_valid(row).then(|| texts.value(row))?, group);
+            room.texts(|row| Ok(extract(row)))?
         }
         RegexUse::Replace => {
             let pieces = more.first().and_then(constant).map(|by| pattern.replacement(&by)).transpose()?;
-            let replaced = texts.iter().map(|text| pattern.replace(text?, pieces.as_deref()?));
-            Arc::new(replaced.collect::<StringArray>())
+            let Some(pieces) = pieces else { return Ok(new_null_array(&DataType::Utf8, texts.len())) };
+            room.texts(|row| match texts.is_valid(row) {
+                true => pattern.replace(texts.value(row), &pieces, room),
+                false => Ok(None),
+            })?
         }
     })
 }
@@ -506,8 +548,7 @@ impl<'a> Writer<'a> {
         }
         // The two differ in what they do with parts that match nothing.
         let repeated = self.out.get(last..).unwrap_or_default();
-        let is_empty = Regex::new(&format!(r"\A(?:{repeated})\z")).map_or(true, |regex| regex.is_match(""));
-        if is_empty && first != '?' {
+        if first != '?' && may_be_empty(repeated)? {
             return Err("repeats a part that may match nothing, which is not supported".to_owned());
         }
         self.out.push_str(&text);

@@ -1,42 +1,45 @@
 //! Functions that make strings of parts, of numbers and of bytes.
 
 use super::operation::Operation;
+use super::room::Room;
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int32Array, StringArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The maximum length of the result of `repeat`, in bytes, so that no row takes all memory.
-const LONGEST_REPEAT: usize = 1 << 24;
-
 /// Computes the function. A result that does not exist is NULL.
-pub(super) fn strings(operation: Operation, arguments: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn strings(operation: Operation, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     use Operation as O;
     let text = |at: usize, row: usize| {
         let texts = arguments.get(at)?.as_string_opt::<i32>()?;
         texts.is_valid(row).then(|| texts.value(row))
     };
-    let rows = arguments.first().map_or(0, |first| first.len());
     Ok(match (operation, arguments) {
-        (O::ConcatWith, [_, parts @ ..]) => {
-            let joined = |row: usize| {
-                let parts = (1..=parts.len()).filter_map(|at| text(at, row));
-                Some(parts.collect::<Vec<_>>().join(text(0, row)?))
-            };
-            Arc::new((0..rows).map(joined).collect::<StringArray>())
-        }
-        (O::Repeat, [of, times]) => {
-            let pairs = of.as_string::<i32>().iter().zip(times.as_primitive::<Int32Type>());
-            let repeated = pairs.map(|(text, times)| {
-                let (text, times) = (text?, usize::try_from(times?).unwrap_or_default());
-                (text.len().checked_mul(times)? <= LONGEST_REPEAT).then(|| text.repeat(times))
-            });
-            Arc::new(repeated.collect::<StringArray>())
+        (O::ConcatWith, [_, parts @ ..]) => room.texts(|row| {
+            let Some(between) = text(0, row) else { return Ok(None) };
+            let parts: Vec<&str> = (1..=parts.len()).filter_map(|at| text(at, row)).collect();
+            let between_all = between.len().saturating_mul(parts.len());
+            room.ensure(parts.iter().map(|part| part.len()).sum::<usize>().saturating_add(between_all))?;
+            Ok(Some(parts.join(between)))
+        })?,
+        (O::Repeat, [_, times]) => {
+            let times = times.as_primitive::<Int32Type>();
+            room.texts(|row| {
+                let Some(text) = text(0, row).filter(|_| times.is_valid(row)) else { return Ok(None) };
+                let times = usize::try_from(times.value(row)).unwrap_or_default();
+                room.ensure(text.len().saturating_mul(times))?;
+                Ok(Some(text.repeat(times)))
+            })?
         }
         (O::Hex, [of]) => match of.data_type() {
             DataType::Binary => {
-                Arc::new(of.as_binary::<i32>().iter().map(|v| v.map(hexadecimal)).collect::<StringArray>())
+                let of = of.as_binary::<i32>();
+                room.texts(|row| {
+                    let bytes = if of.is_valid(row) { of.value(row) } else { return Ok(None) };
+                    room.ensure(bytes.len().saturating_mul(2))?;
+                    Ok(Some(hexadecimal(bytes)))
+                })?
             }
             _ => {
                 let numbers = of.as_primitive::<Int64Type>().iter();
@@ -60,14 +63,19 @@ pub(super) fn strings(operation: Operation, arguments: &[ArrayRef]) -> Result<Ar
         }
         (O::Translate, [_, _, _]) => {
             let translated = |row: usize| Some(translate(text(0, row)?, text(1, row)?, text(2, row)?));
-            Arc::new((0..rows).map(translated).collect::<StringArray>())
+            room.texts(|row| Ok(translated(row)))?
         }
         _ => return Err(Error::invalid_argument(format!("{operation:?} makes no strings"))),
     })
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0').to_ascii_uppercase();
+        text.extend([digit(byte >> 4), digit(byte & 0xf)]);
+    }
+    text
 }
 
 /// Returns the bytes of hexadecimal digits, of which the first may stand alone.

@@ -1,6 +1,7 @@
 //! Functions of strings. Positions and lengths count characters, and the first character is number 1.
 
 use super::operation::Operation;
+use super::room::Room;
 use super::words::init_cap;
 use crate::error::{Error, Result};
 use arrow::array::{
@@ -9,11 +10,8 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Int32Type};
 use std::sync::Arc;
 
-/// The maximum length that `lpad` and `rpad` fill up to, so that no row takes all memory.
-const LONGEST_PAD: i32 = 1 << 20;
-
 /// Computes a function of strings and lengths. A result that does not exist is NULL.
-pub(super) fn text(operation: Operation, arguments: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn text(operation: Operation, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     use Operation as O;
     let number = |at: usize| optional::<Int32Type>(arguments, at);
     Ok(match (operation, arguments) {
@@ -33,13 +31,13 @@ pub(super) fn text(operation: Operation, arguments: &[ArrayRef]) -> Result<Array
                 .map(|v| v.and_then(|text| i32::try_from(text.len()).ok()))
                 .collect::<Int32Array>(),
         ),
-        (O::Upper, [of]) => each(of, |text| text.to_uppercase()),
-        (O::Lower, [of]) => each(of, |text| text.to_lowercase()),
-        (O::InitCap, [of]) => each(of, init_cap),
-        (O::Trim, [of]) => each(of, |text| text.trim_matches(' ').to_owned()),
-        (O::TrimStart, [of]) => each(of, |text| text.trim_start_matches(' ').to_owned()),
-        (O::TrimEnd, [of]) => each(of, |text| text.trim_end_matches(' ').to_owned()),
-        (O::Reverse, [of]) => each(of, |text| text.chars().rev().collect()),
+        (O::Upper, [of]) => each(of, room, |text| text.to_uppercase())?,
+        (O::Lower, [of]) => each(of, room, |text| text.to_lowercase())?,
+        (O::InitCap, [of]) => each(of, room, init_cap)?,
+        (O::Trim, [of]) => each(of, room, |text| text.trim_matches(' ').to_owned())?,
+        (O::TrimStart, [of]) => each(of, room, |text| text.trim_start_matches(' ').to_owned())?,
+        (O::TrimEnd, [of]) => each(of, room, |text| text.trim_end_matches(' ').to_owned())?,
+        (O::Reverse, [of]) => each(of, room, |text| text.chars().rev().collect())?,
         (O::Contains, [of, part]) => pairs(of, part, |text, part| text.contains(part)),
         (O::StartsWith, [of, part]) => pairs(of, part, |text, part| text.starts_with(part)),
         (O::EndsWith, [of, part]) => pairs(of, part, |text, part| text.ends_with(part)),
@@ -47,75 +45,79 @@ pub(super) fn text(operation: Operation, arguments: &[ArrayRef]) -> Result<Array
             let of = of.as_string::<i32>().iter().zip(part.as_string::<i32>());
             Arc::new(of.map(|(text, part)| position(text?, part?)).collect::<Int32Array>())
         }
-        (O::Concat, [first, more @ ..]) => {
-            let mut all: Vec<Option<String>> =
-                first.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect();
-            for next in more {
-                for (whole, text) in all.iter_mut().zip(next.as_string::<i32>()) {
-                    match (whole.as_mut(), text) {
-                        (Some(whole), Some(text)) => whole.push_str(text),
-                        _ => *whole = None,
-                    }
+        (O::Concat, parts) => {
+            let parts: Vec<&StringArray> = parts.iter().map(|part| part.as_string::<i32>()).collect();
+            room.texts(|row| {
+                if parts.iter().any(|part| part.is_null(row)) {
+                    return Ok(None);
                 }
-            }
-            Arc::new(StringArray::from(all))
+                let all = || parts.iter().map(|part| part.value(row));
+                room.ensure(all().map(str::len).sum())?;
+                Ok(Some(all().collect::<String>()))
+            })?
         }
         (O::Replace, [of, search, by @ ..]) => {
-            let by = by.first().map(|by| by.as_string::<i32>());
-            rows(of, |row, text| {
-                let search = valid(search, row)?;
-                let by = match by {
-                    Some(by) if by.is_null(row) => return None,
-                    Some(by) => by.value(row),
-                    None => "",
-                };
-                Some(if search.is_empty() { text.to_owned() } else { text.replace(search, by) })
-            })
+            let by = by.first();
+            rows(of, room, |row, text| {
+                let by = by.map_or(Some(""), |by| valid(by, row));
+                let (Some(search), Some(by)) = (valid(search, row), by) else { return Ok(None) };
+                if search.is_empty() {
+                    return Ok(Some(text.to_owned()));
+                }
+                if by.len() > search.len() {
+                    let longer = text.matches(search).count().saturating_mul(by.len() - search.len());
+                    room.ensure(text.len().saturating_add(longer))?;
+                }
+                Ok(Some(text.replace(search, by)))
+            })?
         }
         (O::Substring, [of, _, ..]) => {
             let (from, length) = (number(1), number(2));
-            rows(of, |row, text| {
-                let from = at(from?, row)?;
-                let length = match length {
-                    Some(lengths) => at(lengths, row)?,
-                    None => i32::MAX,
-                };
-                Some(substring(text, from, length))
-            })
+            rows(of, room, |row, text| {
+                let from = from.and_then(|from| at(from, row));
+                let length = length.map_or(Some(i32::MAX), |lengths| at(lengths, row));
+                Ok(from.zip(length).map(|(from, length)| substring(text, from, length)))
+            })?
         }
         (O::Right, [of, _]) => {
             let lengths = number(1);
-            rows(of, |row, text| {
-                let length = at(lengths?, row)?;
-                Some(if length <= 0 { String::new() } else { substring(text, -length, i32::MAX) })
-            })
+            rows(of, room, |row, text| {
+                let length = lengths.and_then(|lengths| at(lengths, row));
+                Ok(length.map(|length| match length {
+                    1.. => substring(text, -length, i32::MAX),
+                    _ => String::new(),
+                }))
+            })?
         }
         (O::PadStart | O::PadEnd, [of, _, pad @ ..]) => {
             let (lengths, pad) = (number(1), pad.first());
-            rows(of, |row, text| {
-                let length = at(lengths?, row).filter(|length| *length <= LONGEST_PAD)?;
-                let pad = match pad {
-                    Some(pad) => valid(pad, row)?,
-                    None => " ",
-                };
+            rows(of, room, |row, text| {
+                let pad = pad.map_or(Some(" "), |pad| valid(pad, row));
+                let length = lengths.and_then(|lengths| at(lengths, row));
+                let Some((pad, length)) = pad.zip(length) else { return Ok(None) };
                 let length = usize::try_from(length).unwrap_or_default();
                 let missing = length.saturating_sub(text.chars().count());
+                let widest = pad.chars().map(char::len_utf8).max().unwrap_or_default();
+                room.ensure(text.len().saturating_add(missing.saturating_mul(widest)))?;
                 let padding: String = pad.chars().cycle().take(missing).collect();
                 let text: String = text.chars().take(length).collect();
-                Some(if operation == O::PadStart { padding + &text } else { text + &padding })
-            })
+                Ok(Some(if operation == O::PadStart { padding + &text } else { text + &padding }))
+            })?
         }
         _ => return Err(Error::invalid_argument(format!("{operation:?} is not a function of strings"))),
     })
 }
 
-fn each(of: &ArrayRef, change: impl Fn(&str) -> String) -> ArrayRef {
-    Arc::new(of.as_string::<i32>().iter().map(|text| text.map(&change)).collect::<StringArray>())
+fn each(of: &ArrayRef, room: &Room<'_>, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    rows(of, room, |_, text| Ok(Some(change(text))))
 }
 
-fn rows(of: &ArrayRef, result: impl Fn(usize, &str) -> Option<String>) -> ArrayRef {
-    let results = of.as_string::<i32>().iter().enumerate().map(|(row, text)| result(row, text?));
-    Arc::new(results.collect::<StringArray>())
+fn rows(
+    of: &ArrayRef,
+    room: &Room<'_>,
+    result: impl Fn(usize, &str) -> Result<Option<String>>,
+) -> Result<ArrayRef> {
+    room.texts(|row| valid(of, row).map_or(Ok(None), |text| result(row, text)))
 }
 
 fn pairs(of: &ArrayRef, other: &ArrayRef, result: impl Fn(&str, &str) -> bool) -> ArrayRef {

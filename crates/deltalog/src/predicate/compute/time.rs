@@ -4,15 +4,16 @@
 use super::arithmetic::zip;
 use super::date_format::DatePattern;
 use super::operation::{DatePart, Operation, TimePart};
+use super::room::Room;
 use super::types::instants;
 use crate::error::{Error, Result};
 use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch};
-use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, StringArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, new_null_array};
 use arrow::datatypes::{DataType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use std::sync::Arc;
 
 /// Computes a function of dates and times. A result that does not exist is NULL.
-pub(super) fn time(operation: Operation, arguments: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn time(operation: Operation, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     use Operation as O;
     Ok(match (operation, arguments) {
         (O::OfDate(part, _), [dates]) => Arc::new(
@@ -38,7 +39,7 @@ pub(super) fn time(operation: Operation, arguments: &[ArrayRef]) -> Result<Array
             }
             let pattern = DatePattern::parse(pattern.value(0))?;
             let times = times.as_primitive::<TimestampMicrosecondType>();
-            Arc::new(times.iter().map(|time| pattern.format(time?)).collect::<StringArray>())
+            room.texts(|row| Ok(times.is_valid(row).then(|| pattern.format(times.value(row))).flatten()))?
         }
         (O::DateDiff(_), [end, start]) => {
             Arc::new(zip::<Date32Type, Date32Type, Int32Type>(end, start, i32::checked_sub))

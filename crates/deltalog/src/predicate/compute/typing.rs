@@ -147,7 +147,8 @@ pub(in crate::predicate) fn signature(operation: Operation, arguments: &[Argumen
         O::Regex(RegexUse::Replace) => fixed(&[T::Utf8, T::Utf8, T::Utf8], T::Utf8),
         O::Regex(RegexUse::Split) => fixed(&[T::Utf8, T::Utf8, T::Int32], array_of(T::Utf8)),
         O::Regex(RegexUse::Extract) => fixed(&[T::Utf8, T::Utf8, T::Int32], T::Utf8),
-        O::Now(..) => None,
+        // They are bound as CASE.
+        O::Now(..) | O::NullIf | O::CaseOf => None,
         O::Uuid => fixed(&[], T::Utf8),
         O::Random => fixed(&[], T::Float64),
         O::Shift(by, _) => {

@@ -22,12 +22,12 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
-use super::plan::names_of;
 use super::projected;
 use super::row_ids::RowNumbers;
 use super::selection::SelectedRows;
 use super::shares::{ColumnReader, Columns};
 use super::views;
+use crate::by_name::names_of;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundPredicate, filter_mask};
 

@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 use super::columns::FileFields;
 use super::variant::{assemble, is_stored_variant};
 use super::views::view_of;
-use crate::by_name::ByName;
+use crate::by_name::{ByName, names_of};
 use crate::calendar::{FileCalendar, Rebase};
 use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
@@ -255,11 +255,6 @@ impl Plan {
             }
         }
     }
-}
-
-/// Returns an index of the names of `fields`.
-pub(super) fn names_of<'a>(fields: &'a Fields) -> ByName<'a, impl Fn(usize) -> Option<&'a str>> {
-    ByName::new(fields.len(), |at| Some(fields.get(at)?.name().as_str()))
 }
 
 /// Returns the number of leaf columns that a column of type `data_type` has in a Parquet file.

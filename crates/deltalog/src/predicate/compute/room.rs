@@ -1,0 +1,143 @@
+//! The memory that values take while an expression is computed.
+//!
+//! - The values of all operands that are still needed have [`EXPRESSION_BYTES`] at most. Columns do not count: they are
+//!   there anyway.
+//! - Who makes strings asks before each one, so that no string is made that is too long.
+//! - What is too large for a batch may not be so for fewer rows: the error is one for which
+//!   [`is_too_large`](crate::row_bytes::is_too_large) is true.
+
+use super::super::filter::Rows;
+use super::operation::{Form, Operation};
+use crate::error::{Error, Result};
+use crate::limits::EXPRESSION_BYTES;
+use crate::row_bytes::{too_large, weight};
+use arrow::array::{Array, ArrayRef, StringBuilder};
+use arrow::buffer::BooleanBuffer;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// The bytes that the values of an expression have.
+#[derive(Debug, Default)]
+pub(in crate::predicate) struct Memory {
+    /// Those of operands.
+    operands: Cell<usize>,
+    /// Those of terms that are kept.
+    kept: Cell<usize>,
+}
+
+impl Memory {
+    fn left(&self) -> usize {
+        EXPRESSION_BYTES.saturating_sub(self.operands.get()).saturating_sub(self.kept.get())
+    }
+
+    /// Calls `compute` and counts its values instead of those of its operands.
+    pub(super) fn counted(
+        &self,
+        function: &'static str,
+        compute: impl FnOnce() -> Result<ArrayRef>,
+    ) -> Result<ArrayRef> {
+        let before = self.operands.get();
+        let values = compute()?;
+        self.operands.set(before);
+        let bytes = weight(&values, 0, values.len());
+        self.ensure(function, bytes)?;
+        self.operands.set(before + bytes);
+        Ok(values)
+    }
+
+    /// Calls `compute`, whose result is small. It needs its operands no longer.
+    pub(in crate::predicate) fn released<T>(&self, compute: impl FnOnce() -> Result<T>) -> Result<T> {
+        let before = self.operands.get();
+        let result = compute()?;
+        self.operands.set(before);
+        Ok(result)
+    }
+
+    /// Counts the values of a term, which are kept, perhaps instead of others.
+    pub(in crate::predicate) fn keep(&self, values: &ArrayRef, instead: Option<&ArrayRef>) {
+        let bytes = |values: &ArrayRef| weight(values, 0, values.len());
+        let others = self.kept.get().saturating_sub(instead.map_or(0, bytes));
+        self.kept.set(others + bytes(values));
+    }
+
+    /// Refuses values of a function that have more bytes than are left.
+    pub(super) fn ensure(&self, function: &'static str, bytes: usize) -> Result<()> {
+        match bytes <= self.left() {
+            true => Ok(()),
+            false => Err(refused(function, bytes)),
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// Returns the room for the strings of an operation.
+    pub(super) fn room<'a>(&self, operation: Operation, active: &'a BooleanBuffer) -> Room<'a> {
+        Room { function: operation.name(), active, left: Cell::new(self.memory.left()), made: Cell::new(0) }
+    }
+}
+
+/// The room for the strings that a function makes.
+#[derive(Debug)]
+pub(super) struct Room<'a> {
+    function: &'static str,
+    /// The rows that need a string.
+    active: &'a BooleanBuffer,
+    left: Cell<usize>,
+    made: Cell<usize>,
+}
+
+impl Room<'_> {
+    /// Refuses a string of so many bytes, if that is too much.
+    ///
+    /// # Errors
+    /// InvalidArgument.
+    pub(super) fn ensure(&self, bytes: usize) -> Result<()> {
+        match bytes <= self.left.get() {
+            true => Ok(()),
+            false => Err(refused(self.function, bytes.saturating_add(self.made.get()))),
+        }
+    }
+
+    /// Collects the string of each active row. The others are NULL.
+    ///
+    /// # Errors
+    /// Those of `of`, and InvalidArgument if the strings are too long.
+    pub(super) fn texts<T: AsRef<str>>(
+        &self,
+        mut of: impl FnMut(usize) -> Result<Option<T>>,
+    ) -> Result<ArrayRef> {
+        let mut texts = StringBuilder::with_capacity(self.active.len(), 0);
+        for row in 0..self.active.len() {
+            let text = if self.active.value(row) { of(row)? } else { None };
+            if let Some(text) = &text {
+                let bytes = text.as_ref().len();
+                self.ensure(bytes)?;
+                self.left.set(self.left.get() - bytes);
+                self.made.set(self.made.get() + bytes);
+            }
+            texts.append_option(text);
+        }
+        Ok(Arc::new(texts.finish()))
+    }
+}
+
+fn refused(function: &str, bytes: usize) -> Error {
+    too_large(
+        format!(
+            "the values of {function} have {bytes} bytes, and those of an expression may have {EXPRESSION_BYTES} bytes \
+             at once"
+        ),
+        "make them shorter, or leave out such rows by a condition or CASE",
+    )
+}
+
+impl Operation {
+    /// Returns the name or the symbol of the operation.
+    pub(super) fn name(self) -> &'static str {
+        match self.form() {
+            Form::Infix(name, _) | Form::Prefix(name) | Form::Call(name) => name,
+            Form::Case => "CASE",
+            Form::TryCast => "TRY_CAST",
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Expressions with small texts and large values: an error within bounded memory, or the right rows.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::Int32Type;
+use deltalog::{ErrorKind, Expression};
+use deltalog_testkit::measure;
+
+/// The bytes that a limited expression may take, several times what its values have.
+const MOST: usize = 500_000_000;
+
+fn rows(count: usize) -> RecordBatch {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["s"; count]));
+    RecordBatch::try_from_iter([("s", texts)]).unwrap()
+}
+
+fn evaluate(sql: &str, count: usize) -> (deltalog::Result<ArrayRef>, usize) {
+    let rows = rows(count);
+    measure(|| Expression::bind(sql, &rows.schema(), "UTC")?.evaluate(&rows))
+}
+
+#[test]
+fn values_that_double_are_refused() {
+    let doubled = (0..60).fold("s".to_owned(), |inner, _| format!("replace({inner}, 's', 'ss')"));
+    let long = "x".repeat(2_000);
+    for (sql, function) in [
+        (doubled.as_str(), "replace"),
+        (&doubled.replace("(s,", "('s',"), "replace"),
+        (&format!("regexp_replace(repeat(s, 200000), 's', '{long}')"), "regexp_replace"),
+        ("repeat(repeat(s, 30000), 30000)", "repeat"),
+        ("repeat('x', 2000000000)", "repeat"),
+        ("lpad(s, 2000000000, 'xy')", "lpad"),
+        ("rpad(s, 2000000000)", "rpad"),
+        ("concat_ws(repeat(s, 60000000), s, s, s)", "concat_ws"),
+        ("concat(repeat(s, 50000000), repeat(s, 40000000))", "concat"),
+        ("hex(repeat(s, 70000000))", "hex"),
+        ("array(repeat(s, 40000000), repeat(s, 40000000))", "array"),
+        ("upper(repeat(s, 70000000))", "upper"),
+    ] {
+        for sql in [sql.to_owned(), format!("length(upper({sql})) > 1"), format!("if(s = 's', {sql}, NULL)")]
+        {
+            if sql.starts_with("length(upper(array") {
+                continue;
+            }
+            let (outcome, peak) = evaluate(&sql, 3);
+            let error = outcome.expect_err(&sql);
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{sql}: {error}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("the values of {function} have ")), "{sql}: {text}");
+            assert!(text.contains("may have 134217728 bytes"), "{sql}: {text}");
+            assert!(error.hint().is_some() && peak < MOST, "{sql}: {peak} bytes");
+        }
+    }
+}
+
+#[test]
+fn large_values_of_many_rows_are_computed_for_fewer_at_once() {
+    for (sql, expected) in [
+        ("length(repeat(s, 1000000))", 1_000_000),
+        ("length(replace(repeat(s, 1000000), 's', 'xyz'))", 3_000_000),
+        // Rows that do not need a value do not make it.
+        ("length(if(s = 't', repeat(s, 2000000000), s))", 1),
+        ("length(coalesce(s, repeat(s, 2000000000)))", 1),
+    ] {
+        let (values, peak) = evaluate(sql, 300);
+        let values = values.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(values.len(), 300);
+        assert!(
+            values.as_primitive::<Int32Type>().values().iter().all(|length| *length == expected),
+            "{sql}"
+        );
+        assert!(peak < MOST, "{sql}: {peak} bytes");
+    }
+}
+
+#[test]
+fn large_constants_are_not_kept() {
+    let many = vec!["length(repeat('x', 1000000)) > 1"; 300].join(" AND ");
+    let (values, peak) = evaluate(&many, 2);
+    assert_eq!(values.unwrap().as_boolean().true_count(), 2);
+    assert!(peak < MOST / 4, "{peak} bytes");
+}
+
+#[test]
+fn regular_expressions_are_limited() {
+    for pattern in [
+        r"a{1000}{1000}",
+        r"((a{1,100}){1,100}){1,100}",
+        r"(\\p{L}{1,200}){1,200}",
+        &"(".repeat(5_000),
+        &format!("{}a{}", "(".repeat(3_000), ")+".repeat(3_000)),
+        &"a|".repeat(20_000),
+    ] {
+        let sql = format!("s RLIKE '{pattern}'");
+        let (outcome, peak) = evaluate(&sql, 1);
+        let error = outcome.expect_err(pattern);
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains("regular expression"), "{error}");
+        assert!(error.hint().is_some() && peak < MOST / 4, "{peak} bytes");
+    }
+    // The time is linear in the text.
+    let (outcome, _) = evaluate("repeat(s, 20000) RLIKE '(s+)*x'", 1);
+    assert_eq!(outcome.unwrap().as_boolean().true_count(), 0);
+}
