@@ -43,7 +43,9 @@ def check(path: Path, sql: str) -> Any:
 
 
 def default(path: Path, sql: str) -> Any:
-    write_deltalake(table(path, {"CURRENT_DEFAULT": f"CAST({sql} AS STRING)"}), pa.table({"id": [1, 2]}), mode="append")
+    write_deltalake(
+        table(path, {"CURRENT_DEFAULT": f"CAST({sql} AS STRING)"}), pa.table({"id": [1, 2]}), mode="append"
+    )
 
 
 def generated(path: Path, sql: str) -> Any:
@@ -71,5 +73,7 @@ def test_operands_are_shared(tmp_path: Path, place: Callable[[Path, str], Any]) 
 def test_values_have_a_limit(tmp_path: Path, place: Callable[[Path, str], Any]) -> None:
     text = "'b'" if place is default else "CAST(id AS STRING)"
     for number, (sql, function) in enumerate([(DOUBLED.replace("{}", text), "replace"), (WIDE, "repeat")]):
-        with pytest.raises(InvalidArgumentError, match=rf"the values of {function} have \d+ bytes.* may have 134217728"):
+        with pytest.raises(
+            InvalidArgumentError, match=rf"the values of {function} have \d+ bytes.* may have 134217728"
+        ):
             place(tmp_path / str(number), sql)
