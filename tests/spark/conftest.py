@@ -14,9 +14,8 @@ from tests.stores.mini_hdfs import MiniHdfs, is_installed
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# The modules that depend on the internals of a Spark release. The newest Spark runs all tests, the oldest all that
-# are not marked as `newest`, and those between run only these modules (`make test-wheel`), without tests marked as
-# slow.
+# The modules that depend on the internals of a Spark release. The newest Spark runs all tests, the others only these
+# modules (`make test-wheel`), without tests marked as `newest` or slow.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",
@@ -35,6 +34,28 @@ EVERY_SPARK = {
     "test_write",
 }
 
+# What the oldest Spark runs besides: its Connect, its plans of statements and its rules are the most different.
+OLDEST = {
+    "test_changes",
+    "test_column_mapping",
+    "test_connect",
+    "test_connect_statements",
+    "test_constraints",
+    "test_foreign_expressions",
+    "test_golden",
+    "test_identity",
+    "test_merge_evolution",
+    "test_merge_semantics",
+    "test_overwrite",
+    "test_portable",
+    "test_replace_where",
+    "test_row_tracking",
+    "test_schema_modes",
+    "test_session",
+    "test_type_widening",
+    "test_variants",
+}
+
 
 def hadoop_aws() -> list[Path]:
     """Returns the jars of Hadoop's connector for S3, which are fetched for the newest Spark only."""
@@ -45,12 +66,16 @@ def hadoop_aws() -> list[Path]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    missing = EVERY_SPARK - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
+    missing = (EVERY_SPARK | OLDEST) - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
     if missing:
-        raise pytest.UsageError(f"EVERY_SPARK names modules that do not exist: {', '.join(sorted(missing))}")
+        raise pytest.UsageError(f"EVERY_SPARK or OLDEST names modules that do not exist: {', '.join(sorted(missing))}")
     for item in items:
-        if item.path.stem in EVERY_SPARK and not any(map(item.get_closest_marker, ("newest", "slow"))):
+        if any(map(item.get_closest_marker, ("newest", "slow"))):
+            continue
+        if item.path.stem in EVERY_SPARK:
             item.add_marker(pytest.mark.every_spark)
+        elif item.path.stem in OLDEST:
+            item.add_marker(pytest.mark.oldest)
 
 
 @pytest.fixture(scope="session")

