@@ -91,9 +91,16 @@ impl LogInventory {
 
     /// Returns the times of the published commits.
     pub(crate) fn commit_times(&self, storage: &Storage, in_commit: InCommitTimestamps) -> CommitTimes {
-        let commits: Vec<_> = self.commits().collect();
-        let versions = commits.iter().map(|commit| commit.version);
-        let extent = Extent::new(versions, self.candidates().versions(&[]).collect());
-        CommitTimes::of_commits(storage, commits, extent, in_commit, BTreeMap::new())
+        CommitTimes::of_commits(storage, self.commits().collect(), self.extent(), in_commit, BTreeMap::new())
+    }
+
+    /// Returns the oldest version that can be read.
+    pub(crate) fn oldest_readable(&self) -> Option<u64> {
+        self.extent().readable.oldest()
+    }
+
+    fn extent(&self) -> Extent {
+        let commits = self.commits().map(|commit| commit.version);
+        Extent::new(commits, self.candidates().versions(&[]).collect())
     }
 }

@@ -38,8 +38,8 @@ pub struct LogSegment {
     pub(crate) commit: Option<FileMeta>,
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
-    /// The newest checksum file of an earlier version, if this version has none: with the commits since, it tells
-    /// what the checksum of this version would say.
+    /// The newest checksum file of an earlier version, but not of one before the checkpoint: with the commits since, it
+    /// tells what the checksum of this version says, if that is missing or belongs to another commit.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
     /// The version that was the newest when a listing has last shown all files from the checkpoint on.
     pub(crate) searched: u64,
@@ -157,16 +157,16 @@ impl LogSegment {
             true => self.commit.clone(),
             false => listing.published_commit(source.storage, version)?,
         };
-        let own_checksum = || self.checksum.clone().map(|file| (self.version, file));
-        let base = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version);
-        let older_checksum = match checksum {
-            Some(_) => None,
-            None => listing
-                .checksum_before(version, base)
-                .or_else(own_checksum)
-                .or_else(|| self.older_checksum.clone())
-                .filter(|(of, _)| *of >= base),
+        let own_checksum = || {
+            let file = self.checksum.clone().filter(|_| self.version < version);
+            file.map(|file| (self.version, file))
         };
+        let base = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version);
+        let older_checksum = listing
+            .checksum_before(version, base)
+            .or_else(own_checksum)
+            .or_else(|| self.older_checksum.clone())
+            .filter(|(of, _)| *of >= base);
         // Compactions that were read already are kept; new ones are used only for new commits.
         let mut compactions = self.compactions.clone();
         compactions.retain(|compaction| compaction.start() >= first);
@@ -332,10 +332,7 @@ impl LogSegment {
         let compactions = useful_compactions(&commits, &listing.compactions);
         let commit = listing.published_commit(storage, newest)?;
         let checksum = listing.checksum_of(newest);
-        let older_checksum = match checksum {
-            Some(_) => None,
-            None => listing.checksum_before(newest, base.unwrap_or_default()),
-        };
+        let older_checksum = listing.checksum_before(newest, base.unwrap_or_default());
         Ok(Self {
             version: newest,
             checkpoint,

@@ -49,11 +49,8 @@ impl Plan {
 
     /// Returns a plan that deletes nothing.
     pub(super) fn nothing(inventory: &LogInventory) -> Self {
-        let versions = inventory.files().filter_map(|(name, _)| match name {
-            LogFileName::Commit(version) => Some(*version),
-            _ => None,
-        });
-        Self { oldest_version: versions.min().unwrap_or(0), files: Vec::new(), has_checkpoints: false }
+        let oldest_version = inventory.oldest_readable().unwrap_or(0);
+        Self { oldest_version, files: Vec::new(), has_checkpoints: false }
     }
 
     /// Returns everything that a checkpoint of `version` replaces; nothing if that is neither a commit nor a
