@@ -208,8 +208,8 @@ impl std::fmt::Display for TooLarge {
 impl std::error::Error for TooLarge {}
 
 /// Returns the error for values that are too large, although an array could hold them. [`is_too_large`] is true for it.
-pub(crate) fn too_large(message: String, hint: &str) -> Error {
-    Error::invalid_argument(message.clone()).with_hint(hint).with_source(TooLarge(message))
+pub(crate) fn too_large(message: String, limit: String, hint: &str) -> Error {
+    Error::invalid_argument(message).with_hint(hint).with_source(TooLarge(limit))
 }
 
 /// Returns whether an error says that fewer rows at once may succeed.

@@ -21,12 +21,12 @@ fn evaluate(sql: &str, count: usize) -> (deltalog::Result<ArrayRef>, usize) {
 }
 
 #[test]
-fn values_that_double_are_refused() {
-    let doubled = (0..60).fold("s".to_owned(), |inner, _| format!("replace({inner}, 's', 'ss')"));
-    let long = "x".repeat(2_000);
+fn values_that_grow_are_refused() {
+    let long = "s".repeat(1_000);
+    let grown = (0..6).fold("s".to_owned(), |inner, _| format!("replace({inner}, 's', '{long}')"));
     for (sql, function) in [
-        (doubled.as_str(), "replace"),
-        (&*doubled.replace("(s,", "('s',"), "replace"),
+        (grown.as_str(), "replace"),
+        (&*grown.replace("(s,", "('s',"), "replace"),
         (&*format!("regexp_replace(repeat(s, 200000), 's', '{long}')"), "regexp_replace"),
         ("repeat(repeat(s, 30000), 30000)", "repeat"),
         ("repeat('x', 2000000000)", "repeat"),
@@ -34,9 +34,9 @@ fn values_that_double_are_refused() {
         ("rpad(s, 2000000000)", "rpad"),
         ("concat_ws(repeat(s, 60000000), s, s, s)", "concat_ws"),
         ("concat(repeat(s, 50000000), repeat(s, 40000000))", "concat"),
-        ("hex(repeat(s, 70000000))", "hex"),
+        ("hex(repeat(s, 50000000))", "hex"),
         ("array(repeat(s, 40000000), repeat(s, 40000000))", "array"),
-        ("upper(repeat(s, 70000000))", "upper"),
+        ("trim(repeat(s, 70000000))", "trim"),
     ] {
         for sql in [sql.to_owned(), format!("length(upper({sql})) > 1"), format!("if(s = 's', {sql}, NULL)")]
         {
@@ -44,7 +44,7 @@ fn values_that_double_are_refused() {
                 continue;
             }
             let (outcome, peak) = evaluate(&sql, 1);
-            let error = outcome.expect_err(&sql);
+            let error = outcome.map(|_| ()).expect_err(&sql);
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{sql}: {error}");
             let text = error.to_string();
             assert!(text.contains(&format!("the values of {function} have ")), "{sql}: {text}");
@@ -57,15 +57,15 @@ fn values_that_double_are_refused() {
 #[test]
 fn large_values_of_many_rows_are_computed_for_fewer_at_once() {
     for (sql, expected) in [
-        ("length(repeat(s, 1000000))", 1_000_000),
-        ("length(replace(repeat(s, 1000000), 's', 'xyz'))", 3_000_000),
+        ("octet_length(repeat(s, 1000000))", 1_000_000),
+        (&*format!("octet_length(replace(repeat(s, 1000), 's', '{}'))", "x".repeat(1_000)), 1_000_000),
         // Rows that do not need a value do not make it.
         ("length(if(s = 't', repeat(s, 2000000000), s))", 1),
         ("length(coalesce(s, repeat(s, 2000000000)))", 1),
     ] {
-        let (values, peak) = evaluate(sql, 300);
+        let (values, peak) = evaluate(sql, 200);
         let values = values.unwrap_or_else(|error| panic!("{sql}: {error}"));
-        assert_eq!(values.len(), 300);
+        assert_eq!(values.len(), 200);
         assert!(
             values.as_primitive::<Int32Type>().values().iter().all(|length| *length == expected),
             "{sql}"
@@ -76,7 +76,7 @@ fn large_values_of_many_rows_are_computed_for_fewer_at_once() {
 
 #[test]
 fn large_constants_are_not_kept() {
-    let many = vec!["length(repeat('x', 1000000)) > 1"; 300].join(" AND ");
+    let many = vec!["octet_length(repeat('x', 1000000)) > 1"; 300].join(" AND ");
     let (values, peak) = evaluate(&many, 2);
     assert_eq!(values.unwrap().as_boolean().true_count(), 2);
     assert!(peak < MOST / 4, "{peak} bytes");
@@ -94,7 +94,7 @@ fn regular_expressions_are_limited() {
     ] {
         let sql = format!("s RLIKE '{pattern}'");
         let (outcome, peak) = evaluate(&sql, 1);
-        let error = outcome.expect_err(pattern);
+        let error = outcome.map(|_| ()).expect_err(pattern);
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         assert!(error.to_string().contains("regular expression"), "{error}");
         assert!(error.hint().is_some() && peak < MOST / 4, "{peak} bytes");

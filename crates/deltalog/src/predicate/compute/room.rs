@@ -38,7 +38,7 @@ impl Memory {
     ) -> Result<ArrayRef> {
         let before = self.operands.get();
         let values = compute()?;
-        self.operands.set(before);
+        // The operands are still there.
         let bytes = weight(&values, 0, values.len());
         self.ensure(function, bytes)?;
         self.operands.set(before + bytes);
@@ -123,10 +123,8 @@ impl Room<'_> {
 
 fn refused(function: &str, bytes: usize) -> Error {
     too_large(
-        format!(
-            "the values of {function} have {bytes} bytes, and those of an expression may have {EXPRESSION_BYTES} bytes \
-             at once"
-        ),
+        format!("the values of {function} have {bytes} bytes"),
+        format!("those of an expression may have {EXPRESSION_BYTES} bytes at once"),
         "make them shorter, or leave out such rows by a condition or CASE",
     )
 }
