@@ -17,8 +17,12 @@ PATIENCE = 30.0
 def pressing(*when: Callable[[], object]) -> Iterator[None]:
     """Sends this process a SIGINT as soon as `when` returns something true, for each of them, one after another."""
     is_over = threading.Event()
+    # A lock, which is released by one call of C: a signal must not come while this thread starts the other.
+    may_press = threading.Lock()
 
     def press() -> None:
+        with may_press:
+            pass
         for is_time in when:
             until = time.monotonic() + PATIENCE
             while not is_time() and time.monotonic() < until:
@@ -27,8 +31,10 @@ def pressing(*when: Callable[[], object]) -> Iterator[None]:
             os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=press)
+    may_press.acquire()
     thread.start()
     try:
+        may_press.release()
         yield
     finally:
         is_over.set()
