@@ -68,7 +68,9 @@ def hadoop_aws() -> list[Path]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     missing = (EVERY_SPARK | OLDEST) - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
     if missing:
-        raise pytest.UsageError(f"EVERY_SPARK or OLDEST names modules that do not exist: {', '.join(sorted(missing))}")
+        raise pytest.UsageError(
+            f"EVERY_SPARK or OLDEST names modules that do not exist: {', '.join(sorted(missing))}"
+        )
     for item in items:
         if any(map(item.get_closest_marker, ("newest", "slow"))):
             continue
