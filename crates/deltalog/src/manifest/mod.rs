@@ -63,8 +63,8 @@ pub struct GeneratedManifests {
 /// # Errors
 /// `Unsupported` for a table with deletion vectors or column mapping, for files outside of the table and of its allowed
 /// roots, and for partition values that are too long for the name of a directory; `Unavailable` if others commit faster
-/// than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may be those of
-/// an older version.
+/// than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may be those
+/// of an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
     let located = |error: Error| newest.located(error);
