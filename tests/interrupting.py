@@ -33,12 +33,16 @@ def pressing(*when: Callable[[], object]) -> Iterator[None]:
     thread = threading.Thread(target=press)
     may_press.acquire()
     thread.start()
+    handler = signal.getsignal(signal.SIGINT)
+    if handler == signal.SIG_IGN:  # So a shell starts what runs in the background.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         may_press.release()
         yield
     finally:
         is_over.set()
         thread.join()
+        signal.signal(signal.SIGINT, handler)
 
 
 def after(seconds: float) -> Callable[[], bool]:
