@@ -3,9 +3,10 @@
 //! - Names usually come in the order in which they are known, so the next one is tried first. Only if that fails, an
 //!   index of all names is made.
 
-use arrow::datatypes::Fields;
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
+
+use arrow::datatypes::Fields;
 
 /// An index of names, which are those of `count` items.
 pub(crate) struct ByName<'a, F> {

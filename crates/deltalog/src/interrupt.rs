@@ -129,10 +129,13 @@ pub fn is_within_call() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
 
+fn current_call() -> Option<Arc<Call>> {
+    CURRENT.with_borrow(|current| current.as_ref().map(|current| Arc::clone(&current.call)))
+}
+
 /// Interrupts the call that this thread works for.
 pub fn interrupt() {
-    let call = CURRENT.with_borrow(|current| current.as_ref().map(|current| Arc::clone(&current.call)));
-    if let Some(call) = call {
+    if let Some(call) = current_call() {
         call.interrupt();
     }
 }
@@ -144,7 +147,7 @@ pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) 
         let output = work();
         return (output, Watched { is_interrupted: is_interrupted(), commits: Vec::new() });
     }
-    let outer = CURRENT.with_borrow(|current| current.as_ref().map(|current| Arc::clone(&current.call)));
+    let outer = current_call();
     let call = Arc::new(Call { outer, ..Call::default() });
     let next_look = Instant::now() + INTERVAL;
     let current = Current { call: Arc::clone(&call), look, next_look, is_shielded: false };
@@ -218,8 +221,7 @@ pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> T {
 
 /// Notes a commit of the call.
 pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
-    let call = CURRENT.with_borrow(|current| current.as_ref().map(|current| Arc::clone(&current.call)));
-    if let Some(call) = call {
+    if let Some(call) = current_call() {
         let commit = Commit { table: table(), version };
         call.commits.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
     }
@@ -294,8 +296,7 @@ pub fn receive_from_own<T>(messages: &Receiver<T>) -> Result<T, RecvError> {
 }
 
 fn receive_for_a_while<T>(messages: &Receiver<T>) -> Option<Result<T, RecvError>> {
-    let is_watched = CURRENT.with_borrow(Option::is_some);
-    if !is_watched {
+    if !is_within_call() {
         return Some(messages.recv());
     }
     match messages.recv_timeout(INTERVAL) {
