@@ -1,0 +1,28 @@
+"""`SECURITY.md` names tests that exist, and the limits that the core has."""
+
+import re
+from pathlib import Path
+
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def test_the_tests_that_it_names_exist(root: Path) -> None:
+    named = re.findall(r"`((?:tests|crates)/[^`]+)`", (root / "SECURITY.md").read_text())
+    assert len(named) > 10
+    assert [name for name in named if not (root / name).exists()] == []
+
+
+def test_its_limits_are_those_of_the_core(root: Path) -> None:
+    """Every constant is in the table, and every value of the table is a constant."""
+    code = (root / "crates/deltalog/src/limits.rs").read_text()
+    limits: dict[str, int] = {}
+    for name, value in re.findall(r"const (\w+): \w+ = ([^;]+);", code):
+        assert re.fullmatch(r"[\w\s+*<()]+", value), value
+        limits[name] = eval(value, {}, limits)  # noqa: S307
+    table = (root / "SECURITY.md").read_text().partition("## Limits")[2].partition("\n## ")[0]
+    written = []
+    for row in re.findall(r"^\| [^|]+ \| ([\d][^|]*) \|$", table, re.MULTILINE):
+        for value in row.split(" and "):
+            number, _, unit = value.strip().partition(" ")
+            written.append(int(number.replace(",", "")) * UNITS.get(unit, 1))
+    assert sorted(written) == sorted(limits.values())
