@@ -16,8 +16,11 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 bin := .venv/bin
 uv := $(bin)/uv
+# The licenses of the crates in the wheel, which is made anew for each wheel.
+licenses := python/deltalog/THIRD_PARTY_LICENSES.txt
+
 wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
-	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so')
+	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so' -not -path $(licenses))
 
 # --- set-up; the time of each stamp file is when its step was last done ---
 
@@ -37,6 +40,7 @@ wheel := dist/.wheel-$(WHEEL_PROFILE)
 
 $(wheel): $(wheel_sources) | .venv/.deps
 	rm -rf dist && mkdir dist
+	$(bin)/python scripts/licenses.py $(licenses)
 	$(bin)/maturin build --profile $(WHEEL_PROFILE) $(WHEEL_FEATURES) --quiet --interpreter $(bin)/python --out dist
 	touch $@
 
@@ -101,6 +105,7 @@ build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the tes
 
 .PHONY: develop
 develop: .venv/.deps ## make a quick debug build in .venv; the Python files are used in place
+	$(bin)/python scripts/licenses.py $(licenses)
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --features as-tests --quiet --uv
 	rm -f .venv/.wheel
 
@@ -183,7 +188,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.compl
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## check formatting and line lengths, run clippy, ruff, mypy; warnings are errors
+lint: .venv/.deps ## check formatting, line lengths and licenses, run clippy, ruff, mypy; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -192,6 +197,7 @@ lint: .venv/.deps ## check formatting and line lengths, run clippy, ruff, mypy; 
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python scripts/line_length.py
+	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
 
 .PHONY: format

@@ -1,6 +1,7 @@
-"""`SECURITY.md` names tests that exist, and the limits that the core has."""
+"""`SECURITY.md` names tests that exist and the limits of the core; the package has the licenses of its crates."""
 
 import re
+from importlib import resources
 from pathlib import Path
 
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
@@ -26,3 +27,11 @@ def test_its_limits_are_those_of_the_core(root: Path) -> None:
             number, _, unit = value.strip().partition(" ")
             written.append(int(number.replace(",", "")) * UNITS.get(unit, 1))
     assert sorted(written) == sorted(limits.values())
+
+
+def test_the_package_has_the_licenses_of_its_crates() -> None:
+    text = (resources.files("deltalog") / "THIRD_PARTY_LICENSES.txt").read_text()
+    for crate in ("arrow-array", "object_store", "pyo3", "tokio", "zstd-sys"):
+        assert re.search(rf"^{crate} \d", text, re.MULTILINE), crate
+    assert "Apache License" in text
+    assert "Permission is hereby granted" in text
