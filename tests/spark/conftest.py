@@ -14,46 +14,32 @@ from tests.stores.mini_hdfs import MiniHdfs, is_installed
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# The modules that depend on the internals of a Spark release. The newest Spark runs all tests, the others only these
-# modules (`make test-wheel`), without tests marked as `newest` or slow.
+# The modules that depend most on the internals of a Spark release, and are quick. The newest Spark runs all tests, the
+# others only these modules (`make test-wheel`), without tests marked as `newest` or slow.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",
     "test_catalog_definitions",
-    "test_catalog_reads",
     "test_catalog_writes",
-    "test_deleted_rows",
-    "test_job_output",
-    "test_log_answers",
-    "test_procedures",
     "test_read",
     "test_sql",
-    "test_statement_commits",
-    "test_statement_scans",
     "test_statements",
     "test_write",
 }
 
 # What the oldest Spark runs besides: its Connect, its plans of statements and its rules are the most different.
 OLDEST = {
-    "test_changes",
-    "test_column_mapping",
+    "test_catalog_reads",
     "test_connect",
-    "test_connect_statements",
-    "test_constraints",
+    "test_deleted_rows",
     "test_foreign_expressions",
-    "test_golden",
-    "test_identity",
-    "test_merge_evolution",
-    "test_merge_semantics",
-    "test_overwrite",
+    "test_job_output",
+    "test_log_answers",
     "test_portable",
-    "test_replace_where",
-    "test_row_tracking",
-    "test_schema_modes",
+    "test_procedures",
     "test_session",
-    "test_type_widening",
-    "test_variants",
+    "test_statement_commits",
+    "test_statement_scans",
 }
 
 

@@ -44,6 +44,7 @@ def running_server(
         "spark.connect.grpc.binding.port": port,
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.shuffle.partitions": "1",
     }
     if logs is None:
         logs = tmp_path_factory.mktemp("logs")

@@ -144,6 +144,7 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
     assert done.stdout.splitlines() == wanted, done.stderr
 
 
+@pytest.mark.newest
 def test_the_servers_workers_count_identity_columns(server: tuple[str, Path], tmp_path: Path) -> None:
     """PROTOCOL, "Identity Columns": each of Spark's tasks has values of its own."""
     address, _ = server
