@@ -452,6 +452,8 @@ class DeltaTable(
         return self.__copy__()
 
     def __repr__(self) -> str:
+        if "_opened" not in self.__dict__:
+            return "DeltaTable(not opened)"  # A debugger shows what `__init__` has refused to open.
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
 
 

@@ -104,11 +104,11 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
         'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = '{mapping}')"""
     )
     statements = [
-        f"INSERT INTO {table} SELECT id, id % 3, concat('s', id) FROM range(0, 5000, 1, 4)",
+        f"INSERT INTO {table} SELECT id, id % 3, concat('s', id) FROM range(0, 1000, 1, 4)",
         f"DELETE FROM {table} WHERE id % 7 = 1",
-        f"DELETE FROM {table} WHERE id BETWEEN 1000 AND 3000 AND p <> 2",
+        f"DELETE FROM {table} WHERE id BETWEEN 200 AND 600 AND p <> 2",
         f"UPDATE {table} SET s = 'new' WHERE id % 11 = 0",
-        f"""MERGE INTO {table} t USING (SELECT id, id % 3 AS p FROM range(4900, 5100)) u ON t.id = u.id
+        f"""MERGE INTO {table} t USING (SELECT id, id % 3 AS p FROM range(980, 1020)) u ON t.id = u.id
         WHEN MATCHED AND t.p = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged'
         WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (u.id, u.p, NULL)""",
         f"DELETE FROM {table} WHERE p = 1",
@@ -116,7 +116,7 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
         f"DELETE FROM {table} WHERE id = 2 OR id = 3",
         f"REORG TABLE {table} APPLY (PURGE)",
         f"RESTORE TABLE {table} TO VERSION AS OF 3",
-        f"DELETE FROM {table} WHERE id > 3333",
+        f"DELETE FROM {table} WHERE id > 666",
         f"RESTORE TABLE {table} TO VERSION AS OF 2",
     ]
     for statement in statements:

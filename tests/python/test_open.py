@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import os
 import shutil
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,14 @@ def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: p
     assert not DeltaTable.is_deltatable("../deep/new")
     write_deltalake("../deep/new", pa.table({"a": [1]}))
     assert DeltaTable.is_deltatable(tmp_path / "deep" / "new")
+
+
+def test_the_locals_of_an_open_that_fails_can_be_shown(tmp_path: Path) -> None:
+    """As debuggers and tracebacks with the values of variables do."""
+    with pytest.raises(deltalog.DeltaError) as raised:
+        DeltaTable(tmp_path / "absent")
+    shown = "".join(traceback.TracebackException.from_exception(raised.value, capture_locals=True).format())
+    assert "self = DeltaTable(not opened)" in shown
 
 
 def test_unknown_storage_options(table: Path) -> None:
