@@ -242,3 +242,48 @@ def test_without_a_profile_the_machine_is_asked(place: dict[str, str], home: Hom
     home.write("[default]\nregion = us-east-1\n")
     text = refusal(place, aws_metadata_endpoint="http://127.0.0.1:1")
     assert "no answer to PUT 127.0.0.1:1/latest/api/token" in text
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        (
+            {"AWS_EC2_METADATA_DISABLED": "true"},
+            "AWS_EC2_METADATA_DISABLED keeps the machine from being asked",
+        ),
+        ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "{metadata}/role"}, "credentials has no token file"),
+        ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/absent"}, "the web identity token file has no role"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_nobody_asks_the_machine_against_its_settings(
+    place: dict[str, str],
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    words: str,
+) -> None:
+    """Its service would hand out a role that was not meant. A profile and keys are taken as always."""
+    asked = []
+
+    class Metadata(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def do_GET(self) -> None:
+            self.do_PUT()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Metadata) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value.format(metadata=endpoint))
+        home.write("[default]\nregion = us-east-1\n")
+        text = refusal(place, aws_metadata_endpoint=endpoint)
+        assert "AccessDeniedError" in text
+        assert words in text
+        home.write(keys(home, "default"))
+        assert count(place) == len(ROWS)
+        server.shutdown()
+    assert asked == []

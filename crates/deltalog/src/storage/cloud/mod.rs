@@ -18,6 +18,8 @@ mod hdfs;
 mod http;
 #[cfg(feature = "s3")]
 mod log_store;
+#[cfg(feature = "s3")]
+mod machine;
 mod options;
 mod patience;
 #[cfg(feature = "s3")]

@@ -10,6 +10,7 @@ use url::Url;
 use super::dynamodb::DynamoDb;
 use super::http::Connector;
 use super::log_store::{self, Asked};
+use super::machine::Refusal;
 use super::options::Options;
 use super::profile::{self, Profile};
 use super::provider::{printable, wrong_kind};
@@ -145,7 +146,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     }
     let has = |key| builder.get_config_value(&key).is_some();
     let is_signed = !builder.get_config_value(&Key::SkipSignature).is_some_and(|value| is_true(&value));
-    let counts = name.is_some() || !(has_others || has(Key::AccessKeyId) || has(Key::SecretAccessKey));
+    let has_keys = has(Key::AccessKeyId) || has(Key::SecretAccessKey);
+    let counts = name.is_some() || !(has_others || has_keys);
     let profile = (provider.is_none() && is_signed && counts).then_some(profile);
     let is_amazons = |endpoint: &String| endpoint.trim_end_matches('/').ends_with(".amazonaws.com");
     let log_store = log_store.settings(builder.get_config_value(&Key::Region), allows_http.as_deref())?;
@@ -162,6 +164,10 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
             Ok(())
         }),
     };
+    let asks_machine = provider.is_none() && is_signed && !has_keys;
+    if let Some(refusal) = asks_machine.then(|| Refusal::of(has)).flatten() {
+        builder = builder.with_credentials(Arc::new(refusal));
+    }
     let builder = builder.with_bucket_name(bucket(url)?);
     let url = canonical(url)?;
     let prepare = move |builder: AmazonS3Builder, connector: &Connector| match &profile {

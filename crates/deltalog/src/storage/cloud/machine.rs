@@ -1,0 +1,64 @@
+//! The credentials that a machine or a container has for S3, when nothing else has any.
+//!
+//! - The first of the services that is configured answers, as in AWS's own tools; one that is configured by half is an
+//!   error. The client would go on to the next, and in the end to the metadata service of the machine, whose role is
+//!   not the one that was meant.
+//! - `AWS_EC2_METADATA_DISABLED` keeps everyone from that service. ("AWS SDKs and Tools Reference Guide: IMDS
+//!   credential provider")
+
+use std::env;
+use std::sync::Arc;
+
+use object_store::CredentialProvider;
+use object_store::aws::{AmazonS3ConfigKey as Key, AwsCredential};
+
+use super::is_true;
+use super::provider::failure;
+use crate::error::{Error, ErrorKind};
+
+const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
+
+/// Why no service is asked for credentials.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refusal {
+    text: &'static str,
+    hint: &'static str,
+}
+
+impl Refusal {
+    /// Returns why the services that `has` says are configured cannot be asked, if they cannot.
+    pub(super) fn of(has: impl Fn(Key) -> bool) -> Option<Self> {
+        let is_disabled = env::var(DISABLED).is_ok_and(|value| is_true(&value));
+        let (token, role) = (has(Key::WebIdentityTokenFile), has(Key::RoleArn));
+        let full = has(Key::ContainerCredentialsFullUri);
+        match () {
+            () if token && role => None,
+            () if token => Some(Self {
+                text: "the web identity token file has no role",
+                hint: "set AWS_ROLE_ARN, too, or unset AWS_WEB_IDENTITY_TOKEN_FILE",
+            }),
+            () if has(Key::ContainerCredentialsRelativeUri) => None,
+            () if full && has(Key::ContainerAuthorizationTokenFile) => None,
+            () if full => Some(Self {
+                text: "the container's service for credentials has no token file",
+                hint: "set AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, or unset AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            }),
+            () if is_disabled => Some(Self {
+                text: "there are no credentials, and the environment variable AWS_EC2_METADATA_DISABLED keeps the \
+                       machine from being asked for some",
+                hint: "pass the storage options 'aws_access_key_id' and 'aws_secret_access_key', a profile, or a \
+                       credential provider",
+            }),
+            () => None,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl CredentialProvider for Refusal {
+    type Credential = AwsCredential;
+
+    async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
+        Err(failure(Error::new(ErrorKind::PermissionDenied, self.text).with_hint(self.hint)))
+    }
+}
