@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `call` | releasing the interpreter lock, mapping errors |
 //! | `commit_arguments` | a writer's facts about its commit |
+//! | `interpreters` | refuses sub-interpreters |
 //! | `interrupts` | Ctrl-C during a call |
 //! | `log_store` | objects of Python that decide commits |
 //! | `logging` | the crate's log records, for Python's `logging` |
@@ -63,6 +64,7 @@ mod error;
 mod expression;
 mod fragment;
 mod handle;
+mod interpreters;
 mod interrupts;
 mod log_store;
 mod logging;
@@ -98,6 +100,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interpreters::check_main(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     logging::start(module)?;
     store_options::start(module)?;
