@@ -11,7 +11,7 @@ const MODULES: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
 
 /// # Errors
 /// `ImportError` in every interpreter but the main one. Nothing is known if Python has no module that tells.
-pub fn check_main(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn check_main(py: Python<'_>) -> PyResult<()> {
     let Some(module) = MODULES.iter().find_map(|name| py.import(name).ok()) else { return Ok(()) };
     let (main, current) = (module.call_method0("get_main")?, module.call_method0("get_current")?);
     match main.eq(current)? {
