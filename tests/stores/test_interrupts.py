@@ -134,3 +134,28 @@ def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, 
             DeltaTable(URI, storage_options=options)
     finally:
         signal.signal(signal.SIGINT, earlier)
+
+
+def test_what_another_handler_raises_follows_the_error_of_a_consumer(
+    s3: S3Server, options: dict[str, str]
+) -> None:
+    """It is raised there, and not in a later call that has nothing to do with it."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("too late")
+
+    (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
+    write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
+    table = DeltaTable(URI, storage_options=options)
+    stream = table.to_arrow()
+    s3.faults(rule("silence_before", "get", key=last))
+    earlier = signal.signal(signal.SIGINT, stop)
+    try:
+        with pytest.raises(TimeoutError, match="too late") as raised, pressing(after(0.5)):
+            pa.table(stream)
+        assert "the call was interrupted" in str(raised.value.__context__)
+        assert signal.getsignal(signal.SIGINT) is stop
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+    s3.faults()
+    assert table.version() == 1
