@@ -16,6 +16,7 @@ from deltalog.arrow_types import ArrowSchemaExportable, ArrowStreamExportable
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider
+from deltalog.interrupts import after_commit
 from deltalog.schema import Schema, schema_argument
 from deltalog.table import DeltaTable
 
@@ -159,9 +160,11 @@ def convert_to_delta(
         commit_properties=commit_properties,
         credential_provider=credential_provider,
     )
-    if plan is not None:
-        plan.commit()
-    return DeltaTable(uri, storage_options=storage_options, credential_provider=credential_provider)
+    committed = None if plan is None else plan.commit()
+    location = location_argument(uri, "uri")
+    options = store_argument(location, storage_options, credential_provider)
+    with after_commit(lambda: _internal.canonical_uri(location, options), committed):
+        return DeltaTable(uri, storage_options=storage_options, credential_provider=credential_provider)
 
 
 @checked

@@ -31,6 +31,7 @@ from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
 from deltalog.handle import Opened, caught_up
+from deltalog.interrupts import after_commit
 from deltalog.manifest import TableManifests
 from deltalog.optimize import TableOptimizer
 from deltalog.repair import TableRepair
@@ -252,12 +253,15 @@ class DeltaTable(
         )
         if isinstance(table_uri, DeltaTable) and base is not None:
             table_uri._has_written(created)
+            with after_commit(lambda: uri, created):
+                opened = Opened.at(base.refresh())
             return cls._at(
-                Opened.at(base.refresh()),
+                opened,
                 has_catalog=table_uri._has_catalog,
                 credential_provider=table_uri._credential_provider,
             )
-        return cls(uri, storage_options=options.options, credential_provider=credential_provider)
+        with after_commit(lambda: _internal.canonical_uri(uri, options), created):
+            return cls(uri, storage_options=options.options, credential_provider=credential_provider)
 
     @classmethod
     def _at(

@@ -114,7 +114,7 @@ def write_deltalake(
             Bloom filters. The codec is that of the table without it (`delta.parquet.compression.codec`), or Snappy.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
-    far are deleted.
+    far are deleted. A Ctrl-C that comes too late for that raises `CommittedInterrupt`, which has the version.
 
     Returns:
         The version that was committed; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the

@@ -202,7 +202,17 @@ def test_default_values_of_a_stranger_are_computed_without_the_server(
 
     The server's parser would put a setting in the place of ${…}, and has functions that see more than a row.
     """
-    defaults = {
+    numbers = {"type": "array", "elementType": "long", "containsNull": True}
+    counts = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}
+    parts = [field("a", "timestamp"), field("b", numbers)]
+    defaults: dict[str, tuple[Any, str]] = {
+        "numbers": (numbers, "array(1, NULL)"),
+        "none": (numbers, "array()"),
+        "counts": (counts, "map('a', 1)"),
+        "pair": (
+            {"type": "struct", "fields": parts},
+            "named_struct('a', TIMESTAMP '2024-02-29 12:00:00', 'b', array(2))",
+        ),
         "text": ("string", "'${spark.made.up.secret}'"),
         "sum": ("decimal(5,2)", "1 + 1.25"),
         "day": ("date", "DATE '2024-02-29'"),
@@ -240,6 +250,10 @@ print(outcome(lambda: table.update(set={{"user": "DEFAULT"}})))
     noon = datetime(2024, 2, 29, 12)
     assert row == {
         "n": 1,
+        "numbers": [1, None],
+        "none": [],
+        "counts": [("a", 1)],
+        "pair": {"a": noon.replace(tzinfo=timezone.utc), "b": [2]},
         "text": "${spark.made.up.secret}",
         "sum": Decimal("2.25"),
         "day": noon.date(),

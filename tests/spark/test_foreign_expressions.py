@@ -5,7 +5,9 @@ SQL, which Spark evaluates, and its value or its error may reach the stranger.
 """
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +252,8 @@ def test_expressions_of_the_row_alone_are_computed(
         "extract(YEAR FROM TIMESTAMP '2024-02-29 00:00:00' + INTERVAL 1 DAY) + (n & 7 | 8 ^ ~n) DIV 2 % 5 - -n",
         "timestampdiff(DAY, DATE '2024-01-01', timestampadd(HOUR, 30, DATE '2024-01-01'))",
         "try_cast('x' AS INT) <=> NULL IS TRUE",
+        "mask('Ab1', upperChar => 'Q')",
+        "convert_timezone('UTC', TIMESTAMP_NTZ '2024-02-29 12:00:00')",
     ]
     uri = foreign(
         tmp_path / "t",
@@ -265,6 +269,66 @@ def test_expressions_of_the_row_alone_are_computed(
     )
     expected = "/".join(value for value in row if value is not None)
     assert expected in DeltaTable(uri).to_pyarrow_table()["g"].to_pylist()
+
+
+def test_settings_are_those_of_the_session_that_writes(spark: SparkSession, tmp_path: Path) -> None:
+    """Another session may be the active one of the thread: times without a zone, ANSI mode and cases depend on it."""
+    other = deltalog.spark.enable(spark.newSession())
+    other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    other.conf.set("spark.sql.ansi.enabled", "false")
+    spark.range(1).collect()  # So this one is active.
+    computed = {
+        "g": ("string", "date_format(t, 'yyyy-MM-dd HH:mm')"),
+        "h": ("integer", "CAST(concat('x', n) AS INT)"),
+    }
+    fields = [field("n", "long"), field("t", "timestamp")]
+    fields += [
+        field(name, kind, {"delta.generationExpression": sql}) for name, (kind, sql) in computed.items()
+    ]
+    constraint = {"delta.constraints.c": "t = TIMESTAMP '2024-02-29 21:00:00'"}
+    table = CraftedTable(tmp_path / "t", fields, writer_features=FEATURES, configuration=constraint)
+    noon = pa.array([datetime(2024, 2, 29, 12, tzinfo=timezone.utc)])
+    table.write(
+        "0.parquet",
+        pa.table({"n": [1], "t": noon, "g": ["2024-02-29 21:00"], "h": pa.array([None], pa.int32())}),
+    )
+    table.add("0.parquet")
+    table.commit()
+    uri = str(tmp_path / "t")
+    target = deltalog.tables.DeltaTable.forPath(other, uri)
+    target.update(set={"n": "n + 1"})
+    source = other.sql("SELECT 7L AS n, TIMESTAMP '2024-02-29 21:00:00' AS t")
+    values = {"n": "s.n", "t": "s.t"}
+    target.alias("t").merge(source.alias("s"), "t.n = s.n").whenNotMatchedInsert(values=values).execute()
+    source.write.format("deltalog").mode("append").save(uri)
+    rows = DeltaTable(uri).to_pyarrow_table().to_pylist()
+    assert [row["n"] for row in rows].count(7) == 2
+    assert {(row["g"], row["h"]) for row in rows} == {("2024-02-29 21:00", None)}
+
+
+def test_what_only_looks_like_a_refusal_is_another_error(spark: SparkSession) -> None:
+    """Data may contain such a text, which Spark's errors show."""
+    for text in ("AAAA", "e30=", "WzFd", "MQ==", b64encode(b'["a", "b", "c", "d", "e"]').decode()):
+        with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+            spark.sql(f"SELECT CAST(\"raise_error('deltalog refuses {text}')\" AS INT)").collect()
+
+
+def test_reserved_words_are_still_functions_of_the_moment(spark: SparkSession, tmp_path: Path) -> None:
+    """Where Spark reserves the words of the standard, its grammar has parts of its own for them."""
+    strict = deltalog.spark.enable(spark.newSession())
+    strict.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
+    uri = foreign(
+        tmp_path / "t",
+        default="CAST(current_date AS STRING)",
+        constraint="current_timestamp > TIMESTAMP '2020-01-01'",
+    )
+    insert(strict, uri)
+    update(strict, uri)
+    assert DeltaTable(uri).to_pyarrow_table().num_rows == 2
+    uri = foreign(tmp_path / "u", default="concat('a', user)")
+    check_refused(strict, uri, insert, "the default value of the column 'g'", "CurrentUser")
+    uri = foreign(tmp_path / "v", generated="CAST(current_date AS STRING)")
+    check_refused(strict, uri, append, "the generated column 'g'", "CurrentDate")
 
 
 @pytest.mark.newest

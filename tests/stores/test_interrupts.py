@@ -9,8 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from deltalog import CommittedInterrupt, DeltaTable, UnknownCommitInterrupt, _internal, write_deltalake
+from deltalog import (
+    CommittedInterrupt,
+    DeltaTable,
+    Field,
+    Schema,
+    UnknownCommitInterrupt,
+    _internal,
+    convert_to_delta,
+    write_deltalake,
+)
 from tests.interrupting import after, pressing, soon_after
 
 from .s3_server import S3Server, rule
@@ -83,6 +93,35 @@ def test_a_commit_under_way_ends_and_the_exception_has_its_version(
     assert numbers(options) == [2, 3]
 
 
+@pytest.mark.parametrize("call", ["create", "convert"])
+def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Server, call: str) -> None:
+    """Both calls open the table after their commit."""
+    uri, options = "s3://tables/new", s3.options()
+    if call == "convert":
+        rows = pa.BufferOutputStream()
+        parquet.write_table(pa.table({"n": [1]}), rows)
+        s3.put("tables", "new/0.parquet", rows.getvalue().to_pybytes())
+    _internal.forget_snapshots()
+
+    def is_created() -> bool:
+        is_there = any(key.endswith("0000.json") for key in s3.keys("tables"))
+        if is_there:
+            s3.faults(rule("silence_before", "list", "get", "head"))
+        return is_there
+
+    def create() -> None:
+        if call == "convert":
+            convert_to_delta(uri, storage_options=options)
+        else:
+            DeltaTable.create(uri, Schema([Field("n", "long")]), storage_options=options)
+
+    with pytest.raises(CommittedInterrupt, match="version 0") as raised, pressing(soon_after(is_created)):
+        create()
+    assert (raised.value.table, raised.value.version, raised.value.versions) == (uri, 0, (0,))
+    s3.faults()
+    assert DeltaTable(uri, storage_options=options).version() == 0
+
+
 def test_a_commit_whose_answer_is_lost_is_found_out(s3: S3Server, options: dict[str, str]) -> None:
     """Who presses twice does not wait for the answer, but the commit is read back."""
     table = DeltaTable(URI, storage_options=options)
@@ -134,3 +173,28 @@ def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, 
             DeltaTable(URI, storage_options=options)
     finally:
         signal.signal(signal.SIGINT, earlier)
+
+
+def test_what_another_handler_raises_follows_the_error_of_a_consumer(
+    s3: S3Server, options: dict[str, str]
+) -> None:
+    """It is raised there, and not in a later call that has nothing to do with it."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("too late")
+
+    (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
+    write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
+    table = DeltaTable(URI, storage_options=options)
+    stream = table.to_arrow()
+    s3.faults(rule("silence_before", "get", key=last))
+    earlier = signal.signal(signal.SIGINT, stop)
+    try:
+        with pytest.raises(TimeoutError, match="too late") as raised, pressing(after(0.5)):
+            pa.table(stream)
+        assert "the call was interrupted" in str(raised.value.__context__)
+        assert signal.getsignal(signal.SIGINT) is stop
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+    s3.faults()
+    assert table.version() == 1

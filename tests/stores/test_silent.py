@@ -6,9 +6,12 @@ import socket
 import time
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
-from deltalog import DeltaTable, UnavailableError
+from deltalog import DeltaTable, UnavailableError, write_deltalake
+
+from .s3_server import S3Server, rule
 
 SECRET = "MADEUPsecret0123456789abcdefgh"  # noqa: S105
 LIMITS = {"read_timeout": "150ms", "retry_timeout": "500ms"}
@@ -38,3 +41,22 @@ def test_an_open_on_a_silent_store_ends_and_says_what_was_waited_for(silent: dic
     assert raised.value.hint
     assert "'read_timeout'" in raised.value.hint
     assert "'retry_timeout'" in raised.value.hint
+
+
+def test_a_store_that_has_been_silent_is_heard_again(s3: S3Server) -> None:
+    """However slowly it answers within the limits, and however often it is asked meanwhile."""
+    options = {**s3.options(), "read_timeout": "400ms", "retry_timeout": "800ms"}
+    write_deltalake("s3://tables/t", pa.table({"n": [1]}), storage_options=options)
+    table = DeltaTable("s3://tables/t", storage_options=options)
+    s3.faults(rule("silence_before"))
+    with pytest.raises(UnavailableError, match="gave no answer"):
+        table.update_incremental()
+    s3.faults(rule({"latency_ms": 250}))
+    until = time.monotonic() + 10
+    while True:
+        try:
+            table.update_incremental()
+            break
+        except UnavailableError:
+            assert time.monotonic() < until, "the store has answered for 10 seconds"
+            time.sleep(0.02)

@@ -5,8 +5,9 @@
 //! - What a handler raises is kept until the call has stopped, and is raised then. If the call has made a commit, a
 //!   `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is not known whether it has, it
 //!   becomes an `UnknownCommitInterrupt`.
-//! - A consumer of a stream gets an error, because the C interface transports no exception. Python's own handler of
-//!   SIGINT is asked to run again, as soon as the consumer has returned to Python.
+//! - A consumer of a stream gets an error, because the C interface transports no exception. Python raises its exception
+//!   as soon as the consumer has returned to Python: a `KeyboardInterrupt` by its own handler of SIGINT, which is asked
+//!   to run again, and others by one that runs once in its place.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -166,13 +167,17 @@ fn is_time_to_look() -> bool {
     is_time
 }
 
-/// Lets Python's handler of SIGINT run once more, or else the next call of this thread raise `raised`.
+/// Lets Python raise `raised` when it runs next, or else the next call of this thread.
 fn raise_again(py: Python<'_>, raised: &PyErr) {
-    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-        let again = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
-        if again.is_ok() {
-            return;
+    let again = || -> PyResult<()> {
+        let interrupt_main = py.import("_thread")?.getattr("interrupt_main")?;
+        if !raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+            py.import("deltalog.interrupts")?.call_method1("raise_in_handler", (raised.value(py),))?;
         }
+        // No code of Python may follow, in which the handler would run.
+        interrupt_main.call0().map(drop)
+    };
+    if again().is_err() {
+        logging::postpone(raised.clone_ref(py));
     }
-    logging::postpone(raised.clone_ref(py));
 }

@@ -80,7 +80,7 @@ impl DefaultValue {
     ///
     /// # Errors
     /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
-    /// the column.
+    /// the column; SchemaMismatch if it lacks a field of the column.
     pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         self.value(data_type, rows).map_err(|error| {
             error

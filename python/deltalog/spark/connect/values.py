@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -114,15 +115,31 @@ def default_of(field: StructField) -> Column:
     sql = (field.metadata or {}).get(_DEFAULT)
     if sql is None:
         return sf.lit(None)
-    if isinstance(field.dataType, (ArrayType, MapType, StructType, VariantType)):
+    if isinstance(field.dataType, VariantType):
         raise UnsupportedFeatureError(
-            f"the default value ({sql}) of the column {field.name}, whose type is {field.dataType.simpleString()}, is "
-            "not supported under Spark Connect: give a value for the column"
+            f"the default value ({sql}) of the column {field.name}, which is a variant, is not supported under Spark "
+            "Connect: give a value for the column"
         )
     schema = json.dumps({"type": "struct", "fields": [field.jsonValue()]})
-    value = pa.table(default_value(schema, sql))["value"][0].as_py()
-    # As a literal, a time would be converted from the zone of the client.
-    return sf.lit(value.isoformat() if isinstance(value, datetime) else value).cast(field.dataType)
+    return _literal(pa.table(default_value(schema, sql))["value"][0].as_py(), field.dataType)
+
+
+def _literal(value: Any, kind: DataType) -> Column:
+    """Returns a value of pyarrow as a constant of Spark."""
+    literal: Column
+    if value is None:
+        literal = sf.lit(None)
+    elif isinstance(kind, ArrayType):
+        literal = sf.array(*(_literal(item, kind.elementType) for item in value))
+    elif isinstance(kind, MapType):
+        pairs = ((_literal(key, kind.keyType), _literal(item, kind.valueType)) for key, item in value)
+        literal = sf.create_map(*chain.from_iterable(pairs))
+    elif isinstance(kind, StructType):
+        literal = sf.struct(*(_literal(value[part.name], part.dataType).alias(part.name) for part in kind))
+    else:
+        # As a literal, a time would be converted from the zone of the client.
+        literal = sf.lit(value.isoformat() if isinstance(value, datetime) else value)
+    return literal.cast(kind)
 
 
 def _parts(name: str) -> list[str]:

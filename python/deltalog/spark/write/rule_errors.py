@@ -36,5 +36,8 @@ def error_of(java_exception: Any) -> InvalidArgumentError | None:
     """Returns the error if Spark needs a default value that is not allowed; None for other exceptions."""
     for cause in causes(java_exception):
         if found := _IN_MESSAGE.search(cause.getMessage() or ""):
-            return of_json(base64.b64decode(found[1]).decode())
+            try:
+                return of_json(base64.b64decode(found[1]).decode())
+            except (ValueError, TypeError, KeyError):
+                continue  # Spark shows data that only look like it.
     return None

@@ -9,6 +9,8 @@
 //! - Silence is measured from the last byte that has left or come. A large body may take as long as it needs.
 //! - What a store is silent for adds up over the requests of a client, until there is any answer. So a call that tries
 //!   one request after another does not wait for each of them as if it were the first one.
+//! - A store that has been silent is heard again: every request has time for an answer, and after twice the limit the
+//!   silence begins anew, even if the store has been asked all the time.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -30,8 +32,9 @@ use url::Url;
 /// The bytes of a body that leave at a time.
 const PIECE: usize = 64 << 10;
 
-/// The least time that a request may take, however long the store has been silent before.
-const LEAST: Duration = Duration::from_millis(100);
+/// The share of the limit for all requests that a request may take, however long the store has been silent before. A
+/// store that is there again has to make a connection, too.
+const LEAST_SHARE: u32 = 15;
 
 /// The share of the limit for all requests after which a request is not sent again.
 const LAST_SHARE: (u32, u32) = (5, 6);
@@ -48,7 +51,7 @@ pub(super) struct Limits {
 impl Limits {
     /// Returns how long a request may take after a silence.
     pub(super) fn left(&self, waited: Duration) -> Duration {
-        self.altogether.saturating_sub(waited).max(LEAST)
+        self.altogether.saturating_sub(waited).max(self.altogether / LEAST_SHARE)
     }
 
     /// Returns whether a request is not sent again after a silence.
@@ -67,9 +70,10 @@ impl Silence {
     fn begin(&self, altogether: Duration) -> Instant {
         let now = Instant::now();
         let silent = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = |then: Instant| now.saturating_duration_since(then);
         match silent {
             // Longer ago, it was another failure.
-            Some((since, last)) if now.saturating_duration_since(last) < altogether => since,
+            Some((since, last)) if passed(last) < altogether && passed(since) < altogether * 2 => since,
             _ => now,
         }
     }
@@ -361,5 +365,26 @@ mod tests {
         assert!(next.is_last && next.waited >= limits.altogether * 5 / 6);
         silence.end();
         assert!(!ask().is_last);
+    }
+
+    /// Whoever asks again and again must not keep the store from being heard.
+    #[test]
+    fn a_store_that_has_been_silent_is_heard_again() {
+        let limits =
+            Limits { once: Some(Duration::from_millis(200)), altogether: Duration::from_millis(600) };
+        let (runtime, silence) =
+            (Builder::new_current_thread().enable_time().build().unwrap(), Silence::default());
+        let ask = |answer: Duration| {
+            runtime.block_on(async {
+                let answered_late = async {
+                    sleep(answer).await;
+                    Ok(())
+                };
+                answered(answered_late, &Clock::default(), limits, &silence).await.err()
+            })
+        };
+        while ask(Duration::MAX).is_none_or(|unanswered| !unanswered.is_last) {}
+        let tries = (1..100).find(|_| ask(Duration::from_millis(150)).is_none());
+        assert!(tries.is_some(), "the store is never heard");
     }
 }

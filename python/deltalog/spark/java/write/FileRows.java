@@ -4,8 +4,10 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import scala.runtime.AbstractFunction0;
 
 /**
  * The rows of a write as the files of the table have them: projections in Spark's plan, which Python describes
@@ -17,14 +19,27 @@ import org.apache.spark.sql.types.StructType;
  * 4. files: names, field ids, and partition values as text
  *
  * Rows that are balanced are shuffled last, but before values of identity columns are counted: tasks must count the
- * rows that they write.
+ * rows that they write. Expressions of the table are resolved with the settings of the session of the rows, which need
+ * not be the active one of the thread.
  */
-public class FileRows {
-  private FileRows() {}
+public class FileRows extends AbstractFunction0 {
+  private final SparkSession session;
+  private final Dataset rows;
+  private final Map parts;
+
+  private FileRows(SparkSession session, Dataset rows, Map parts) {
+    this.session = session;
+    this.rows = rows;
+    this.parts = parts;
+  }
 
   /** Returns the rows by a description in JSON. */
   public static Dataset of(SparkSession session, Dataset rows, String description) {
-    Map parts = Json.object(description);
+    FileRows made = new FileRows(session, rows, Json.object(description));
+    return (Dataset) SQLConf$.MODULE$.withExistingConf(session.sessionState().conf(), made);
+  }
+
+  public Object apply() {
     Dataset made = rows;
     if (parts.get("fit") != null) {
       made = fitted(session, made, (Map) parts.get("fit"));

@@ -40,8 +40,12 @@ public class RuleExpression {
     "RLike", "LikeAll", "NotLikeAll", "LikeAny", "NotLikeAny", "Lower", "Add", "Subtract", "Multiply", "Divide",
     "IntegralDivide", "Remainder", "UnaryMinus", "UnaryPositive", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot",
     "ShiftLeft", "ShiftRight", "ShiftRightUnsigned", "Concat", "Substring", "StringTrim", "StringTrimLeft",
-    "StringTrimRight", "Overlay", "StringLocate", "TimestampAdd", "TimestampDiff", "Collate", "UnresolvedCollation"
+    "StringTrimRight", "Overlay", "StringLocate", "TimestampAdd", "TimestampDiff", "Collate", "UnresolvedCollation",
+    "NamedArgumentExpression"
   }));
+  /** What the parser makes of functions of the moment without parentheses, if a session reserves their names. */
+  private static final Set MOMENTS =
+      new HashSet(Arrays.asList(new String[] {"CurrentDate", "CurrentTimestamp", "LocalTimestamp"}));
   private static final String CONSTRAINT = "constraint";
   private static final String GENERATED = "generated";
   private static final String DEFAULT = "default";
@@ -105,7 +109,8 @@ public class RuleExpression {
       if (leaf.equals("VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + ((Expression) leaves.get(i)).sql());
       }
-      if (leaf.startsWith("Current") && !mayChange()) { // As in unix_timestamp().
+      // As in unix_timestamp(). The time zone of the session is that of all casts to times.
+      if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
         throw refused("its value is another one at another time");
       }
     }
@@ -149,7 +154,7 @@ public class RuleExpression {
       for (int i = 0; i < parameters.size(); i++) {
         known.add(key((String) ((UnresolvedNamedLambdaVariable) parameters.get(i)).nameParts().head()));
       }
-    } else if (!PARTS.contains(partOf(part))) {
+    } else if (!PARTS.contains(partOf(part)) && !(MOMENTS.contains(partOf(part)) && mayChange())) {
       throw refused("it has a part that is not allowed there (" + partOf(part) + ")");
     }
     List children = Plans.list(part.children());

@@ -1,0 +1,44 @@
+"""Interrupts that come after Rust has returned: what calls of several steps raise, and what consumers of streams do."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from deltalog._internal import AlreadyApplied
+from deltalog.errors import CommittedInterrupt, UnknownCommitInterrupt
+
+__all__ = ["after_commit", "raise_in_handler"]
+
+
+@contextmanager
+def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | None) -> Iterator[None]:
+    """Lets a `KeyboardInterrupt` tell what an earlier step of the same call has committed, and where."""
+    try:
+        yield
+    except (CommittedInterrupt, UnknownCommitInterrupt):
+        raise
+    except KeyboardInterrupt as interrupt:
+        if not isinstance(committed, int):
+            raise
+        table = location()
+        told = CommittedInterrupt(f"interrupted after version {committed} of the table {table} was committed")
+        told.table, told.version, told.versions = table, committed, (committed,)
+        raise told from interrupt
+
+
+def raise_in_handler(raised: BaseException) -> None:
+    """Lets the next SIGINT raise `raised`. Those after it are handled as before.
+
+    Raises:
+        TypeError: the handler of SIGINT is not one of Python, and could not be put in its place again.
+    """
+    earlier = signal.getsignal(signal.SIGINT)
+    if earlier is None:
+        raise TypeError("the handler of SIGINT is not one of Python")
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, earlier)
+        raise raised
+
+    signal.signal(signal.SIGINT, handler)
