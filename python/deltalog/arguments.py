@@ -82,10 +82,18 @@ _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 def location_argument(table_uri: object, name: str = "table_uri") -> str:
     """Returns a path or a URL as text; `~` at its beginning is the user's home directory."""
-    location = os.fspath(table_uri) if isinstance(table_uri, (str, os.PathLike)) else None
+    location = _path(table_uri)
     if not is_text(location):
         raise wrong_argument(name, table_uri, "a path or a URL")
     return os.path.expanduser(location) if location.startswith("~") else location  # noqa: PTH111 (also of URLs)
+
+
+def _path(value: object) -> object:
+    """Returns what a path says of itself; None for an object that is none."""
+    try:
+        return os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    except TypeError:
+        return None
 
 
 def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> list[str]:
@@ -253,7 +261,7 @@ def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str 
 def _staged(commit: object) -> "str | tuple[int, bytes]":
     if isinstance(commit, tuple) and len(commit) == 2 and isinstance(commit[1], bytes):
         return required_version(commit[0], "the version of a staged commit"), commit[1]
-    path = os.fspath(commit) if isinstance(commit, (str, os.PathLike)) else None
+    path = _path(commit)
     if not is_text(path):
         raise wrong_argument(
             "an item of staged_commits", commit, "the name of a file, or a version and bytes"
@@ -299,7 +307,10 @@ def timestamp_argument(
         raise wrong_argument(name, timestamp, expected)
     if given.tzinfo is None:
         given = given.replace(tzinfo=timezone.utc)
-    since_epoch = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    since_epoch: object = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    # NaT of pandas is a datetime, and no time.
+    if not isinstance(since_epoch, timedelta):
+        raise wrong_argument(name, timestamp, expected)
     return milliseconds(since_epoch // timedelta(microseconds=1), round_up=round_up)
 
 

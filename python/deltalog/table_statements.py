@@ -266,7 +266,12 @@ def _values(updates: Mapping[str, str] | None, new_values: object, schema: Schem
     if not isinstance(new_values, Mapping) or not all(map(is_text, new_values)):
         raise wrong_argument("new_values", new_values, "values by column, such as {'price': 150.1}")
     kinds = {field.name.lower(): field.type for field in schema.fields}
-    return {name: value_as_sql(value, kinds.get(_unquoted(name)), name) for name, value in new_values.items()}
+    try:
+        return {
+            name: value_as_sql(value, kinds.get(_unquoted(name)), name) for name, value in new_values.items()
+        }
+    except RecursionError as error:
+        raise wrong_argument("new_values", new_values, "values that do not contain themselves") from error
 
 
 def _unquoted(name: str) -> str:

@@ -8,6 +8,7 @@ arguments to test in `OBJECTS`.
 from __future__ import annotations
 
 import inspect
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -42,8 +44,21 @@ class Wrong:
         return "<wrong>"
 
 
+class WrongPath(os.PathLike[str]):
+    """A path that is none."""
+
+    def __fspath__(self) -> Any:
+        return 3
+
+    def __repr__(self) -> str:
+        return "<wrong path>"
+
+
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+
 # The last one is half of a surrogate pair, which has no form in UTF-8.
-NEVER_RIGHT: list[Any] = [Wrong(), 2.5j, "\ud800"]
+NEVER_RIGHT: list[Any] = [Wrong(), WrongPath(), 2.5j, "\ud800"]
 # These are of the right type for some parameters: such a call may succeed, or fail with any `DeltaError`.
 PERHAPS_RIGHT: list[Any] = [
     None,
@@ -65,6 +80,8 @@ PERHAPS_RIGHT: list[Any] = [
     {},
     {"a": 1},
     {1: "a"},
+    {"id": CIRCLE},
+    pd.NaT,
 ]
 
 # What a call needs beside the argument that is wrong.
@@ -281,6 +298,25 @@ def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path: Path) -> None:
         ),
         (lambda t: Schema([Field("a", "int64")]), "type cannot be 'int64'", "one of string, long"),
         (lambda t: t.delete("id"), "column id is not a condition: it has the type BIGINT", "compare it"),
+        (
+            lambda t: t.delete("id = 'x'"),
+            "column id of type BIGINT cannot be compared with 'x'",
+            "of one type",
+        ),
+        (lambda t: t.delete("name IN (1)"), "column name of type STRING cannot be compared", "of one type"),
+        (lambda t: t.delete("'a' < 1"), "'a' and 1 cannot be compared", "of one type"),
+        (lambda t: t.delete("id.part = 1"), "id.part is not a column", "backticks"),
+        (lambda t: t.merge(ROWS, "true").execute(), "at least one WHEN clause", "with a match"),
+        (
+            lambda t: t.merge(ROWS, "true", "t", "T").when_matched_delete().execute(),
+            "the same alias 'T'",
+            "another alias",
+        ),
+        (
+            lambda t: t.merge(ROWS, "true").when_matched_delete().when_matched_delete().execute(),
+            "only the last WHEN MATCHED clause",
+            "last",
+        ),
         (lambda t: t.delete("id = = 1"), "the SQL cannot be parsed at", "backticks"),
         (lambda t: t.to_arrow(predicate="name"), "it has the type STRING", "compare it"),
         (

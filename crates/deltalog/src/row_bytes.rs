@@ -45,7 +45,7 @@ impl Default for BatchBytes {
 }
 
 impl BatchBytes {
-    /// Creates limits for tests: arrays end at 64 batches, as with the default.
+    /// Creates limits of another size. Arrays end at 64 batches, as with the default.
     pub(crate) fn of(target: usize) -> Self {
         Self { target, offsets: target.saturating_mul(64) }
     }
@@ -81,16 +81,32 @@ impl BatchBytes {
         let mut ranges = Vec::new();
         let mut start = 0;
         while start < rows {
-            // The most rows that fit, by bisection: the weight grows with the rows.
-            let (mut fits, mut exceeds) = (1, rows - start + 1);
-            while fits + 1 < exceeds {
-                let middle = fits.midpoint(exceeds);
-                if weight_of(batch, start, middle) <= self.target { fits = middle } else { exceeds = middle }
-            }
+            let fits = self.fitting(batch, start);
             ranges.push(start..start + fits);
             start += fits;
         }
         ranges
+    }
+
+    /// Returns how many rows from `start` on are a batch. Rows that are much further on are not looked at: the weight of
+    /// encoded values is a sum over the rows.
+    fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
+        let left = batch.num_rows() - start;
+        let mut rows = usize::from(left > 0);
+        let mut bytes = weight_of(batch, start, rows);
+        let (mut step, mut grows) = (1_usize, true);
+        while step > 0 {
+            let more = step.min(left - rows);
+            let of_more = weight_of(batch, start + rows, more);
+            if more > 0 && bytes.saturating_add(of_more) <= self.target {
+                rows += more;
+                bytes += of_more;
+            } else {
+                grows = false;
+            }
+            step = if grows { step * 2 } else { step / 2 };
+        }
+        rows
     }
 
     /// Returns the rows of `batch` in pieces that are a batch each, without copying them.
@@ -491,6 +507,24 @@ mod tests {
                 prop_assert!(found >= most && found <= most + 8, "{found} for {most}: {}", column.data_type());
             }
         }
+    }
+
+    /// The weight of encoded values and of views is a sum over rows, and there may be many pieces.
+    #[test]
+    fn pieces_take_time_for_each_row_once() {
+        let texts = (0..60_000).map(|row| if row % 2 == 0 { "even, and longer than a view" } else { "odd" });
+        let dictionary: DictionaryArray<Int32Type> = texts.clone().collect();
+        let views = StringViewArray::from_iter_values(texts);
+        let batch = RecordBatch::try_from_iter([
+            ("dictionary", Arc::new(dictionary) as ArrayRef),
+            ("views", Arc::new(views) as ArrayRef),
+        ])
+        .unwrap();
+        let began = std::time::Instant::now();
+        let ranges = BatchBytes::of(100).ranges(&batch);
+        assert!(ranges.len() > 20_000, "{}", ranges.len());
+        assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     }
 
     #[test]

@@ -8,9 +8,10 @@ mod thrift;
 
 use std::io::Read;
 
+use parquet::basic::Type as PhysicalType;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::FOOTER_SIZE;
-use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::ChunkReader;
 
 /// Reads and decodes the footer of `file`, without the page indexes.
@@ -32,4 +33,21 @@ pub(crate) fn decode(file: &impl ChunkReader) -> Result<ParquetMetaData> {
     let bytes = file.get_bytes(start, length)?;
     shape::check(&bytes).map_err(ParquetError::General)?;
     ParquetMetaDataReader::decode_metadata(&bytes)
+}
+
+/// Estimates the size in bytes of the values of a column chunk that has been decoded.
+pub(crate) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
+    let values = chunk.num_values().max(0) as f64;
+    match chunk.column_type() {
+        PhysicalType::BYTE_ARRAY => {
+            let encoded = chunk.uncompressed_size().max(0) as f64;
+            // Dictionaries and other encodings repeat values, which not all writers account for.
+            let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
+            decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
+        }
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => values * f64::from(chunk.column_descr().type_length().max(1)),
+        PhysicalType::BOOLEAN => values,
+        PhysicalType::INT32 | PhysicalType::FLOAT => values * 4.0,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::INT96 => values * 8.0,
+    }
 }

@@ -24,6 +24,7 @@ use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
 use crate::parallel::Task;
+use crate::row_bytes::{BatchBytes, weight_of, widest};
 use crate::write::{Overflow, Place, bytes_of_rows};
 
 /// The most rows of a batch that comes back, and of a block of the file.
@@ -34,6 +35,9 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The size in bytes at which a block of the file has fewer rows.
 const BLOCK_BYTES: usize = 128 << 10;
+
+/// How many times wider than the average a row may be, so that rows are counted and not weighed.
+const MOST_UNEVEN: usize = 4;
 
 /// The memory of a row's key, of its number and of its place among the rows to be sorted, in bytes.
 const BYTES_PER_ROW: usize = 56;
@@ -177,7 +181,17 @@ impl HeldRows {
         order.sort_unstable();
         let batches: Vec<&RecordBatch> = self.batches.iter().map(|held| &held.rows).collect();
         let bytes_per_row = (self.bytes / self.rows.max(1)).max(1);
-        for entries in order.chunks((bytes / bytes_per_row).clamp(1, MOST_ROWS)) {
+        let most = batches.iter().map(|batch| widest(batch.columns())).max().unwrap_or_default();
+        let limits = BatchBytes::of(bytes);
+        // Rows of about the same size are counted. Where they differ, wide ones may be neighbors.
+        let (rows, weighed) = match most <= MOST_UNEVEN * bytes_per_row {
+            true => ((bytes / bytes_per_row).clamp(1, MOST_ROWS), 0),
+            false => (MOST_ROWS, most),
+        };
+        let weight_of_row = |(_, batch, row): &Entry| {
+            batches.get(*batch as usize).map_or(0, |batch| weight_of(batch, *row as usize, 1))
+        };
+        for entries in order.chunks(rows).flat_map(|some| limits.parts(some, weighed, weight_of_row)) {
             let rows: Vec<(usize, usize)> =
                 entries.iter().map(|(_, batch, row)| (*batch as usize, *row as usize)).collect();
             let number = |(_, batch, row): &Entry| {
@@ -335,6 +349,36 @@ mod tests {
             ("text", Arc::new(StringArray::from_iter(texts))),
         ];
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
+    }
+
+    /// A block of each run is in memory while runs are merged. Wide rows may be neighbors along the curve.
+    #[test]
+    fn blocks_are_bounded_where_wide_rows_are_neighbors() {
+        let narrow = rows(&[1; 3_000], 0);
+        let texts = (0..60).map(|row| Some(format!("{row}").repeat(10_000)));
+        let columns: [(&str, ArrayRef); 2] = [
+            ("at", Arc::new(Int64Array::from_iter_values(3_000..3_060))),
+            ("text", Arc::new(StringArray::from_iter(texts))),
+        ];
+        let wide = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
+            .unwrap();
+        let mut held = HeldRows::default();
+        for (rows, key, first) in [(narrow, 1, 0), (wide, 2, 3_000)] {
+            held.rows += rows.num_rows();
+            held.bytes += bytes_of_rows(&rows);
+            held.batches.push(Held { keys: vec![key; rows.num_rows()], rows, first });
+        }
+        let (mut numbers, mut blocks) = (Vec::new(), 0);
+        held.sorted(40_000, |rows, _, own| {
+            let bytes = bytes_of_rows(&rows);
+            assert!(rows.num_rows() == 1 || bytes <= 4 * 40_000, "{bytes} bytes in {} rows", rows.num_rows());
+            numbers.extend(own);
+            blocks += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(numbers, (0..3_060).collect::<Vec<u64>>());
+        assert!(blocks < 100, "{blocks}");
     }
 
     proptest! {

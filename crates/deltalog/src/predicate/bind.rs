@@ -400,7 +400,8 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
                         "{path} is not a column: {} has the type {}",
                         ColumnPath::new(names),
                         sql_name(other)
-                    )));
+                    ))
+                    .with_hint("only structs have parts that are named; a name with a dot is one in backticks, `a.b`"));
                 }
             }
         }
@@ -411,7 +412,8 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
         {
             (Some(one), None) => one,
             (Some(_), Some(_)) => {
-                return Err(Error::invalid_argument(format!("column {path} is ambiguous")));
+                return Err(Error::invalid_argument(format!("column {path} is ambiguous"))
+                    .with_hint("write the name as the schema has it: several names differ in case only"));
             }
             (None, _) => {
                 let known = fields.iter().map(|field| field.name().as_str());

@@ -12,6 +12,10 @@ use crate::error::{Error, Result};
 use arrow::datatypes::DataType;
 use std::cmp::Ordering;
 
+/// What to do about values of types that are not compared.
+const SAME_TYPE: &str = "compare values of one type: a number as 1, a text as 'a'; or convert one of them, as in \
+                         CAST(`amount` AS STRING) = '1'";
+
 impl Binder<'_> {
     pub(super) fn compare(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Bound> {
         let side = self.side(left)?;
@@ -185,7 +189,7 @@ impl Binder<'_> {
                 }
                 (Literal::String(_), DataType::Date32) => error.with_hint("write a date as '2024-01-31'"),
                 (_, of) if of.is_nested() => error.with_hint(SPARK),
-                _ => error,
+                _ => error.with_hint(SAME_TYPE),
             }
         })
     }
@@ -237,6 +241,8 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
         let truth = (op == CompareOp::NullSafeEq).then_some(null(left) && null(right));
         return Ok(Bound::Constant(truth));
     }
+    let refused =
+        || Error::invalid_argument(format!("{left} and {right} cannot be compared")).with_hint(SAME_TYPE);
     let data_type = match left {
         Literal::Integer(_) => DataType::Int64,
         Literal::Decimal { scale, .. } => DataType::Decimal128(38, i8::try_from(*scale).unwrap_or(i8::MAX)),
@@ -247,10 +253,10 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
         Literal::Date(_) => DataType::Date32,
         Literal::Timestamp(_) => instants(),
         Literal::TimestampNtz(_) => clocks(),
-        _ => return Err(Error::invalid_argument(format!("{left} and {right} cannot be compared"))),
+        _ => return Err(refused()),
     };
     let (Some(Place::At(a)), Some(place)) = (place(left, &data_type), place(right, &data_type)) else {
-        return Err(Error::invalid_argument(format!("{left} and {right} cannot be compared")));
+        return Err(refused());
     };
     let ordering = match place {
         Place::At(b) => match (&a, &b) {
@@ -261,8 +267,7 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
         Place::Below => Some(Ordering::Greater),
         Place::Above => Some(Ordering::Less),
     };
-    let ordering =
-        ordering.ok_or_else(|| Error::invalid_argument(format!("{left} and {right} cannot be compared")))?;
+    let ordering = ordering.ok_or_else(refused)?;
     Ok(Bound::Constant(Some(holds(op, ordering))))
 }
 

@@ -31,6 +31,7 @@ mod stream;
 mod variant;
 mod variant_levels;
 mod views;
+mod waiting;
 
 use std::sync::Arc;
 

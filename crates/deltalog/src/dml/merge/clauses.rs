@@ -135,13 +135,15 @@ impl Clauses {
     /// or a value that is not understood; also as [`Assignments::bind`].
     pub(super) fn bind(base: &Snapshot, merge: &Merge, source: &Schema) -> Result<Self> {
         if merge.clauses.is_empty() {
-            return Err(Error::invalid_argument("a MERGE needs at least one WHEN clause"));
+            return Err(Error::invalid_argument("a MERGE needs at least one WHEN clause")
+                .with_hint("say what becomes of rows with a match, or of those without one"));
         }
         let (target_alias, source_alias) = (merge.target_alias.as_str(), merge.source_alias.as_str());
         if target_alias.to_lowercase() == source_alias.to_lowercase() {
             return Err(Error::invalid_argument(format!(
                 "the table and the source of a MERGE have the same alias '{target_alias}'"
-            )));
+            ))
+            .with_hint("give one of them another alias"));
         }
         let target = base.arrow_schema();
         let both = Scope::new(&[(target_alias, target), (source_alias, source)], "UTC");
@@ -159,7 +161,8 @@ impl Clauses {
                 return Err(Error::invalid_argument(format!(
                     "only the last {} clause of a MERGE can be without a condition",
                     when.name()
-                )));
+                ))
+                .with_hint("put the one without a condition last: it is for all other rows"));
             }
             let bind = |clause: &&Clause| {
                 let condition = clause.condition.as_ref().map(|sql| scope.condition(sql)).transpose()?;
@@ -174,7 +177,8 @@ impl Clauses {
                     return Err(Error::invalid_argument(format!(
                         "a {} clause of a MERGE assigns no column",
                         when.name()
-                    )));
+                    ))
+                    .with_hint("give at least one column a value, or leave the clause out"));
                 }
                 let rows = if when == When::NotMatched { Rows::New } else { Rows::Changed };
                 let assignments = values

@@ -5,14 +5,24 @@
 //! ```
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
-use arrow::compute::{interleave, take};
+use arrow::compute::{concat_batches, interleave, take};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
 use crate::protocol::StructType;
-use crate::row_bytes::{BatchBytes, weight, widest};
+use crate::row_bytes::{BatchBytes, weight, weight_of, widest};
 use crate::write::fit;
+
+/// The most small batches side by side. Rows are taken from all batches at once, which costs time for each of them.
+const MOST_SMALL: usize = 64;
+
+/// The rows and bytes from which a batch is not small. So many small ones are still a batch.
+const SMALL: (usize, usize) = (8192, 512 << 10);
+
+fn is_small(batch: &RecordBatch) -> bool {
+    batch.num_rows() < SMALL.0 && weight_of(batch, 0, batch.num_rows()) < SMALL.1
+}
 
 /// The rows of the source of a MERGE, in the types of tables.
 #[derive(Debug, Clone)]
@@ -32,13 +42,31 @@ impl MergeSource {
     pub fn new(schema: &SchemaRef, batches: impl IntoIterator<Item = Result<RecordBatch>>) -> Result<Self> {
         let schema: SchemaRef = StructType::types_from_arrow(schema)?.to_arrow()?.into();
         let mut source = Self { schema, batches: Vec::new(), starts: Vec::new(), rows: 0 };
+        // How many of the last batches are small.
+        let mut small = 0;
         for batch in batches {
             // The offsets of few rows fit in 32 bits, as those of tables have.
             for piece in BatchBytes::default().pieces(&batch?) {
                 source.add(fit(&piece, &source.schema)?)?;
+                small = if source.batches.last().is_some_and(is_small) { small + 1 } else { 0 };
+                if small == MOST_SMALL {
+                    source.join(MOST_SMALL)?;
+                    small = usize::from(source.batches.last().is_some_and(is_small));
+                }
             }
         }
         Ok(source)
+    }
+
+    /// Puts the last `count` batches together, which are small.
+    fn join(&mut self, count: usize) -> Result<()> {
+        let first = self.batches.len().saturating_sub(count);
+        let joined = concat_batches(&self.schema, &self.batches.split_off(first)).map_err(|error| {
+            Error::invalid_argument("batches of the source cannot be put together").with_source(error)
+        })?;
+        self.starts.truncate(first + 1);
+        self.batches.push(joined);
+        Ok(())
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<()> {
@@ -119,5 +147,47 @@ impl MergeSource {
             arrays.map(|array| widest([array])).max().unwrap_or_default()
         };
         (0..self.schema.fields().len()).map(of_column).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, Int64Array, StringArray};
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+
+    fn rows(numbers: std::ops::Range<i64>, length: usize) -> RecordBatch {
+        let texts = numbers.clone().map(|number| number.to_string().repeat(length));
+        let columns: [(&str, ArrayRef, bool); 2] = [
+            ("number", Arc::new(Int64Array::from_iter_values(numbers.clone())), true),
+            ("text", Arc::new(StringArray::from_iter_values(texts)), true),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+    }
+
+    /// Rows are taken from all batches at once, which costs time for each of them, whatever they have.
+    #[test]
+    fn many_small_batches_become_few() {
+        let (mut batches, mut next) = (Vec::new(), 0);
+        for (count, rows_of_each, length) in
+            [(3_000, 1, 1), (1, 9_000, 1), (50, 3, 1), (1, 20, 40_000), (500, 2, 1)]
+        {
+            for _ in 0..count {
+                batches.push(Ok(rows(next..next + rows_of_each, length)));
+                next += rows_of_each;
+            }
+        }
+        let source = MergeSource::new(&rows(0..0, 0).schema(), batches).unwrap();
+        assert_eq!(source.num_rows() as i64, next);
+        assert!(source.batches().len() <= 200, "{}", source.batches().len());
+        for first in 0..7 {
+            let wanted: Vec<u32> = (first..u32::try_from(next).unwrap()).step_by(7).collect();
+            let found = source.taken(&wanted).unwrap();
+            let numbers = found.column(0).as_primitive::<Int64Type>().values();
+            assert!(numbers.iter().map(|number| *number as u32).eq(wanted));
+        }
     }
 }

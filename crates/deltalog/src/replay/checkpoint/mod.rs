@@ -13,6 +13,7 @@
 //! - What is a V2 checkpoint is told by its content, unless its name has a UUID: it has `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
+mod batches;
 mod check;
 mod normalize;
 mod parquet_file;
@@ -21,6 +22,8 @@ mod reader;
 mod references;
 mod rows;
 mod sidecars;
+#[cfg(test)]
+mod wide_tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

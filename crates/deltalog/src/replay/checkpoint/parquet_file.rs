@@ -5,6 +5,7 @@
 //!   position.
 //! - A row group is not read if the statistics of a required field show that it has no rows of the requested
 //!   action.
+//! - Batches of wide rows have fewer of them ([`super::batches`]).
 //! - A damaged file is an error, even if it makes the decoder panic.
 
 use std::collections::BTreeSet;
@@ -12,24 +13,26 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::AsArray;
 use arrow::compute::{filter_record_batch, is_not_null};
 use arrow::datatypes::Field;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder, RowFilter, RowSelection, RowSelectionPolicy, RowSelector,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 
+use super::batches::{Batches, Filters, Request};
 use crate::error::{Error, ErrorKind, Result};
-use crate::footer;
+use crate::footer::{self, decoded_bytes};
 use crate::int96::int96_as_micros;
 use crate::panics::caught;
 use crate::protocol::Action;
+use crate::row_bytes::BatchBytes;
 use crate::storage::{FileReader, Listed, Storage, column_ranges};
 
+/// The most rows of a batch.
 const BATCH_ROWS: usize = 8 * 1024;
 
 /// Fewer rows are not worth splitting.
@@ -59,6 +62,7 @@ pub(super) struct ParquetFile {
     with_pages: Arc<OnceLock<ArrowReaderMetadata>>,
     /// Whether `file` already knows what is read of it.
     is_planned: bool,
+    limits: BatchBytes,
 }
 
 impl ParquetFile {
@@ -67,7 +71,8 @@ impl ParquetFile {
         let located = |error: Error| error.at_path(path).in_table(storage.url());
         let file = storage.open_listed(path, listed).map_err(located)?;
         let footer = load(&file).map_err(located)?;
-        Ok(Self { path: path.into(), file, footer, with_pages: Arc::default(), is_planned: false })
+        let limits = storage.batch_bytes();
+        Ok(Self { path: path.into(), file, footer, with_pages: Arc::default(), is_planned: false, limits })
     }
 
     /// Returns the same file, which is not kept open between its uses if it is a local one.
@@ -212,44 +217,35 @@ impl ParquetFile {
             .collect()
     }
 
-    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass
-    /// `filters`.
+    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass the filters that
+    /// `filters` makes.
     pub(super) fn read(
         &self,
         groups: Vec<usize>,
         rows: Option<Range<usize>>,
         mask: ProjectionMask,
-        filters: Vec<Box<dyn ArrowPredicate>>,
+        filters: Filters,
     ) -> Result<Batches> {
         let opened = self.opened()?;
+        let projections: Vec<ProjectionMask> =
+            filters().iter().map(|filter| filter.projection().clone()).collect();
         let footer =
-            if filters.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
+            if projections.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
         let selection = rows.map(|rows| {
             RowSelection::from(vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())])
         });
+        let leaves = 0..footer.parquet_schema().num_columns();
         let plan = || {
-            let leaves = 0..footer.parquet_schema().num_columns();
-            let leaves: Vec<usize> = leaves.filter(|leaf| mask.leaf_included(*leaf)).collect();
+            let leaves: Vec<usize> = leaves.clone().filter(|leaf| mask.leaf_included(*leaf)).collect();
             column_ranges(footer.metadata(), &groups, &leaves, selection.clone())
         };
         let file = if self.is_planned { opened.file } else { opened.file.planned(plan) };
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), footer)
-            .with_projection(mask)
-            .with_row_groups(groups)
-            .with_batch_size(BATCH_ROWS);
-        if let Some(selection) = selection {
-            builder = builder.with_row_selection(selection);
-        }
-        if !filters.is_empty() {
-            // Selectors skip rows individually; with a mask, whole row groups of statistics would be decoded
-            // first.
-            builder = builder
-                .with_row_filter(RowFilter::new(filters))
-                .with_row_selection_policy(RowSelectionPolicy::Selectors);
-        }
-        guarded(|| builder.build().map_err(|error| failed(&file, error)))
-            .map(|reader| Batches { reader, file })
-            .map_err(|error| error.at_path(&*self.path))
+        let is_read =
+            |leaf: usize| mask.leaf_included(leaf) || projections.iter().any(|mask| mask.leaf_included(leaf));
+        let leaves: Vec<usize> = leaves.filter(|leaf| is_read(*leaf)).collect();
+        let rows = rows_at_once(footer.metadata(), &groups, &leaves, self.limits);
+        let request = Request { file, footer, groups, selection, mask, filters };
+        Batches::new(request, self.limits, rows).map_err(|error| error.at_path(&*self.path))
     }
 
     /// Returns the same file, whose actions in `columns`, pairs of a column and a required field of it, are read
@@ -281,7 +277,7 @@ impl ParquetFile {
             return Ok(());
         }
         let mask = self.mask(|path| path.first().is_some_and(|first| first == root));
-        let mut batches = self.read(groups, None, mask, Vec::new())?;
+        let mut batches = self.read(groups, None, mask, Box::new(Vec::new))?;
         while let Some(batch) = batches.next_batch().map_err(|error| error.at_path(&*self.path))? {
             let located = |error: Error| error.at_path(&*self.path);
             let Some(column) = batch.column_by_name(root) else { continue };
@@ -326,20 +322,19 @@ fn as_arrow(footer: ParquetMetaData) -> Result<ArrowReaderMetadata> {
         .map_err(damaged_by)
 }
 
-/// Batches that are being decoded.
-pub(super) struct Batches {
-    reader: ParquetRecordBatchReader,
-    file: FileReader,
-}
-
-impl Batches {
-    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        guarded(|| self.reader.next().transpose().map_err(|error| failed(&self.file, error)))
-    }
+/// Returns how many rows of `groups` are decoded at once, by what the footer says of `leaves`.
+fn rows_at_once(footer: &ParquetMetaData, groups: &[usize], leaves: &[usize], limits: BatchBytes) -> usize {
+    let of_group = |group: &RowGroupMetaData| {
+        let chunks = leaves.iter().filter_map(|leaf| group.columns().get(*leaf));
+        let bytes = chunks.map(decoded_bytes).sum::<f64>();
+        limits.rows(bytes / (group.num_rows().max(1) as f64), BATCH_ROWS)
+    };
+    let groups = groups.iter().filter_map(|group| footer.row_groups().get(*group));
+    groups.map(of_group).min().unwrap_or(BATCH_ROWS)
 }
 
 /// Returns the error of a reader of `file`: that of the store, if a request failed.
-fn failed(file: &FileReader, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+pub(super) fn failed(file: &FileReader, source: impl std::error::Error + Send + Sync + 'static) -> Error {
     file.failure().unwrap_or_else(|| damaged_by(source))
 }
 
@@ -349,5 +344,9 @@ pub(super) fn damaged_by(source: impl std::error::Error + Send + Sync + 'static)
 
 /// Calls `work` and turns a panic, which the decoder may raise for a damaged file, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    caught(work, |panic| Error::corrupt_log(format!("reading the checkpoint panicked with '{panic}'")))
+    caught(work, panicked)
+}
+
+pub(super) fn panicked(panic: &str) -> Error {
+    Error::corrupt_log(format!("reading the checkpoint panicked with '{panic}'"))
 }

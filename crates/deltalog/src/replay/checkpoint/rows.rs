@@ -18,8 +18,9 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn};
 use parquet::file::metadata::ParquetMetaData;
 
+use super::batches::Batches;
 use super::normalize::normalized;
-use super::parquet_file::{Batches, ParquetFile, Piece, damaged_by};
+use super::parquet_file::{ParquetFile, Piece, damaged_by};
 use super::parsed::{partition_values_text, stats_text};
 use crate::calendar::may_be_old;
 use crate::error::{Error, Result};
@@ -165,24 +166,43 @@ impl RowRequest {
         groups
     }
 
-    /// Starts decoding a piece of a file.
-    pub(super) fn open(&self, file: &ParquetFile, Piece { group, rows }: Piece) -> Result<RowBatches> {
-        let decoding = self.columns.decoding(file, group);
-        let filters = self.filters.iter().enumerate().map(|(number, filter)| {
+    /// Returns the filters for a row group. The first of them counts the files that it sees, from 0 on: it may have to
+    /// begin again.
+    fn predicates(
+        &self,
+        file: &ParquetFile,
+        group: usize,
+        looked_at: &Arc<AtomicU64>,
+    ) -> Vec<Box<dyn ArrowPredicate>> {
+        looked_at.store(0, Ordering::Relaxed);
+        let predicate = |(number, filter): (usize, &FileFilter)| {
             let columns = Columns {
                 parsed_stats: filter.parsed_stats.clone(),
                 prefers_text: filter.prefers_text,
                 ..Columns::of_adds(filter.columns)
             };
             let (decoding, keep) = (columns.decoding(file, group), Arc::clone(&filter.keep));
-            let looked_at = (number == 0).then(|| Arc::clone(&self.looked_at));
+            let looked_at = (number == 0).then(|| Arc::clone(looked_at));
             let mask = file.mask(|path| decoding.wants_leaf(path));
             Box::new(ArrowPredicateFn::new(mask, move |batch| {
                 decide(&decoding, &*keep, looked_at.as_deref(), &batch)
             })) as Box<dyn ArrowPredicate>
-        });
-        let batches =
-            file.read(vec![group], rows, file.mask(|path| decoding.wants_leaf(path)), filters.collect())?;
+        };
+        self.filters.iter().enumerate().map(predicate).collect()
+    }
+
+    /// Starts decoding a piece of a file.
+    pub(super) fn open(&self, file: &ParquetFile, Piece { group, rows }: Piece) -> Result<RowBatches> {
+        let decoding = self.columns.decoding(file, group);
+        let looked_at = Arc::<AtomicU64>::default();
+        let filters = {
+            let (request, file, looked_at) = (self.clone(), file.clone(), Arc::clone(&looked_at));
+            move || request.predicates(&file, group, &looked_at)
+        };
+        let mask = file.mask(|path| decoding.wants_leaf(path));
+        let batches = file.read(vec![group], rows, mask, Box::new(filters))?;
+        // The filters have seen all rows now.
+        self.looked_at.fetch_add(looked_at.load(Ordering::Relaxed), Ordering::Relaxed);
         let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
         Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })
     }

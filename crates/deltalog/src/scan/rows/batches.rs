@@ -30,6 +30,7 @@ use super::views;
 use crate::by_name::names_of;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundPredicate, filter_mask};
+use crate::row_bytes::weight_of;
 
 /// The rows of one file.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(super) struct FileBatches {
     groups: VecDeque<usize>,
     /// The number of threads that may share the columns.
     threads: usize,
-    /// The rows that are read at once, if a part of the file has turned out to need fewer than its footer says.
+    /// The rows that were read at once last, if a part of the file has turned out to need fewer than its footer says.
     rows: usize,
     reading: Option<Reading>,
     /// For each constant column, the longest array built so far.
@@ -79,8 +80,9 @@ impl FileBatches {
             let ranges: Vec<_> =
                 groups.iter().filter_map(|group| batches.file.group_rows.get(*group).cloned()).collect();
             let selection = batches.file.rows.of_groups(&ranges);
-            let reader =
-                selection.and_then(|selection| batches.reader(groups, batches.file.rest.clone(), selection));
+            let reader = selection.and_then(|selection| {
+                batches.reader(groups, batches.file.rest.clone(), selection, usize::MAX)
+            });
             batches.reading =
                 Some(Reading::All(reader.map_err(|error| batches.located(error))?, RowNumbers::new(ranges)));
         }
@@ -90,6 +92,17 @@ impl FileBatches {
     /// Returns the file's name in messages.
     pub(super) fn name(&self) -> &str {
         &self.file.name
+    }
+
+    /// Returns the bytes of what the predicate has read and is kept.
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        match &self.reading {
+            Some(Reading::Rest(_, kept) | Reading::Again(_, kept)) => {
+                kept.0.iter().map(|rows| weight_of(rows, 0, rows.num_rows())).sum()
+            }
+            _ => 0,
+        }
     }
 
     /// Returns the matching rows of the next batch, which may be empty.
@@ -116,7 +129,12 @@ impl FileBatches {
                 | Reading::Again(reader, _) => reader,
             };
             let Some(read) = reader.next_batch()? else {
-                self.rows = self.rows.min(reader.rows());
+                let rows = reader.rows().unwrap_or(usize::MAX);
+                self.rows = match &self.reading {
+                    // These were as many as those of the predicate's columns at most.
+                    Some(Reading::Rest(..)) => self.rows.min(rows),
+                    _ => rows,
+                };
                 if let Some(Reading::Rest(_, kept) | Reading::Again(_, kept)) = &self.reading {
                     kept.check_empty()?;
                 }
@@ -170,24 +188,33 @@ impl FileBatches {
         if wanted.as_ref().is_some_and(|wanted| !wanted.selects_any()) {
             return Ok(None);
         }
-        let mut reader = self.reader(vec![group], file.first.clone(), wanted.clone())?;
+        let mut reader = self.reader(vec![group], file.first.clone(), wanted.clone(), usize::MAX)?;
         let mut numbers = RowNumbers::new(ranges);
         if self.opener.stages.rest.is_empty() {
             return Ok(Some(Reading::Filtered(reader, numbers)));
         }
-        let reads_again =
-            opener.stages.kept.len() > opener.stages.ids.len() && file.reads_again(&opener.scan, group);
-        let columns = if reads_again { &opener.stages.ids } else { &opener.stages.kept };
-        let (mut kept, mut mask) = (Kept::default(), BooleanBufferBuilder::new(0));
+        let may_read_again = opener.stages.kept.len() > opener.stages.ids.len();
+        let mut reads_again = may_read_again && file.reads_again(&opener.scan, group);
+        let (mut kept, mut bytes, mut mask) = (Kept::default(), 0_usize, BooleanBufferBuilder::new(0));
         while let Some(read) = reader.next_batch()? {
             let first = self.convert(&read, &opener.stages.first, &mut numbers)?;
             let matching = self.matching(&first)?;
             mask.append_buffer(matching.values());
             if matching.true_count() > 0 {
-                kept.0.push_back(self.kept_of(&first, columns, &matching)?);
+                let columns = if reads_again { &opener.stages.ids } else { &opener.stages.kept };
+                let matching = self.kept_of(&first, columns, &matching)?;
+                bytes = bytes.saturating_add(weight_of(&matching, 0, matching.num_rows()));
+                kept.0.push_back(matching);
+            }
+            // The footer may have said too little.
+            if may_read_again && !reads_again && bytes > OpenFile::most_kept(&opener.scan) {
+                reads_again = true;
+                kept.retain_columns(&opener.stages.kept, &opener.stages.ids)?;
             }
         }
-        self.rows = self.rows.min(reader.rows());
+        self.rows = reader.rows().unwrap_or(usize::MAX);
+        // What is kept is put together with as many rows of the other columns.
+        let most = reader.fewest_rows();
         if kept.0.is_empty() {
             return Ok(None);
         }
@@ -201,9 +228,9 @@ impl FileBatches {
             let mut leaves = [file.first.as_slice(), &file.rest].concat();
             leaves.sort_unstable();
             leaves.dedup();
-            return Ok(Some(Reading::Again(self.reader(vec![group], leaves, wanted)?, kept)));
+            return Ok(Some(Reading::Again(self.reader(vec![group], leaves, wanted, usize::MAX)?, kept)));
         }
-        Ok(Some(Reading::Rest(self.reader(vec![group], file.rest.clone(), wanted)?, kept)))
+        Ok(Some(Reading::Rest(self.reader(vec![group], file.rest.clone(), wanted, most)?, kept)))
     }
 
     fn reader(
@@ -211,10 +238,11 @@ impl FileBatches {
         groups: Vec<usize>,
         leaves: Vec<usize>,
         selection: Option<RowSelection>,
+        most: usize,
     ) -> Result<ColumnReader> {
-        let rows = self.file.rows_at_once(&self.opener.scan, &groups).min(self.rows);
+        let most = self.file.rows_at_once(&self.opener.scan, &groups).min(most);
         let (opener, file) = (Arc::clone(&self.opener), Arc::clone(&self.file));
-        Columns { opener, file, groups, leaves, selection }.read(self.threads, rows)
+        Columns { opener, file, groups, leaves, selection }.read(self.threads, most.min(self.rows), most)
     }
 
     /// Converts the columns `indices` (of all needed columns) from the batch `read` of the file.
@@ -346,6 +374,16 @@ impl Kept {
                 concat_batches(&first.schema(), parts).map_err(malformed)
             }
         }
+    }
+
+    /// Keeps of the columns `from` only those in `to`.
+    fn retain_columns(&mut self, from: &[usize], to: &[usize]) -> Result<()> {
+        let places: Vec<usize> =
+            from.iter().enumerate().filter(|(_, index)| to.contains(index)).map(|(place, _)| place).collect();
+        for rows in &mut self.0 {
+            *rows = rows.project(&places).map_err(malformed)?;
+        }
+        Ok(())
     }
 
     fn check_empty(&self) -> Result<()> {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
-use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
 use super::blooms::groups_by_filters;
@@ -27,6 +26,7 @@ use crate::calendar::FileCalendar;
 use crate::conversion::{Misfit, convert, is_convertible};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
+use crate::footer::decoded_bytes;
 use crate::predicate::filter_mask;
 use crate::protocol::LogPath;
 use crate::protocol::schema::type_name;
@@ -354,7 +354,12 @@ impl OpenFile {
     pub(super) fn reads_again(&self, scan: &RowScan, group: usize) -> bool {
         let Some(group) = self.metadata.metadata().row_groups().get(group) else { return false };
         let chunks = self.first.iter().filter_map(|leaf| group.columns().get(*leaf));
-        chunks.map(decoded_bytes).sum::<f64>() > (KEPT_BATCHES * scan.batch_bytes.target()) as f64
+        chunks.map(decoded_bytes).sum::<f64>() > Self::most_kept(scan) as f64
+    }
+
+    /// Returns the most bytes of what the predicate has read that are kept.
+    pub(super) fn most_kept(scan: &RowScan) -> usize {
+        KEPT_BATCHES.saturating_mul(scan.batch_bytes.target())
     }
 
     /// Returns whether more than one column is not read by the predicate.
@@ -381,23 +386,6 @@ impl OpenFile {
             }
             _ => Ok(None),
         }
-    }
-}
-
-/// Estimates the size in bytes of the values of a column chunk that has been decoded.
-fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
-    let values = chunk.num_values().max(0) as f64;
-    match chunk.column_type() {
-        PhysicalType::BYTE_ARRAY => {
-            let encoded = chunk.uncompressed_size().max(0) as f64;
-            // Dictionaries and other encodings repeat values, which not all writers account for.
-            let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
-            decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
-        }
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => values * f64::from(chunk.column_descr().type_length().max(1)),
-        PhysicalType::BOOLEAN => values,
-        PhysicalType::INT32 | PhysicalType::FLOAT => values * 4.0,
-        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::INT96 => values * 8.0,
     }
 }
 

@@ -11,7 +11,8 @@
 //!
 //! A batch has as many rows as the footer suggests ([`crate::row_bytes`]). If it says too little, as for values that
 //! are stored once and repeated, then a batch that is too large is handed on in pieces, one that no array can hold is
-//! read again, and reading goes on with fewer rows at once.
+//! read again, and reading goes on with fewer rows at once. After narrow rows it goes on with more of them again, up to
+//! what the footer suggests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use super::RowScan;
 use super::batches::{malformed, uneven};
 use super::faults::{ReadFailure, read_batch};
 use super::file::{OpenFile, Opener};
-use super::stream::WAITING_BYTES;
+use super::waiting::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt;
 use crate::row_bytes::weight_of;
@@ -42,7 +43,8 @@ pub(super) const BYTES_WORTH_A_THREAD: u64 = 4 << 20;
 /// keys, for example, become many.
 const BYTES_PER_VALUE: u64 = 4;
 
-/// How many times fewer rows are read at once after more than an array can hold.
+/// How many times fewer rows are read at once after more than an array can hold, and how many times more, at most, after
+/// so few bytes that they leave room for it.
 const FEWER: usize = 8;
 
 /// The columns to read from a file.
@@ -63,6 +65,10 @@ pub(super) struct ColumnReader {
     threads: usize,
     /// The rows to be read at once.
     rows: usize,
+    /// The most of them, which the footer suggests.
+    most: usize,
+    /// The fewest rows that were read at once.
+    fewest: usize,
     /// The number of rows that have been read.
     done: usize,
     source: Source,
@@ -88,13 +94,22 @@ struct Shares {
 type Message = Option<Result<RecordBatch, ReadFailure>>;
 
 impl Columns {
-    /// Starts reading on at most `threads` threads, `rows` rows at once.
+    /// Starts reading on at most `threads` threads, `rows` rows at once, and later `most`, if they are narrow.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
-    pub(super) fn read(self, threads: usize, rows: usize) -> Result<ColumnReader> {
+    pub(super) fn read(self, threads: usize, rows: usize, most: usize) -> Result<ColumnReader> {
         let source = self.source(threads, rows, 0)?;
-        Ok(ColumnReader { columns: self, threads, rows, done: 0, source, pieces: VecDeque::new() })
+        Ok(ColumnReader {
+            columns: self,
+            threads,
+            rows,
+            most,
+            fewest: rows,
+            done: 0,
+            source,
+            pieces: VecDeque::new(),
+        })
     }
 
     fn scan(&self) -> &RowScan {
@@ -222,9 +237,14 @@ impl Columns {
 }
 
 impl ColumnReader {
-    /// Returns the rows that are read at once.
-    pub(super) fn rows(&self) -> usize {
-        self.rows
+    /// Returns the rows that are read at once, if they are fewer than the footer suggests.
+    pub(super) fn rows(&self) -> Option<usize> {
+        (self.rows < self.most).then_some(self.rows)
+    }
+
+    /// Returns the fewest rows that were read at once.
+    pub(super) fn fewest_rows(&self) -> usize {
+        self.fewest
     }
 
     /// Returns the next batch; its columns may be in any order.
@@ -248,6 +268,11 @@ impl ColumnReader {
                     self.done += rows;
                     let bytes = weight_of(&batch, 0, rows);
                     if self.rows == 1 || !limits.is_exceeded(bytes) {
+                        let is_narrow = bytes.saturating_mul(FEWER) <= limits.target();
+                        if self.rows < self.most && rows == self.rows && is_narrow {
+                            let most = self.most.min(self.rows.saturating_mul(FEWER));
+                            self.go_on(limits.rows(bytes as f64 / rows.max(1) as f64, most))?;
+                        }
                         return Ok(Some(batch));
                     }
                     self.pieces.extend(limits.pieces(&batch));
@@ -263,6 +288,7 @@ impl ColumnReader {
     /// Goes on with `rows` rows at once.
     fn go_on(&mut self, rows: usize) -> Result<()> {
         self.rows = rows.max(1);
+        self.fewest = self.fewest.min(self.rows);
         self.source = self.columns.source(self.threads, self.rows, self.done)?;
         Ok(())
     }

@@ -30,14 +30,12 @@ use arrow::datatypes::SchemaRef;
 use super::batches::FileBatches;
 use super::faults::guarded;
 use super::file::{OpenFile, Opener};
+use super::waiting::{WAITING_BATCHES, WAITING_BYTES, Waiting};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt;
+use crate::row_bytes::weight_of;
 
-/// The number of batches per worker that may wait for the caller.
-const WAITING_BATCHES: usize = 2;
-/// The approximate number of bytes of a row group that may wait for the caller.
-pub(super) const WAITING_BYTES: usize = 32 << 20;
 /// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
 pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);
 /// The same for remote stores, of which several files are read in the time of one.
@@ -75,6 +73,17 @@ impl RowStream {
     /// Returns the schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    /// Returns the bytes of the batches of the current task that wait.
+    #[cfg(test)]
+    pub(super) fn waiting_bytes(&self) -> usize {
+        match &self.state {
+            State::Crew(Crew { batches: Batches::InOrder { current: Some(task), .. }, .. }) => {
+                task.waiting.bytes()
+            }
+            _ => 0,
+        }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -259,39 +268,52 @@ struct Crew {
 
 /// The source of the caller's batches.
 enum Batches {
-    InOrder { tasks: Receiver<Option<Receiver<Message>>>, current: Option<Receiver<Message>> },
+    InOrder { tasks: Receiver<Option<Results>>, current: Option<Results> },
     InAnyOrder { all: Receiver<Message>, workers: usize },
+}
+
+/// The batches of a task.
+struct Results {
+    messages: Receiver<Message>,
+    waiting: Arc<Waiting>,
+}
+
+/// Where a worker sends the batches of a task.
+struct Target {
+    messages: SyncSender<Message>,
+    /// What waits there, if each task has a channel.
+    waiting: Option<Arc<Waiting>>,
 }
 
 /// The source of the workers' tasks.
 struct Queue {
     /// `None` after the end or an error.
     tasks: Option<Tasks>,
-    results: Results,
+    targets: Targets,
 }
 
 /// The destination of batches.
-enum Results {
+enum Targets {
     /// Receives the channel of each task, in order, and finally `None`.
-    InOrder(SyncSender<Option<Receiver<Message>>>),
+    InOrder(SyncSender<Option<Results>>),
     InAnyOrder(SyncSender<Message>),
 }
 
 impl Crew {
     /// Starts `threads` workers, or fewer if the system has no more threads.
     fn start(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order: bool) -> State {
-        let (results, mut batches) = match in_any_order {
+        let (targets, mut batches) = match in_any_order {
             true => {
                 let (sender, all) = sync_channel(threads.saturating_mul(WAITING_BATCHES));
-                (Results::InAnyOrder(sender), Batches::InAnyOrder { all, workers: 0 })
+                (Targets::InAnyOrder(sender), Batches::InAnyOrder { all, workers: 0 })
             }
             false => {
                 let (sender, tasks) = sync_channel(threads);
-                (Results::InOrder(sender), Batches::InOrder { tasks, current: None })
+                (Targets::InOrder(sender), Batches::InOrder { tasks, current: None })
             }
         };
         let is_stopped = Arc::new(AtomicBool::new(false));
-        let queue = Arc::new(Mutex::new(Queue { tasks: Some(tasks), results }));
+        let queue = Arc::new(Mutex::new(Queue { tasks: Some(tasks), targets }));
         let mut started = 0;
         for _ in 0..threads {
             let (opener, queue, is_stopped) =
@@ -336,8 +358,12 @@ impl Crew {
                     Message::End => *workers -= 1,
                 },
                 Batches::InOrder { current: Some(task), .. } => {
-                    match interrupt::receive(task)?.map_err(lost)? {
-                        Message::Batch(batch) => return batch.map(Some),
+                    match interrupt::receive(&task.messages)?.map_err(lost)? {
+                        Message::Batch(batch) => {
+                            let batch = batch?;
+                            task.waiting.leave(bytes_of(&batch));
+                            return Ok(Some(batch));
+                        }
                         Message::End => self.batches.next_task(None),
                     }
                 }
@@ -351,7 +377,7 @@ impl Crew {
 }
 
 impl Batches {
-    fn next_task(&mut self, task: Option<Receiver<Message>>) {
+    fn next_task(&mut self, task: Option<Results>) {
         if let Self::InOrder { current, .. } = self {
             *current = task;
         }
@@ -366,22 +392,23 @@ impl Drop for Crew {
 
 /// Runs a worker: takes tasks until there are none or the receiver is gone.
 fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
-    while let Some((task, sender, ends)) = take_task(opener, queue) {
+    while let Some((task, target)) = take_task(opener, queue) {
         let outcome = task.and_then(|task| open_task(opener, task)).and_then(|batches| match batches {
-            Some(batches) => send_batches(opener, batches, &sender, is_stopped),
+            Some(batches) => send_batches(opener, batches, &target, is_stopped),
             None => Ok(()),
         });
         let is_heard = match outcome {
-            Ok(()) if ends => sender.send(Message::End).is_ok(),
+            // The end of a task is told where each has a channel.
+            Ok(()) if target.waiting.is_some() => target.messages.send(Message::End).is_ok(),
             Ok(()) => true,
-            Err(error) => sender.send(Message::Batch(Err(error))).is_ok(),
+            Err(error) => target.messages.send(Message::Batch(Err(error))).is_ok(),
         };
         if is_stopped.load(Ordering::Relaxed) || !is_heard {
             return;
         }
     }
     let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Results::InAnyOrder(sender) = &queue.results {
+    if let Targets::InAnyOrder(sender) = &queue.targets {
         let sender = sender.clone();
         drop(queue);
         // If the receiver is gone, the end does not matter.
@@ -389,24 +416,26 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     }
 }
 
-/// Returns the next task, the channel for its batches, and whether its end must be signaled there. A failure
-/// to find the next task is the last task.
-fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, SyncSender<Message>, bool)> {
+/// Returns the next task, and the channel for its batches. A failure to find the next task is the last task.
+fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Target)> {
     let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tasks = queue.tasks.take()?;
     let task = guarded(|| tasks.next().transpose()).transpose();
-    let taken = match (&queue.results, task) {
-        (Results::InAnyOrder(_), None) => None,
-        (Results::InAnyOrder(sender), Some(task)) => Some((task, sender.clone(), false)),
-        (Results::InOrder(order), None) => {
+    let taken = match (&queue.targets, task) {
+        (Targets::InAnyOrder(_), None) => None,
+        (Targets::InAnyOrder(sender), Some(task)) => {
+            Some((task, Target { messages: sender.clone(), waiting: None }))
+        }
+        (Targets::InOrder(order), None) => {
             // If the receiver is gone, the end does not matter.
             let _ = order.send(None);
             None
         }
-        (Results::InOrder(order), Some(task)) => {
-            let (sender, receiver) = sync_channel(waiting_batches(opener, &task));
-            order.send(Some(receiver)).ok()?;
-            Some((task, sender, true))
+        (Targets::InOrder(order), Some(task)) => {
+            let (sender, messages) = sync_channel(waiting_batches(opener, &task));
+            let waiting = Arc::new(Waiting::default());
+            order.send(Some(Results { messages, waiting: Arc::clone(&waiting) })).ok()?;
+            Some((task, Target { messages: sender, waiting: Some(waiting) }))
         }
     };
     if taken.as_ref().is_some_and(|(task, ..)| task.is_ok()) {
@@ -433,14 +462,17 @@ fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
 fn send_batches(
     opener: &Opener,
     mut batches: FileBatches,
-    sender: &SyncSender<Message>,
+    target: &Target,
     is_stopped: &AtomicBool,
 ) -> Result<()> {
     while !is_stopped.load(Ordering::Relaxed) {
         match decode(opener, &mut batches)? {
             Some(batch) if batch.num_rows() == 0 => {}
             Some(batch) => {
-                if sender.send(Message::Batch(Ok(batch))).is_err() {
+                if let Some(waiting) = &target.waiting {
+                    waiting.enter(bytes_of(&batch), is_stopped);
+                }
+                if target.messages.send(Message::Batch(Ok(batch))).is_err() {
                     return Ok(());
                 }
             }
@@ -448,4 +480,8 @@ fn send_batches(
         }
     }
     Ok(())
+}
+
+fn bytes_of(batch: &RecordBatch) -> usize {
+    weight_of(batch, 0, batch.num_rows())
 }

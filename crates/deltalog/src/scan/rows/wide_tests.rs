@@ -12,6 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 
+use super::file::Opener;
 use super::tests::{Table, field, ints};
 use super::{FileRows, PartitionRow, RowScan, RowTracking};
 use crate::deletion_vector::DeletionVector;
@@ -161,14 +162,7 @@ proptest! {
 /// The decoder fails where the offsets of an array end, which is no damage: the rows are read again, fewer at once.
 #[test]
 fn rows_beyond_the_offsets_of_an_array_are_read_again() {
-    let same = |rows: usize, length: usize| Written {
-        texts: vec![(1, length); rows],
-        has_dictionary: true,
-        tells_sizes: false,
-        group_rows: 1000,
-        chosen: None,
-    };
-    let table = table(&[same(3000, 500)]);
+    let table = table(&[repeated(3000, 500, 1000)]);
     for threads in [1, 4] {
         // 500 bytes are far beyond the offsets' end at 64 times as many as a batch has, for 8,192 rows.
         let limits = BatchBytes::of(3_000);
@@ -179,18 +173,81 @@ fn rows_beyond_the_offsets_of_an_array_are_read_again() {
     }
 }
 
+fn repeated(rows: usize, length: usize, group_rows: usize) -> Written {
+    Written {
+        texts: vec![(1, length); rows],
+        has_dictionary: true,
+        tells_sizes: false,
+        group_rows,
+        chosen: None,
+    }
+}
+
+/// What the predicate has read is kept for the matching rows of a row group, unless it is large, whatever the footer
+/// says.
+#[test]
+fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
+    let table = table(&[repeated(3000, 500, 1000)]);
+    for (predicate, has_ids) in [("text LIKE '1%'", false), ("text LIKE '1%' AND id % 2 = 0", true)] {
+        let scan = table.where_(predicate).with_projection(&["id", "text", "inner"]).unwrap();
+        let names = MaterializedRowTracking { row_id: "a".to_owned(), row_commit_version: "b".to_owned() };
+        let scan = if has_ids { scan.with_row_ids(&names).unwrap() } else { scan };
+        let expected =
+            read(&table, RowScan { batch_bytes: BatchBytes::of(1 << 30), ..scan.clone().with_threads(1) });
+        let opener = Arc::new(Opener::new(RowScan { batch_bytes: BatchBytes::of(10_000), ..scan }));
+        let file = Arc::new(opener.open(&table.files[0]).unwrap().unwrap());
+        let mut batches = opener.batches(Arc::clone(&file), file.groups.clone(), 1).unwrap();
+        let (mut found, mut most) = (Vec::new(), 0);
+        while let Some(batch) = batches.next_batch().unwrap() {
+            found.push(batch);
+            most = most.max(batches.kept_bytes());
+        }
+        let schema = expected[0].schema();
+        assert_eq!(concat_batches(&schema, &found).unwrap(), concat_batches(&schema, &expected).unwrap());
+        // The row ids are kept in any case.
+        assert!(most <= 4 * 10_000 + 20_000, "{most}");
+    }
+}
+
+/// Some wide rows do not make all others be read one by one.
+#[test]
+fn narrow_rows_after_wide_ones_are_read_many_at_once() {
+    let texts = (0..4_000).map(|row| (row % 9, if row % 200 == 100 { 6_000 } else { 10 })).collect();
+    let file = Written { texts, has_dictionary: false, tells_sizes: true, group_rows: 2_000, chosen: None };
+    let table = table(&[file]);
+    for (threads, predicate) in [(1, ""), (3, ""), (1, "id >= 0")] {
+        let scan = if predicate.is_empty() { table.scan() } else { table.where_(predicate) };
+        let scan = scan.with_projection(&["id", "text"]).unwrap().with_threads(threads);
+        let batches = read(&table, RowScan { batch_bytes: BatchBytes::of(2_000), ..scan });
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 4_000);
+        // 96 KB of narrow rows, and 20 wide rows.
+        assert!(batches.len() < 500, "{}", batches.len());
+    }
+}
+
+/// A worker that is ahead of the caller waits when its batches have many bytes, whatever the footer says.
+#[test]
+fn what_waits_for_the_caller_is_bounded() {
+    let table = table(&[repeated(500, 100_000, 1 << 20)]);
+    let scan = table.scan().with_projection(&["id", "text"]).unwrap().with_threads(2);
+    let scan = RowScan { batch_bytes: BatchBytes::of(1 << 20), ..scan };
+    let mut rows = scan.read(table.files.clone().into_iter().map(Ok));
+    let mut found = rows.next().unwrap().unwrap().num_rows();
+    let (mut before, mut waiting) = (0, rows.waiting_bytes());
+    while waiting == 0 || before < waiting {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        (before, waiting) = (waiting, rows.waiting_bytes());
+    }
+    assert!(waiting <= (32 << 20) + (2 << 20), "{waiting}");
+    found += rows.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
+    assert_eq!(found, 500);
+}
+
 /// 8,192 rows of 300 KB that a dictionary stores once are 2.4 GB in one batch.
 #[test]
 #[ignore = "takes 2 GiB of memory"]
 fn two_gigabytes_of_one_value_are_read() {
-    let row = Written {
-        texts: vec![(1, 300_000); 8192],
-        has_dictionary: true,
-        tells_sizes: false,
-        group_rows: 1 << 20,
-        chosen: None,
-    };
-    let table = table(&[row]);
+    let table = table(&[repeated(8192, 300_000, 1 << 20)]);
     let scan = table.scan().with_projection(&["text"]).unwrap().with_threads(1);
     let mut rows = 0;
     for batch in scan.read(table.files.clone().into_iter().map(Ok)) {

@@ -1,0 +1,96 @@
+//! How many batches of a task may wait for the caller: a few of any size, and more as long as they are small. Their
+//! sizes are those of the batches themselves, because footers may say too little.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The number of batches that may wait in any case.
+pub(super) const WAITING_BATCHES: usize = 2;
+/// The number of bytes from which on no further batch may wait.
+pub(super) const WAITING_BYTES: usize = 32 << 20;
+
+/// How often a worker that waits looks whether the caller is still there.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The batches that wait.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    held: Mutex<Held>,
+    has_changed: Condvar,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    batches: usize,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Counts a batch of `bytes` bytes when there is room for it, or when the caller is gone.
+    pub(super) fn enter(&self, bytes: usize, is_stopped: &AtomicBool) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        while held.batches >= WAITING_BATCHES
+            && held.bytes.saturating_add(bytes) > WAITING_BYTES
+            && !is_stopped.load(Ordering::Relaxed)
+        {
+            let waited = self.has_changed.wait_timeout(held, LOOK);
+            held = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        held.batches += 1;
+        held.bytes = held.bytes.saturating_add(bytes);
+    }
+
+    /// Counts a batch of `bytes` bytes no longer.
+    pub(super) fn leave(&self, bytes: usize) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.batches = held.batches.saturating_sub(1);
+        held.bytes = held.bytes.saturating_sub(bytes);
+        drop(held);
+        self.has_changed.notify_all();
+    }
+
+    /// Returns the bytes of the batches that wait.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn small_batches_wait_in_any_number_and_large_ones_for_the_caller() {
+        let (waiting, entered) = (Arc::new(Waiting::default()), Arc::new(AtomicUsize::new(0)));
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        (0..1000).for_each(|_| waiting.enter(1000, &is_stopped));
+        (0..1000).for_each(|_| waiting.leave(1000));
+        let worker = std::thread::spawn({
+            let (waiting, entered, is_stopped) =
+                (Arc::clone(&waiting), Arc::clone(&entered), Arc::clone(&is_stopped));
+            move || {
+                for _ in 0..6 {
+                    waiting.enter(WAITING_BYTES, &is_stopped);
+                    entered.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
+        let wait_for = |count: usize| {
+            while entered.load(Ordering::SeqCst) < count {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(3 * LOOK);
+            assert_eq!(entered.load(Ordering::SeqCst), count);
+        };
+        wait_for(WAITING_BATCHES);
+        waiting.leave(WAITING_BYTES);
+        wait_for(WAITING_BATCHES + 1);
+        is_stopped.store(true, Ordering::Relaxed);
+        worker.join().unwrap();
+    }
+}
