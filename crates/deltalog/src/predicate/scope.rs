@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono::Utc;
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
-use super::bind::{column_named, quoted_column};
+use super::bind::quoted_column;
 use super::bound::{BoundColumn, BoundPredicate};
 use super::compute::Operation;
 use super::expression::{Expression, is_literal};
@@ -121,7 +121,15 @@ impl Scope {
     /// # Errors
     /// As [`Scope::parse`] and [`Predicate::bind`].
     pub(crate) fn condition(&self, sql: &str) -> Result<BoundPredicate> {
-        self.parse(sql)?.bind(&self.schema)
+        self.bind(&self.parse(sql)?)
+    }
+
+    /// Binds a condition that [`Scope::parse`] has returned, or a part of one.
+    ///
+    /// # Errors
+    /// As [`Predicate::bind`].
+    pub(crate) fn bind(&self, condition: &Predicate) -> Result<BoundPredicate> {
+        condition.bind_named(&self.schema, &self.names)
     }
 
     /// Returns a condition of the rows, which reads the table at `place` only, as one of the table.
@@ -144,7 +152,7 @@ impl Scope {
     /// # Errors
     /// As [`Expression::bind`].
     pub(crate) fn expression(&self, value: &Expr) -> Result<Expression> {
-        Expression::of_value(value, &self.schema, Clock::named(&self.time_zone))
+        Expression::of_value(value, (&self.schema, &self.names), Clock::named(&self.time_zone))
     }
 
     /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
@@ -166,7 +174,8 @@ impl Scope {
                 .with_hint("assign a column that is a variant, or NULL"));
         }
         let to = to.data_type();
-        let computed = Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql)?;
+        let scope = (self.schema.as_ref(), self.names.as_ref());
+        let computed = Expression::of_parsed(&value, scope, &self.time_zone, to, sql)?;
         if is_literal(&value) {
             self.expression(&value)?.ensure_unchanged(&computed, sql)?;
         }
@@ -248,10 +257,10 @@ impl Table {
         let of_alias = || {
             let (alias, name) = text.split_once('.')?;
             let is_same = alias.to_lowercase() == self.alias.to_lowercase();
-            let column = is_same.then(|| column_named(name, &self.fields))??;
+            let column = is_same.then(|| self.names.path_of(name, &self.fields))??;
             Some(std::iter::once(self.alias.clone()).chain(column).collect())
         };
-        column_named(text, &self.fields).or_else(of_alias)
+        self.names.path_of(text, &self.fields).or_else(of_alias)
     }
 
     fn described(&self) -> String {

@@ -84,7 +84,7 @@ impl<'a> Matcher<'a> {
     ) -> Result<Self> {
         let scope = &clauses.joint;
         let parsed = scope.parse(&merge.condition)?;
-        let whole = parsed.bind(scope.schema())?;
+        let whole = scope.bind(&parsed)?;
         ensure_target_bytes(whole.columns(), scope, base)?;
         let scan = scan_of(base, columns_of_target(&whole, clauses))?;
         let of_source = sides.named_source()?;
@@ -94,7 +94,7 @@ impl<'a> Matcher<'a> {
             one => vec![one],
         };
         for conjunct in conjuncts {
-            let bound = conjunct.bind(scope.schema())?;
+            let bound = scope.bind(&conjunct)?;
             if tables(bound.columns(), scope) == BTreeSet::from([0]) {
                 of_target.push(conjunct.clone());
             }
@@ -104,7 +104,7 @@ impl<'a> Matcher<'a> {
             }
         }
         let index = index(&equalities)?;
-        let rest = (!rest.is_empty()).then(|| Predicate::And(rest).bind(scope.schema())).transpose()?;
+        let rest = (!rest.is_empty()).then(|| scope.bind(&Predicate::And(rest))).transpose()?;
         Ok(Self { base, clauses, sides, scan, equalities, of_target, index, rest })
     }
 
