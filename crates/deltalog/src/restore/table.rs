@@ -78,6 +78,11 @@ impl RestoredTable {
         Ok(Self { protocol, metadata, domains })
     }
 
+    /// Returns whether the files of the table have row ids.
+    pub(super) fn supports_row_ids(&self) -> bool {
+        self.protocol.supports(&TableFeature::RowTracking)
+    }
+
     /// Returns whether `base` says the same.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> Result<bool> {
         Ok(self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty())
