@@ -13,11 +13,13 @@ use chrono::Utc;
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind::quoted_column;
+use super::bind_times::cast_type;
 use super::bound::{BoundColumn, BoundPredicate};
-use super::compute::Operation;
+use super::compute::{Operation, common, is_time};
 use super::expression::{Expression, is_literal};
 use super::field_names::FieldNames;
 use super::filter::leaf_placed;
+use super::function::Function;
 use super::parse::{ParseMode, parse_at, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
@@ -153,6 +155,24 @@ impl Scope {
     /// As [`Expression::bind`].
     pub(crate) fn expression(&self, value: &Expr) -> Result<Expression> {
         Expression::of_value(value, (&self.schema, &self.names), Clock::named(&self.time_zone))
+    }
+
+    /// Returns two values, dates or timestamps of different types, as values of the type in which a condition compares
+    /// them; `None` for any other values, and if the time zone is not known.
+    pub(crate) fn aligned_times(&self, values: [(&Expr, &Expression); 2]) -> Option<[(Expr, Expression); 2]> {
+        let [from, other] = values.map(|(_, bound)| bound.data_type());
+        let to = common(from, other).filter(|_| from != other && is_time(from) && is_time(other))?;
+        let clock = Clock::named(&self.time_zone)?;
+        let aligned = |(value, bound): (&Expr, &Expression)| {
+            if *bound.data_type() == to {
+                return Some((value.clone(), bound.clone()));
+            }
+            let cast = Expr::Call(Function::Cast(cast_type(&to), clock), Box::new(value.clone()));
+            let bound = self.expression(&cast).ok()?;
+            (*bound.data_type() == to).then_some((cast, bound))
+        };
+        let [first, second] = values.map(aligned);
+        Some([first?, second?])
     }
 
     /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
