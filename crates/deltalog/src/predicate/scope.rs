@@ -91,11 +91,6 @@ impl Scope {
         Self { begun: other.begun, ..self }
     }
 
-    /// Returns the schema of the rows.
-    pub(crate) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// Returns the name that the column `name` of the table at `place` has in the rows.
     pub(crate) fn name_of(&self, place: usize, name: &str) -> String {
         let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());

@@ -331,7 +331,7 @@ fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> R
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, BooleanArray, Date32Array, TimestampMicrosecondArray};
+    use arrow::array::{BooleanArray, Date32Array, TimestampMicrosecondArray};
     use arrow::compute::{cast, kernels::cmp};
 
     use super::*;
@@ -369,8 +369,13 @@ mod tests {
         for zone in ["UTC", "Europe/Berlin", "America/Sao_Paulo", "+05:00"] {
             let schema = table.schema();
             let scope = Scope::new(&[("a", &schema), ("b", &schema)], zone);
-            let both = [table.columns(), table.columns()].concat();
-            let rows = RecordBatch::try_new(Arc::clone(scope.schema()), both).unwrap();
+            let of_table = |place: usize| {
+                let columns = schema.fields().iter().zip(table.columns());
+                columns.map(move |(field, column)| (place, field.name(), Arc::clone(column)))
+            };
+            let both = of_table(0).chain(of_table(1));
+            let both = both.map(|(place, name, column)| (scope.name_of(place, name), column, true));
+            let rows = RecordBatch::try_from_iter_with_nullable(both).unwrap();
             let source = rows.clone();
             for (left, right) in
                 [("a.d", "b.t"), ("a.t", "b.d"), ("b.d", "a.n"), ("a.t", "b.n"), ("b.t", "a.t")]
