@@ -23,7 +23,7 @@ from benches.contender import (
     SPARK_PARQUET,
     Contender,
 )
-from benches.tables import Checkpointed, Commits, Data, Littered, Plain, TableSpec
+from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, TableSpec
 
 SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
@@ -276,6 +276,18 @@ CASES = (
             Ratio("one row, beside a checkpoint", "ours", "deltalake", peer_measure="one row"),
         ),
         limits=(Limit("one row", "ours", seconds=0.005),),
+    ),
+    Case(
+        name="broad",
+        about="a table of 10,000 columns against one of 1,000: what is linear takes ten times as long",
+        operation="broad",
+        setup=setups.copied,
+        tables={"small": Broad(100), "medium": Broad(1_000), "full": Broad(1_000)},
+        contenders=(OURS,),
+        ratios=tuple(
+            Ratio(f"{what}, broad", "ours", "ours", time=12.0, peer_measure=f"{what}, narrow")
+            for what in ("open", "read one file", "append", "delete", "checkpoint")
+        ),
     ),
     Case(
         name="append-threads",

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 import deltalog
 from benches.contenders import appends, changed, log, ordered, rows, written
+from benches.tables import broad as many_columns
 from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
@@ -140,6 +141,28 @@ def store_unanswered(
         return pa.table(deltalog.DeltaTable(table, storage_options=options).to_arrow())["id"]
 
     return appends.unanswered(watch, writers, each, writer, (deltalog.DeltaError,), ids)
+
+
+def broad(watch: Watch, table: str) -> dict[str, Any]:
+    """Each operation on a table of some columns, and on one of ten times as many."""
+    answers: dict[str, Any] = {}
+    for which in ("narrow", "broad"):
+        path = f"{table}/{which}"
+        # A table in memory is not what is measured.
+        added = many_columns.rows(len(deltalog.DeltaTable(path).schema().fields))
+        with watch(f"open, {which}"):
+            opened = deltalog.DeltaTable(path)
+            opened.schema()
+        with watch(f"read one file, {which}"):
+            read = pa.RecordBatchReader.from_stream(opened.to_arrow()).read_all().num_rows
+        with watch(f"append, {which}"):
+            deltalog.write_deltalake(opened, added, mode="append")
+        with watch(f"delete, {which}"):
+            opened.delete("c1 = 2")
+        with watch(f"checkpoint, {which}"):
+            opened.create_checkpoint()
+        answers[which] = [read, opened.version(), opened.count()]
+    return answers
 
 
 def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 - A stamp beside the table records what it was made with. If that changes, the table is made again.
 """
 
+from benches.tables.broad import Broad
 from benches.tables.cache import TableSpec, build
 from benches.tables.checkpointed import Checkpointed
 from benches.tables.commits import Commits
@@ -12,4 +13,4 @@ from benches.tables.data import Data
 from benches.tables.littered import Littered
 from benches.tables.plain import Plain
 
-__all__ = ["Checkpointed", "Commits", "Data", "Littered", "Plain", "TableSpec", "build"]
+__all__ = ["Broad", "Checkpointed", "Commits", "Data", "Littered", "Plain", "TableSpec", "build"]

@@ -1,7 +1,7 @@
 //! Finds many names among many others in linear time: tables have up to tens of thousands of columns.
 //!
-//! - Names usually come in the order in which they are known, so the next one is tried first. Only if that fails, an
-//!   index of all names is made.
+//! - Names usually come in the order in which they are known, so the next one is tried first. If that fails, the names
+//!   are looked at one after another; only if it fails again, an index of them is made. Often a single one is wanted.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -13,13 +13,15 @@ pub(crate) struct ByName<'a, F> {
     name_of: F,
     count: usize,
     next: Cell<usize>,
+    /// Whether a name was not the next one.
+    has_failed: Cell<bool>,
     index: OnceCell<HashMap<&'a str, usize>>,
 }
 
 impl<'a, F: Fn(usize) -> Option<&'a str>> ByName<'a, F> {
     /// Creates an index of `count` items with the names that `name_of` returns.
     pub(crate) fn new(count: usize, name_of: F) -> Self {
-        Self { name_of, count, next: Cell::new(0), index: OnceCell::new() }
+        Self { name_of, count, next: Cell::new(0), has_failed: Cell::new(false), index: OnceCell::new() }
     }
 
     /// Returns the number of an item with this name: the first one, or the one after that which was found last.
@@ -27,6 +29,9 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> ByName<'a, F> {
         let next = self.next.get();
         let found = match (self.name_of)(next) {
             Some(expected) if expected == name => next,
+            _ if !self.has_failed.replace(true) => {
+                (0..self.count).find(|at| (self.name_of)(*at) == Some(name))?
+            }
             _ => *self.index().get(name)?,
         };
         self.next.set(found + 1);
@@ -64,6 +69,7 @@ mod tests {
             ["d", "a", "x", "b", "c"].map(|name| by_name.find(name)),
             [Some(4), Some(0), None, Some(1), Some(2)]
         );
-        assert_eq!(*asked.borrow(), 3 + 5 + names.len(), "the index is made once");
+        let looked_through = names.len();
+        assert_eq!(*asked.borrow(), 3 + 5 + looked_through + names.len(), "the index is made once");
     }
 }

@@ -117,6 +117,7 @@ mod restore;
 mod rewrite;
 mod row_bytes;
 mod row_copy;
+mod row_counts;
 mod row_moves;
 mod scan;
 mod snapshot;

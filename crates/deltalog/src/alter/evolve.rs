@@ -61,7 +61,15 @@ fn compare(
             }
             None => {
                 let column = NewColumn::new(ColumnPath::new(path), nullable(given));
-                changes.push(TableChange::AddColumns(vec![column]));
+                match changes.last_mut() {
+                    // Many columns of one struct are added at once.
+                    Some(TableChange::AddColumns(columns))
+                        if columns.last().is_some_and(|last| last.parent == column.parent) =>
+                    {
+                        columns.push(column);
+                    }
+                    _ => changes.push(TableChange::AddColumns(vec![column])),
+                }
             }
         }
     }

@@ -119,13 +119,12 @@ impl<'a> Computer<'a> {
     /// `CorruptLog` for an invalid schema.
     pub(super) fn of(base: &'a Snapshot, columns: Vec<(ColumnPath, DataType)>) -> Result<Self> {
         let schema = base.mapped_schema();
-        let logical = schema.logical_paths(columns.iter().map(|(path, _)| path.parts()));
-        let column = |(logical, (physical, data_type)): (Option<Vec<String>>, (ColumnPath, DataType))| {
-            let logical = logical.map(ColumnPath::new);
+        let column = |(physical, data_type): (ColumnPath, DataType)| {
+            let logical = schema.logical_path(physical.parts()).map(ColumnPath::new);
             let missing = || Error::corrupt_log(format!("the column {physical} is not in the schema"));
             Ok(Column { logical: logical.ok_or_else(missing)?, physical, data_type })
         };
-        let columns = logical.into_iter().zip(columns).map(column).collect::<Result<_>>()?;
+        let columns = columns.into_iter().map(column).collect::<Result<_>>()?;
         Ok(Self { base, scan: RowScan::of(base)?.with_threads(1), columns })
     }
 

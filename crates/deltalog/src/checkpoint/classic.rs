@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 
 use super::action_file::ActionFile;
-use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
+use super::gone::take_back_if_gone;
 use super::table_actions::{rows, v1_actions, v1_fields};
 use crate::environment::Environment;
 use crate::error::Result;
@@ -35,7 +35,7 @@ pub(super) fn write(
     }
     snapshot.check_still_there()?;
     let written = file.finish()?;
-    take_back_if_dropped(snapshot, &[path])?;
+    take_back_if_gone(snapshot, &[path])?;
     Ok(LastCheckpoint {
         version: snapshot.version(),
         size: i64::try_from(written.rows).unwrap_or(i64::MAX),

@@ -10,7 +10,7 @@
 //! | `table_actions` | all other actions |
 //! | `action_file` | a Parquet file of actions |
 //! | `hint` | `_last_checkpoint` |
-//! | `dropped` | takes a checkpoint back whose table was dropped meanwhile |
+//! | `gone` | takes a checkpoint back whose table was dropped meanwhile, or whose version a clean-up has passed |
 //!
 //! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
 //!   classic ones by the V1 spec, which all readers know.
@@ -20,7 +20,7 @@
 //! - Memory does not depend on the number of files: they pass through in batches, and a row group is written when
 //!   it is full.
 //! - No checkpoint is written of a version that the log no longer has: it would stand alone below those that a clean-up
-//!   has left. This is checked when everything but the last file is written, which is as late as it can be.
+//!   has left. This is checked when everything but the last file is written, and once more afterwards.
 //! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. What a failed one
 //!   leaves behind is nothing that readers know: temporary files, and sidecars without a head.
 //! - The number of live files in it is compared with the checksum of the version, which was not counted.
@@ -29,8 +29,8 @@
 mod action_file;
 mod adds;
 mod classic;
-mod dropped;
 mod file_actions;
+mod gone;
 mod hint;
 mod parts;
 mod sidecars;

@@ -14,8 +14,8 @@ use arrow::compute::filter;
 use arrow::datatypes::{Int32Type, Schema};
 
 use super::action_file::{ActionFile, ActionRows};
-use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
+use super::gone::take_back_if_gone;
 use super::has_v2_feature;
 use super::table_actions::{rows, v1_actions, v1_fields};
 use crate::environment::Environment;
@@ -78,7 +78,7 @@ pub(super) fn write(
         size += written.rows;
         bytes += written.bytes;
     }
-    take_back_if_dropped(snapshot, &paths)?;
+    take_back_if_gone(snapshot, &paths)?;
     Ok(LastCheckpoint {
         version: snapshot.version(),
         size: i64::try_from(size).unwrap_or(i64::MAX),

@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use super::CheckpointLimits;
 use super::action_file::{ActionFile, ActionRows};
-use super::dropped::take_back_if_dropped;
 use super::file_actions::FileActions;
+use super::gone::take_back_if_gone;
 use super::interval;
 use super::sidecars::{Reuse, SidecarWriter, Sidecars};
 use super::table_actions::{rows, v2_actions, v2_fields};
@@ -99,7 +99,7 @@ impl Head<'_> {
             file.write_actions(rows)?;
         }
         let written = file.finish()?;
-        take_back_if_dropped(self.snapshot, &[name.path()])?;
+        take_back_if_gone(self.snapshot, &[name.path()])?;
         self.hint(
             &name,
             written.bytes,
@@ -130,7 +130,7 @@ impl Head<'_> {
             let (mut sidecars, mut written) = writer.keep();
             self.snapshot.storage().put(&name.path(), text.into())?;
             written.insert(0, name.path());
-            take_back_if_dropped(self.snapshot, &written)?;
+            take_back_if_gone(self.snapshot, &written)?;
             sidecars.rows += self.actions.len() as u64 + sidecars.actions.len() as u64;
             return self.hint(&name, bytes, &sidecars);
         }
@@ -139,7 +139,7 @@ impl Head<'_> {
         let (mut sidecars, mut paths) = writer.keep();
         let written = file.finish()?;
         paths.insert(0, name.path());
-        take_back_if_dropped(self.snapshot, &paths)?;
+        take_back_if_gone(self.snapshot, &paths)?;
         sidecars.rows += written.rows;
         self.hint(&name, written.bytes, &sidecars)
     }

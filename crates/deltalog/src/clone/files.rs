@@ -17,6 +17,7 @@ use crate::protocol::{
 };
 use crate::replay::{AddRequest, FileColumns, FileSet, adds_of, batches_of_adds, without};
 use crate::restore::counted;
+use crate::row_counts::{Counted, with_certain_counts};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -104,14 +105,21 @@ impl ClonedFiles {
             vectors: Vec::new(),
         };
         let mut after = FileSet::of_logical_files(&resolver);
-        let (mut adds, mut metrics) = (Vec::new(), CloneMetrics::default());
+        let (mut new_adds, mut metrics) = (Vec::new(), CloneMetrics::default());
         for batch in source.replay(AddRequest::new(FileColumns::all()))? {
             let batch = batch?;
             let (files, bytes) = counted(from_ref(&batch));
             metrics.source_files += files;
             metrics.source_bytes += bytes;
-            let cloned =
-                adds_of(&batch)?.into_iter().map(|add| making.clone_of(add)).collect::<Result<Vec<_>>>()?;
+            let adds = adds_of(&batch)?;
+            let cloned = adds.iter().map(|add| making.clone_of(add.clone())).collect::<Result<Vec<_>>>()?;
+            // The files of the source by the paths that their clones have.
+            let sources: HashMap<&str, &str> = cloned
+                .iter()
+                .zip(&adds)
+                .filter(|_| tracks_rows)
+                .map(|(clone, add)| (clone.path.as_str(), add.path.as_str()))
+                .collect();
             for batch in batches_of_adds(&cloned)? {
                 after.insert(&batch)?;
                 let stay = before.contains(&batch)?;
@@ -122,8 +130,10 @@ impl ClonedFiles {
                     .with_hint("enable row tracking of the table first (delta.enableRowTracking)"));
                 }
                 let new = without(&batch, &stay)?;
-                if new.num_rows() > 0 {
-                    adds.push(new);
+                if tracks_rows {
+                    new_adds.extend(with_counted_rows(source, &new, &sources)?);
+                } else if new.num_rows() > 0 {
+                    new_adds.push(new);
                 }
             }
         }
@@ -146,7 +156,7 @@ impl ClonedFiles {
         let Making { copies, vectors, .. } = making;
         metrics.copied_files = copies.len() as u64;
         metrics.copied_bytes = copies.iter().map(|copy| copy.size).sum();
-        Ok(Self { adds, removes, metrics, copies, vectors })
+        Ok(Self { adds: new_adds, removes, metrics, copies, vectors })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -328,6 +338,20 @@ impl Making<'_> {
         };
         Ok(relocated_vector(vector, id))
     }
+}
+
+/// Returns the actions `adds` with numbers of rows that are certain. `sources` are the files of `source` by the paths of
+/// their clones.
+fn with_counted_rows(
+    source: &Snapshot,
+    adds: &RecordBatch,
+    sources: &HashMap<&str, &str>,
+) -> Result<Vec<RecordBatch>> {
+    let adds = adds_of(adds)?;
+    let of_source = |add: &Add| sources.get(add.path.as_str()).copied().unwrap_or_default();
+    let files: Vec<Counted<'_>> =
+        adds.iter().map(|add| Counted { add: add.clone(), path: of_source(add) }).collect();
+    batches_of_adds(&with_certain_counts(source, &files)?)
 }
 
 /// Returns the files of a table that are copies, by the files that they are copies of. A file outside of the table is

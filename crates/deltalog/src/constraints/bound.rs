@@ -1,15 +1,17 @@
 //! The rules of a table, bound to its schema, and their application to rows.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
 
 use super::check::{Check, Violation};
 use super::default_value::DefaultValue;
 use super::generated::Generated;
 use super::identity::Identities;
 use super::length::Length;
+use super::named_columns::NamedColumns;
 use super::rules::RowRules;
 use crate::error::{Error, Result};
 use crate::protocol::{Metadata, Protocol, StructType};
@@ -45,11 +47,13 @@ impl Constraints {
     /// Returns the schema that given rows must fit: that of the table, in which the columns may be NULL that are not
     /// given and will be filled.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
-        let fields =
-            table.fields().iter().map(|field| match self.fills(field) && !has(given, field.name()) {
+        let (filled, given) = (self.filled(), Given::of(given));
+        let fields = table.fields().iter().map(|field| {
+            match filled.contains(field.name().as_str()) && !given.has(field.name()) {
                 true => Arc::new(field.as_ref().clone().with_nullable(true)),
                 false => Arc::clone(field),
-            });
+            }
+        });
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
@@ -59,28 +63,25 @@ impl Constraints {
     /// # Errors
     /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
     /// and for a string that is too long for its column. InvalidArgument if an identity column has no further values.
-    pub(crate) fn fill(
-        &self,
-        mut rows: RecordBatch,
-        table: &SchemaRef,
-        given: &Schema,
-    ) -> Result<RecordBatch> {
-        for (index, field) in table.fields().iter().enumerate() {
-            let default = self.defaults.iter().find(|default| default.column() == field.name());
-            if let Some(default) = default
-                && !has(given, field.name())
+    pub(crate) fn fill(&self, rows: RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
+        let given = Given::of(given);
+        let mut columns = NamedColumns::of(rows);
+        let defaults: HashMap<&str, &DefaultValue> =
+            self.defaults.iter().map(|default| (default.column(), default)).collect();
+        for (at, field) in table.fields().iter().enumerate() {
+            if let Some(default) = defaults.get(field.name().as_str())
+                && !given.has(field.name())
             {
-                let column = default.array(field.data_type(), rows.num_rows())?;
-                rows = replaced(rows, index, column)?;
+                columns.set(at, default.array(field.data_type(), columns.rows())?);
             }
         }
-        for (index, field) in table.fields().iter().enumerate() {
-            if self.identities.generates(field.name(), has(given, field.name()))? {
-                let column = self.identities.take(field.name(), rows.num_rows())?;
-                rows = replaced(rows, index, column)?;
+        for (at, field) in table.fields().iter().enumerate() {
+            if self.identities.generates(field.name(), given.has(field.name()))? {
+                columns.set(at, self.identities.take(field.name(), columns.rows())?);
             }
         }
-        self.padded(rows)
+        self.pad(&mut columns)?;
+        columns.batch()
     }
 
     /// Returns `rows`, which [`Constraints::fill`] has returned, with values in those generated columns that `given`
@@ -91,40 +92,45 @@ impl Constraints {
     /// is too long for its column.
     pub(crate) fn generate(
         &self,
-        mut rows: RecordBatch,
+        rows: RecordBatch,
         table: &SchemaRef,
         given: &Schema,
     ) -> Result<RecordBatch> {
-        for (index, field) in table.fields().iter().enumerate() {
-            let generated = self.generated.iter().find(|generated| generated.column() == field.name());
-            if let Some(generated) = generated
-                && !has(given, field.name())
+        let given = Given::of(given);
+        let mut columns = NamedColumns::of(rows);
+        let generated: HashMap<&str, &Generated> =
+            self.generated.iter().map(|generated| (generated.column(), generated)).collect();
+        for (at, field) in table.fields().iter().enumerate() {
+            if let Some(generated) = generated.get(field.name().as_str())
+                && !given.has(field.name())
             {
-                let column = generated.fill(&rows)?;
-                rows = replaced(rows, index, column)?;
+                columns.set(at, generated.fill(&columns.read_by(generated.columns())?)?);
             }
         }
-        let (_, columns, count) = self.padded(rows)?.into_parts();
-        for (field, column) in table.fields().iter().zip(&columns) {
-            if !field.is_nullable() && column.null_count() > 0 && self.fills(field) {
+        self.pad(&mut columns)?;
+        let filled = self.filled();
+        for (field, column) in table.fields().iter().zip(columns.columns()) {
+            if !field.is_nullable() && column.null_count() > 0 && filled.contains(field.name().as_str()) {
                 return Err(Error::schema_mismatch(format!(
                     "column '{}' is NOT NULL in the table, and the value computed for it is NULL",
                     field.name()
                 )));
             }
         }
-        RecordBatch::try_new_with_options(Arc::clone(table), columns, &sized(count)).map_err(unfit)
+        columns.batch_of(table)
     }
 
-    /// Returns `rows` with strings of the lengths that their columns demand.
-    fn padded(&self, mut rows: RecordBatch) -> Result<RecordBatch> {
+    /// Gives strings the lengths that their columns demand.
+    fn pad(&self, columns: &mut NamedColumns) -> Result<()> {
         for length in &self.lengths {
-            let index = rows.schema_ref().index_of(length.column()).map_err(unfit)?;
-            if let Some(padded) = length.apply(rows.column(index))? {
-                rows = replaced(rows, index, padded)?;
+            let at = columns.place(length.column())?;
+            if let Some(column) = columns.columns().get(at)
+                && let Some(padded) = length.apply(column)?
+            {
+                columns.set(at, padded);
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Returns the first violation of a check, or of a generated column that `batch` has.
@@ -132,45 +138,42 @@ impl Constraints {
     /// # Errors
     /// As [`Check::violation`] and [`Generated::verify`].
     pub fn violation(&self, batch: &RecordBatch) -> Result<Option<Violation>> {
+        if self.checks.is_empty() && self.generated.is_empty() {
+            return Ok(None);
+        }
+        let columns = NamedColumns::of(batch.clone());
         for check in &self.checks {
-            if let Some(violation) = check.violation(batch)? {
+            if let Some(violation) = check.violation(&columns.read_by(check.columns())?)? {
                 return Ok(Some(violation));
             }
         }
         for generated in &self.generated {
-            if let Some(violation) = generated.verify(batch)? {
+            let at = columns.place(generated.column())?;
+            let rows = columns.read_with(at, generated.columns())?;
+            if let Some(violation) = generated.verify(&rows)? {
                 return Ok(Some(violation));
             }
         }
         Ok(None)
     }
 
-    fn fills(&self, field: &Field) -> bool {
-        self.defaults.iter().any(|default| default.column() == field.name())
-            || self.generated.iter().any(|generated| generated.column() == field.name())
-            || self.identities.names().contains(&field.name().as_str())
+    /// Returns the names of the columns that are filled if they are not given.
+    fn filled(&self) -> HashSet<&str> {
+        let computed = self.generated.iter().map(Generated::column);
+        let defaults = self.defaults.iter().map(DefaultValue::column);
+        defaults.chain(computed).chain(self.identities.names()).collect()
     }
 }
 
-/// Returns whether `given` has the column, compared as Spark compares names.
-fn has(given: &Schema, column: &str) -> bool {
-    let column = column.to_lowercase();
-    given.fields().iter().any(|field| field.name().to_lowercase() == column)
-}
+/// The columns that rows come with, compared as Spark compares names.
+struct Given(HashSet<String>);
 
-/// Returns `rows` with another column at `index`.
-fn replaced(rows: RecordBatch, index: usize, column: ArrayRef) -> Result<RecordBatch> {
-    let (schema, mut columns, count) = rows.into_parts();
-    if let Some(place) = columns.get_mut(index) {
-        *place = column;
+impl Given {
+    fn of(schema: &Schema) -> Self {
+        Self(schema.fields().iter().map(|field| field.name().to_lowercase()).collect())
     }
-    RecordBatch::try_new_with_options(schema, columns, &sized(count)).map_err(unfit)
-}
 
-fn sized(rows: usize) -> RecordBatchOptions {
-    RecordBatchOptions::new().with_row_count(Some(rows))
-}
-
-fn unfit(error: arrow::error::ArrowError) -> Error {
-    Error::schema_mismatch("a computed column does not fit the table").with_source(error)
+    fn has(&self, column: &str) -> bool {
+        self.0.contains(&column.to_lowercase())
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A row meets a condition only if it is true. NULL is a violation, unlike in SQL.
 
+use super::bind_schema::BindSchema;
 use super::collation::ensure_bytes;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Expression, column_at};
@@ -37,23 +38,31 @@ impl Check {
     /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist,
     /// or has a part that this crate cannot evaluate.
     pub fn bind(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
+        Self::bind_to(&BindSchema::of(schema)?, name, sql, time_zone)
+    }
+
+    /// Binds as [`Check::bind`] does, to a schema to which other rules are bound too.
+    ///
+    /// # Errors
+    /// As [`Check::bind`].
+    pub(super) fn bind_to(schema: &BindSchema<'_>, name: &str, sql: &str, time_zone: &str) -> Result<Self> {
         let hint = "write to the table with Spark, which has more functions";
-        Self::bind_or(name, sql, schema, time_zone, hint)
+        Self::bind_or(schema, name, sql, time_zone, hint)
     }
 
     /// Binds the condition of a constraint that a table does not have yet.
     pub(crate) fn bind_new(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
         let hint = "choose a condition that deltalog can evaluate for the rows that the table has";
-        Self::bind_or(name, sql, schema, time_zone, hint)
+        Self::bind_or(&BindSchema::of(schema)?, name, sql, time_zone, hint)
     }
 
-    fn bind_or(name: &str, sql: &str, schema: &StructType, time_zone: &str, hint: &str) -> Result<Self> {
+    fn bind_or(schema: &BindSchema<'_>, name: &str, sql: &str, time_zone: &str, hint: &str) -> Result<Self> {
         let unusable = |error: Error| {
             error.within(format_args!("the constraint '{name}' ({sql}) cannot be evaluated")).with_hint(hint)
         };
-        let condition = Expression::bind(sql, &schema.to_arrow()?, time_zone).map_err(unusable)?;
+        let condition = schema.bind(sql, time_zone).map_err(unusable)?;
         condition.ensure_deterministic().map_err(unusable)?;
-        ensure_bytes(condition.columns(), schema).map_err(unusable)?;
+        ensure_bytes(condition.columns(), schema.table()).map_err(unusable)?;
         match condition.data_type() {
             DataType::Boolean | DataType::Null => {
                 Ok(Self { name: name.to_owned(), sql: sql.to_owned(), condition })

@@ -1,10 +1,13 @@
 //! The rules that a table demands of rows, for rows that have only some of its columns. A table that is made of such
 //! rows can have a rule only if its expression finds all columns that it reads.
 
+use std::collections::HashSet;
+
 use arrow::datatypes::Schema;
 
+use super::bind_schema::BindSchema;
 use super::rules::invariant;
-use crate::predicate::{BoundColumn, Expression};
+use crate::predicate::BoundColumn;
 use crate::protocol::StructType;
 use crate::protocol::schema::column_rules::{GENERATED, INVARIANT};
 
@@ -12,15 +15,17 @@ use crate::protocol::schema::column_rules::{GENERATED, INVARIANT};
 /// invariants that read columns which `rows` lack.
 #[must_use]
 pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
-    let has = |name: &str| rows.fields().iter().any(|field| field.name() == name);
+    let given: HashSet<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();
+    let has = |name: &str| given.contains(name);
     if table.fields().iter().all(|field| has(&field.name)) {
         return table.describe_rows(rows);
     }
+    let schema = BindSchema::of(table).ok();
     let is_met = |sql: &str| {
         // What cannot be bound may read any column.
-        let bound = table.to_arrow().and_then(|arrow| Expression::bind(sql, &arrow, "UTC"));
+        let bound = schema.as_ref().and_then(|schema| schema.bind(sql, "UTC").ok());
         let is_there = |name: &str| table.field(name).is_some_and(|field| has(&field.name));
-        bound.is_ok_and(|bound| bound.columns().iter().filter_map(BoundColumn::top_level).all(is_there))
+        bound.is_some_and(|bound| bound.columns().iter().filter_map(BoundColumn::top_level).all(is_there))
     };
     let kept = table.with_metadata(&|metadata| {
         let is_kept = |key: &String| match (key.as_str(), metadata.get(key)) {

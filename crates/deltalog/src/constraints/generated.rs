@@ -4,6 +4,7 @@
 //!   `(value <=> expression) IS TRUE`.
 //! - The expression is cast to the column's type in both cases.
 
+use super::bind_schema::BindSchema;
 use super::check::{Violation, value_of};
 use super::collation::ensure_bytes;
 use crate::error::{Error, Result};
@@ -28,18 +29,25 @@ impl Generated {
     /// InvalidArgument, naming the column, if it does not exist, if the expression reads it, or if this crate cannot
     /// evaluate the expression or cast it to the column's type.
     pub fn bind(column: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
+        Self::bind_to(&BindSchema::of(schema)?, column, sql, time_zone)
+    }
+
+    /// Binds as [`Generated::bind`] does, to a schema to which other rules are bound too.
+    ///
+    /// # Errors
+    /// As [`Generated::bind`].
+    pub(super) fn bind_to(schema: &BindSchema<'_>, column: &str, sql: &str, time_zone: &str) -> Result<Self> {
         let unusable = |error: Error| {
             error
                 .within(format_args!("the generated column '{column}' ({sql}) cannot be computed"))
                 .with_hint("write to the table with Spark, which has more functions")
         };
-        let arrow = schema.to_arrow()?;
-        let field = arrow.field_with_name(column).map_err(|_| {
+        let data_type = schema.type_of(column).ok_or_else(|| {
             Error::invalid_argument(format!("there is no column {column}, which is to be generated"))
         })?;
-        let expression = Expression::bind_as(sql, &arrow, time_zone, field.data_type()).map_err(unusable)?;
+        let expression = schema.bind_as(sql, time_zone, data_type).map_err(unusable)?;
         expression.ensure_deterministic().map_err(unusable)?;
-        ensure_bytes(expression.columns(), schema).map_err(unusable)?;
+        ensure_bytes(expression.columns(), schema.table()).map_err(unusable)?;
         let path = ColumnPath::new([column]);
         if expression.columns().iter().any(|read| read.path.parts().first() == path.parts().first()) {
             return Err(unusable(Error::invalid_argument("it depends on itself")));

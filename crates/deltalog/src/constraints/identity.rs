@@ -8,7 +8,7 @@
 //! - An engine counts in its own tasks: it asks for the first value and the step, and gives each row the value of its
 //!   own number of steps. The mark is then the farthest value in its files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -108,6 +108,8 @@ pub struct IdentityValues {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
     columns: Arc<[IdentityColumn]>,
+    /// The place of each column by its name.
+    places: Arc<HashMap<String, usize>>,
     used: Arc<Mutex<Used>>,
     counting: Counting,
 }
@@ -136,7 +138,17 @@ struct Used {
 impl Identities {
     pub(crate) fn new(columns: Vec<IdentityColumn>) -> Self {
         let used = Used { last: vec![None; columns.len()], by_engine: BTreeSet::new() };
-        Self { columns: columns.into(), used: Arc::new(Mutex::new(used)), counting: Counting::Alone }
+        let places = columns.iter().enumerate().map(|(place, identity)| (identity.column.clone(), place));
+        Self {
+            places: Arc::new(places.collect()),
+            columns: columns.into(),
+            used: Arc::new(Mutex::new(used)),
+            counting: Counting::Alone,
+        }
+    }
+
+    fn find(&self, column: &str) -> Option<&IdentityColumn> {
+        self.columns.get(*self.places.get(column)?)
     }
 
     /// Returns the same columns for a writer beside others: it counts in its lane, or never if it has none.
@@ -162,7 +174,7 @@ impl Identities {
     /// # Errors
     /// SchemaMismatch if the column is given and must not be.
     pub(crate) fn generates(&self, column: &str, is_given: bool) -> Result<bool> {
-        match self.columns.iter().find(|identity| identity.column == column) {
+        match self.find(column) {
             None => Ok(false),
             Some(identity) if is_given && !identity.accepts_values => Err(Error::schema_mismatch(format!(
                 "the values of the identity column '{column}' are always generated"
@@ -177,9 +189,9 @@ impl Identities {
     /// # Errors
     /// SchemaMismatch for an identity column: its values only come with new rows, as in the JVM connector.
     pub(crate) fn check_kept(&self, column: &str) -> Result<()> {
-        match self.columns.iter().any(|identity| identity.column == column) {
-            false => Ok(()),
-            true => Err(Error::schema_mismatch(format!(
+        match self.find(column) {
+            None => Ok(()),
+            Some(_) => Err(Error::schema_mismatch(format!(
                 "the values of the identity column '{column}' cannot be changed"
             ))
             .with_hint("leave the column out of the assignments")),
@@ -198,10 +210,8 @@ impl Identities {
         };
         let mut values = Vec::with_capacity(rows);
         let mut used = self.lock();
-        for (identity, used) in self.columns.iter().zip(used.last.iter_mut()) {
-            if identity.column != column {
-                continue;
-            }
+        let used = self.places.get(column).and_then(|place| used.last.get_mut(*place));
+        if let (Some(identity), Some(used)) = (self.find(column), used) {
             let step = i128::from(identity.step) * of;
             let mut next = match *used {
                 Some(used) => i128::from(used) + step,
@@ -265,7 +275,7 @@ impl Identities {
         let unknown = counted
             .into_iter()
             .flat_map(|counted| counted.values.keys())
-            .find(|name| !self.columns.iter().any(|identity| identity.column == **name));
+            .find(|name| self.find(name).is_none());
         match unknown {
             Some(name) => {
                 refused(format!("has values of the identity column '{name}', which the table does not have"))
@@ -332,8 +342,8 @@ impl Identities {
             return Ok(None);
         }
         let mark = |field: &StructField| {
-            let place = self.columns.iter().position(|identity| identity.column == field.name);
-            match place.and_then(|place| used.last.get(place).copied().flatten()) {
+            let place = self.places.get(&field.name);
+            match place.and_then(|place| used.last.get(*place).copied().flatten()) {
                 None => field.clone(),
                 Some(value) => {
                     StructField { metadata: field.metadata.with(MARK, Some(value.into())), ..field.clone() }

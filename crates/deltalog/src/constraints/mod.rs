@@ -12,7 +12,8 @@
 //! | `collation` | strings that are not compared byte by byte | "Column Metadata" |
 //! | `described` | which of them go with rows that have only some of the columns | |
 //! | `rules` | finds all of them in a table's properties and schema | "Column Metadata" |
-//! | `bound` | applies them to rows | |
+//! | `bind_schema` | the schema that they are bound to | |
+//! | `bound`, `named_columns` | applies them to rows | |
 //!
 //! - An expression is bound once, before data is seen. One that cannot be evaluated here is refused then, in an error
 //!   that names the part, and Spark as the way. Spark's own writer takes the text and evaluates it itself, if it calls
@@ -21,6 +22,7 @@
 //!   division by zero) is refused.
 //! - Times without a time zone, and dates of timestamps, are those of the given time zone.
 
+mod bind_schema;
 mod bound;
 mod check;
 mod collation;
@@ -32,6 +34,7 @@ mod identity;
 mod lane;
 mod length;
 mod length_type;
+mod named_columns;
 pub(crate) use length::TYPE as LENGTH_TYPE;
 mod rules;
 

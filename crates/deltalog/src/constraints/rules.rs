@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::bind_schema::BindSchema;
 use super::identity::{Identities, IdentityColumn, IdentityValues};
 use super::length::Length;
 use super::{Check, Constraints, DefaultValue, Generated};
@@ -96,12 +97,15 @@ impl RowRules {
     /// # Errors
     /// As [`Check::bind`] and [`Generated::bind`].
     pub fn bind(&self, schema: &StructType, time_zone: &str) -> Result<Constraints> {
+        let nothing = StructType::default();
+        let is_read = !(self.checks.is_empty() && self.generated.is_empty());
+        let schema = BindSchema::of(if is_read { schema } else { &nothing })?;
         let checks = self.checks.iter().map(|rule| {
             let time_zone = rule.time_zone.as_deref().unwrap_or(time_zone);
-            Check::bind(&rule.name, &rule.sql, schema, time_zone)
+            Check::bind_to(&schema, &rule.name, &rule.sql, time_zone)
         });
         let generated =
-            self.generated.iter().map(|rule| Generated::bind(&rule.name, &rule.sql, schema, time_zone));
+            self.generated.iter().map(|rule| Generated::bind_to(&schema, &rule.name, &rule.sql, time_zone));
         let defaults = self.defaults.iter().map(|rule| DefaultValue::new(&rule.name, &rule.sql, time_zone));
         Ok(Constraints {
             checks: checks.collect::<Result<_>>()?,

@@ -2,6 +2,7 @@
 //!
 //! - A deleted row is not evaluated: a condition may have no value for it.
 
+use std::collections::HashSet;
 use std::iter::once;
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
@@ -183,12 +184,8 @@ pub(super) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<B
 /// # Errors
 /// As [`RowScan::with_projection`].
 pub(super) fn scan_of<'a>(base: &Snapshot, names: impl Iterator<Item = &'a str>) -> Result<RowScan> {
-    let mut columns: Vec<&str> = Vec::new();
-    for name in names {
-        if !columns.contains(&name) {
-            columns.push(name);
-        }
-    }
+    let mut seen = HashSet::new();
+    let columns: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     RowScan::of(base)?.with_projection(&columns)
 }
 

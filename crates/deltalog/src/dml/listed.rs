@@ -7,14 +7,14 @@ use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
 
 use crate::deletion_vector::{DeletionVector, DeletionVectors};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::predicate::Predicate;
 use crate::protocol::{Add, LogPath};
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, FileSet, add_at, batches_of_adds};
+use crate::row_counts::{has_certain_count, rows_in_footer};
 use crate::scan::{DataFile, FileRows, PartitionColumns, certain_file_filters, data_files, file_filters};
 use crate::snapshot::Snapshot;
 use crate::stats::{is_own, num_records, with_num_records};
-use crate::write::read_footer;
 
 /// A file of a snapshot: its action, and what a scan needs to know.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ impl ListedFile {
     /// # Errors
     /// As [`ListedFile::counted_in_footer`].
     pub(crate) fn counted_certainly(&self, base: &Snapshot) -> Result<Add> {
-        match self.has_own_statistics() && self.num_records().is_some() {
+        match has_certain_count(&self.add) {
             true => Ok(self.add.clone()),
             false => self.counted_in_footer(base),
         }
@@ -121,10 +121,7 @@ impl ListedFile {
     }
 
     fn rows_in_footer(&self, base: &Snapshot) -> Result<u64> {
-        let located = |error: Error| error.at_path(&self.add.path);
-        let footer = read_footer(&base.storage().open_log_path(&self.file.path)?).map_err(located)?;
-        u64::try_from(footer.file_metadata().num_rows())
-            .map_err(|_| located(Error::corrupt_data("the footer has a negative number of rows")))
+        rows_in_footer(base, &self.add.path)
     }
 }
 

@@ -31,7 +31,7 @@ pub use times::{CommitTimes, InCommitTimestamps};
 pub(crate) use file_totals::{Change, FileTotals};
 pub(crate) use inventory::LogInventory;
 pub(crate) use listing::SegmentSource;
-pub(crate) use segment::{Look, Newer, NewerVersions, replaced};
+pub(crate) use segment::{Fate, Look, Newer, NewerVersions, replaced};
 pub(crate) use times::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, read_commit_info};
 
 /// The directory of the log, relative to the table's root.

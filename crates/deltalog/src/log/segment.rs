@@ -80,6 +80,16 @@ pub(crate) enum Newer {
     Unknown,
 }
 
+/// What has become of a version.
+pub(crate) enum Fate {
+    /// It is there, or nothing says that it is not.
+    There,
+    /// A clean-up of the log has deleted its commit, and left a checkpoint of a newer version.
+    CleanedUp,
+    /// The table was dropped, and perhaps another one created in its place.
+    Dropped(Error),
+}
+
 impl LogSegment {
     /// Finds the segment of `version`, or of the newest version.
     ///
@@ -247,26 +257,49 @@ impl LogSegment {
     }
 
     /// Returns the error that says that the table was dropped, and perhaps another one created in its place, since this
-    /// version was found; `None` if it is still there. Only commits tell: a checkpoint may have been written since.
+    /// version was found; `None` if it is still there.
     ///
     /// # Errors
     /// Those of the store.
     pub(crate) fn dropped_since(&self, storage: &Storage) -> Result<Option<Error>> {
+        Ok(match self.fate_in(storage)? {
+            Fate::Dropped(error) => Some(error),
+            Fate::There | Fate::CleanedUp => None,
+        })
+    }
+
+    /// Returns what has become of this version since it was found. Only commits tell: a checkpoint may have been written
+    /// since.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
         // A version may be there without its commit.
-        let Some(own) = &self.commit else { return Ok(None) };
+        let Some(own) = &self.commit else { return Ok(Fate::There) };
         if let Some(found) = storage.head(&LogFileName::Commit(self.version).path())? {
-            return Ok((!own.is_same_object(&found)).then(|| self.replaced(storage)));
+            return Ok(match own.is_same_object(&found) {
+                true => Fate::There,
+                false => Fate::Dropped(self.replaced(storage)),
+            });
         }
-        let files = storage.list_directory_after(LOG_DIRECTORY, "")?;
-        let commits = files.iter().filter_map(|file| match LogFileName::parse(&file.name) {
-            Some(LogFileName::Commit(version)) => Some(version),
-            _ => None,
-        });
-        Ok(match commits.max() {
-            // The log was cleaned up.
-            Some(newest) if newest > self.version => None,
-            Some(_) => Some(self.replaced(storage)),
-            None => Some(not_a_table(storage)),
+        let (mut newest, mut newest_checkpoint) = (None, None);
+        for file in storage.list_directory_after(LOG_DIRECTORY, "")? {
+            match LogFileName::parse(&file.name) {
+                Some(LogFileName::Commit(version)) => newest = newest.max(Some(version)),
+                Some(
+                    LogFileName::ClassicCheckpoint(version)
+                    | LogFileName::CheckpointPart { version, .. }
+                    | LogFileName::UuidCheckpoint { version, .. },
+                ) => newest_checkpoint = newest_checkpoint.max(Some(version)),
+                _ => {}
+            }
+        }
+        Ok(match newest {
+            None => Fate::Dropped(not_a_table(storage)),
+            Some(newest) if newest <= self.version => Fate::Dropped(self.replaced(storage)),
+            // Without another checkpoint, the one of this version would be needed.
+            Some(_) if newest_checkpoint > Some(self.version) => Fate::CleanedUp,
+            Some(_) => Fate::There,
         })
     }
 

@@ -4,7 +4,9 @@ use super::compute::Operation;
 use super::function::{CastType, Function};
 use super::stack::on_stack;
 use super::zone::Clock;
+use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// The path of a column: its name, or the names of the struct fields that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +20,13 @@ impl ColumnPath {
 
     /// Returns the names, outermost first.
     pub fn parts(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// A set of paths contains that of these names.
+impl Borrow<[String]> for ColumnPath {
+    fn borrow(&self) -> &[String] {
         &self.0
     }
 }
@@ -129,8 +138,24 @@ impl PartialEq for Literal {
 
 impl Eq for Literal {}
 
+impl Hash for Literal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::Null => {}
+            Self::Boolean(v) => v.hash(state),
+            Self::Integer(v) | Self::Timestamp(v) | Self::TimestampNtz(v) => v.hash(state),
+            Self::Decimal { unscaled, scale } => (unscaled, scale).hash(state),
+            Self::Double(v) => (if v.is_nan() { f64::NAN } else { *v }).to_bits().hash(state),
+            Self::String(v) => v.hash(state),
+            Self::Binary(v) => v.hash(state),
+            Self::Date(v) => v.hash(state),
+        }
+    }
+}
+
 /// A value in a predicate.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Expr {
     /// The value of a column.
@@ -180,7 +205,7 @@ impl Clone for Expr {
 ///
 /// The `AND`s and `OR`s that the builder and the parser create are flat: an `And` contains no `And` and an
 /// `Or` no `Or`, and each contains at least two conditions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Predicate {
     /// A boolean column, a constant, or a condition that this crate cannot compute.

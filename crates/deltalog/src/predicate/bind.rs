@@ -12,7 +12,9 @@ use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::bind_value::{Value, literal_of};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
 use super::compute::{Changes, Node, Operation, plain, sql_name};
+use super::field_names::FieldNames;
 use super::function::Function;
+use super::known::Known;
 use super::like::Pattern;
 use super::parse::CONDITION;
 use super::size::Tree;
@@ -21,7 +23,8 @@ use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 use crate::spelling::nearest_first;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Predicate {
@@ -31,8 +34,16 @@ impl Predicate {
     /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
     /// with its column, if a part of the predicate was not understood, or if a value changes by row.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
+        self.bind_named(schema, &FieldNames::new(schema.fields()))
+    }
+
+    /// Binds as [`Predicate::bind`] does, to a schema whose names are indexed.
+    ///
+    /// # Errors
+    /// As [`Predicate::bind`].
+    pub(super) fn bind_named(&self, schema: &Schema, names: &FieldNames) -> Result<BoundPredicate> {
         Tree::Condition(self).ensure_bounded()?;
-        let mut binder = Binder::new(schema);
+        let mut binder = Binder::new(schema, names);
         let root = binder.condition(self)?;
         binder.arena.mark_shared(|visit| root.visit(visit));
         if binder.changes == Changes::ByRow {
@@ -51,7 +62,8 @@ impl Predicate {
             ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k))
         };
         let keyword_columns = schema.fields().iter().any(is_keyword);
-        let mut binder = Binder { lenient: true, keyword_columns, ..Binder::new(schema) };
+        let names = FieldNames::new(schema.fields());
+        let mut binder = Binder { lenient: true, keyword_columns, ..Binder::new(schema, &names) };
         let bounded = Tree::Condition(self).ensure_bounded();
         let root = bounded.and_then(|()| binder.condition(self));
         let root = root.unwrap_or_else(|error| Bound::Unknown(error.to_string()));
@@ -62,6 +74,8 @@ impl Predicate {
 /// Binds conditions, and in `bind_value` the values in them.
 pub(super) struct Binder<'a> {
     schema: &'a Schema,
+    /// The names in `schema`.
+    names: &'a FieldNames,
     /// Whether a part that cannot be bound becomes unknown.
     pub(super) lenient: bool,
     keyword_columns: bool,
@@ -70,8 +84,10 @@ pub(super) struct Binder<'a> {
     /// When a value that was bound is another one.
     pub(super) changes: Changes,
     pub(super) arena: Arena,
+    /// Where in the arena is what was bound.
+    known: Known,
     /// The variants among the columns.
-    variants: Vec<(usize, ColumnPath)>,
+    variants: HashMap<usize, ColumnPath>,
 }
 
 /// A side of a comparison.
@@ -83,15 +99,18 @@ pub(super) enum Side {
 }
 
 impl<'a> Binder<'a> {
-    pub(super) fn new(schema: &'a Schema) -> Self {
+    /// Creates a binder to `schema`, whose names are `names`.
+    pub(super) fn new(schema: &'a Schema, names: &'a FieldNames) -> Self {
         Self {
             schema,
+            names,
             lenient: false,
             keyword_columns: false,
             clock: Some(Clock::UTC),
             changes: Changes::Never,
             arena: Arena::default(),
-            variants: Vec::new(),
+            known: Known::default(),
+            variants: HashMap::new(),
         }
     }
 }
@@ -195,7 +214,7 @@ impl Binder<'_> {
     /// Returns the type of a term whose values are read.
     pub(super) fn value_type(&self, term: usize) -> Result<&DataType> {
         if let Some(Term { source: Source::Column { column, .. }, .. }) = self.arena.terms.get(term)
-            && let Some((_, path)) = self.variants.iter().find(|(variant, _)| variant == column)
+            && let Some(path) = self.variants.get(column)
         {
             return Err(variant_value(path));
         }
@@ -281,27 +300,12 @@ impl Binder<'_> {
 
     /// Returns the index of the term for functions of a column that preserve its order.
     pub(super) fn ordered(&mut self, column: usize, functions: Vec<Function>, data_type: DataType) -> usize {
-        let is_same = |term: &Term| match &term.source {
-            Source::Column { column: known, functions: same } => *known == column && *same == functions,
-            Source::Computed { .. } => false,
-        };
-        match self.arena.terms.iter().position(is_same) {
-            Some(known) => known,
-            None => self.add(Source::Column { column, functions }, data_type),
-        }
+        self.known.ordered(&mut self.arena, column, functions, data_type)
     }
 
     /// Returns the index of the term for a computed value, which is that of an equal value, unless values change.
     pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
-        let is_same = |term: &Term| {
-            self.changes != Changes::ByRow
-                && term.data_type == value.data_type
-                && matches!(&term.source, Source::Computed { of: known, .. } if known == of)
-        };
-        match self.arena.terms.iter().position(is_same) {
-            Some(known) => known,
-            None => self.add(Source::Computed { of: of.clone(), value: value.node }, value.data_type),
-        }
+        self.known.computed(&mut self.arena, of, value, self.changes != Changes::ByRow)
     }
 
     /// Returns the index of the term for the values of a term, which are those of `value`, in the type `to`.
@@ -319,14 +323,9 @@ impl Binder<'_> {
         Value { node: Node::Term(term), data_type: plain(self.data_type(term)) }
     }
 
-    fn add(&mut self, source: Source, data_type: DataType) -> usize {
-        self.arena.terms.push(Term { source, data_type, is_shared: false });
-        self.arena.terms.len() - 1
-    }
-
     /// Returns the constant that a text in double quotes is, unless it is also the name of a column.
     pub(super) fn double_quoted(&self, text: &str) -> Result<Literal> {
-        match column_named(text, self.schema.fields()) {
+        match self.names.path_of(text, self.schema.fields()) {
             Some(column) => Err(quoted_column(text, &column)),
             None => Ok(Literal::String(text.to_owned())),
         }
@@ -334,15 +333,12 @@ impl Binder<'_> {
 
     /// Returns the index of the column at `path`, and whether it is a variant.
     pub(super) fn resolved(&mut self, path: &ColumnPath) -> Result<(usize, bool)> {
-        let (column, is_variant) = resolve(self.schema, path)?;
-        let at = self.arena.columns.iter().position(|known| known.path == column.path);
-        let at = at.unwrap_or_else(|| {
-            if is_variant {
-                self.variants.push((self.arena.columns.len(), column.path.clone()));
-            }
-            self.arena.columns.push(column);
-            self.arena.columns.len() - 1
-        });
+        let (column, is_variant) = resolve(self.schema.fields(), self.names, path)?;
+        let path = column.path.clone();
+        let (at, is_new) = self.known.column(&mut self.arena, column);
+        if is_new && is_variant {
+            self.variants.insert(at, path);
+        }
         Ok((at, is_variant))
     }
 }
@@ -354,22 +350,6 @@ pub(super) fn variant_value(path: &ColumnPath) -> Error {
         "column {path} is a variant: a predicate can only test it with IS NULL or IS NOT NULL"
     ))
     .with_hint("read the column and filter afterwards")
-}
-
-/// Returns the column whose name, or path of a nested one, is `text` in any case.
-pub(super) fn column_named(text: &str, fields: &[FieldRef]) -> Option<Vec<String>> {
-    let folded = text.to_lowercase();
-    fields.iter().find_map(|field| {
-        let name = || field.name().clone();
-        match (folded.strip_prefix(&field.name().to_lowercase())?, field.data_type()) {
-            ("", _) => Some(vec![name()]),
-            (rest, DataType::Struct(children)) => {
-                let inner = column_named(rest.strip_prefix('.')?, children)?;
-                Some(std::iter::once(name()).chain(inner).collect())
-            }
-            _ => None,
-        }
-    })
 }
 
 /// Returns the error for a column's name in double quotes, which would be compared as a text.
@@ -385,16 +365,18 @@ pub(super) fn not_understood(text: &str) -> Error {
     Error::invalid_argument(format!("this part of the predicate is not understood: {text}"))
 }
 
-/// Returns the column at `path`, and whether it is a variant.
-fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
-    let mut fields = schema.fields();
+/// Returns the column at `path` of `fields`, which have these names, and whether it is a variant.
+fn resolve(fields: &Fields, names: &FieldNames, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
+    let (mut fields, mut known) = (fields, Some(names));
     let mut names = Vec::with_capacity(path.parts().len());
-    let mut found: Option<&Field> = None;
+    let mut found: Option<(usize, &Field)> = None;
     for part in path.parts() {
-        if let Some(parent) = found {
+        if let Some((place, parent)) = found {
             match parent.data_type() {
                 _ if is_variant(parent) => return Err(variant_value(&ColumnPath::new(names))),
-                DataType::Struct(children) => fields = children,
+                DataType::Struct(children) => {
+                    (fields, known) = (children, known.and_then(|known| known.inside(place, children)));
+                }
                 other => {
                     return Err(Error::invalid_argument(format!(
                         "{path} is not a column: {} has the type {}",
@@ -405,30 +387,24 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
                 }
             }
         }
-        let folded = part.to_lowercase();
-        let mut similar = fields.iter().filter(|f| f.name().to_lowercase() == folded);
-        let exact = fields.iter().find(|f| f.name() == part);
-        let field = match exact.map_or_else(|| (similar.next(), similar.next()), |exact| (Some(exact), None))
-        {
-            (Some(one), None) => one,
-            (Some(_), Some(_)) => {
+        let place = known.and_then(|known| known.find(part));
+        let Some((place, field)) = place.and_then(|place| Some((place, fields.get(place)?))) else {
+            if known.is_some_and(|known| known.has(part)) {
                 return Err(Error::invalid_argument(format!("column {path} is ambiguous"))
                     .with_hint("write the name as the schema has it: several names differ in case only"));
             }
-            (None, _) => {
-                let known = fields.iter().map(|field| field.name().as_str());
-                let hint = match fields.is_empty() {
-                    true => "write an expression without columns, and texts in single quotes".to_owned(),
-                    false => format!("the columns are: {}", nearest_first(part, known)),
-                };
-                return Err(Error::invalid_argument(format!("there is no column {path}")).with_hint(hint));
-            }
+            let known = fields.iter().map(|field| field.name().as_str());
+            let hint = match fields.is_empty() {
+                true => "write an expression without columns, and texts in single quotes".to_owned(),
+                false => format!("the columns are: {}", nearest_first(part, known)),
+            };
+            return Err(Error::invalid_argument(format!("there is no column {path}")).with_hint(hint));
         };
         names.push(field.name().clone());
-        found = Some(field);
+        found = Some((place, field));
     }
     match found {
-        Some(field) => Ok((
+        Some((_, field)) => Ok((
             BoundColumn { path: ColumnPath::new(names), data_type: field.data_type().clone() },
             is_variant(field),
         )),

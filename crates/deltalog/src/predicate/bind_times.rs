@@ -108,7 +108,7 @@ fn unknown_zone(from: &DataType, to: &DataType) -> Error {
     .with_hint("write TIMESTAMP '…' with an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'")
 }
 
-fn cast_type(time: &DataType) -> CastType {
+pub(super) fn cast_type(time: &DataType) -> CastType {
     match time {
         DataType::Timestamp(_, Some(_)) => CastType::Timestamp,
         DataType::Timestamp(_, None) => CastType::TimestampNtz,

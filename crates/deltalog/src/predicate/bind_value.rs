@@ -7,6 +7,7 @@ use super::compute::{
     Argument, Changes, DatePattern, JavaPattern, Link, Moment, Node, Operation, RegexUse, cast, field_of_one,
     is_castable, is_complete, plain, signature, sql_name,
 };
+use super::display::ChainText;
 use super::filter::Rows;
 use super::function::{CastType, Function};
 use super::parse::SPARK;
@@ -121,11 +122,14 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
-    /// Binds operators from the left. The constants that a chain begins with are computed.
+    /// Binds operators from the left. The constants that a chain begins with are computed, as many as have a value. A
+    /// text of what was bound so far is only made for an error: it would be the whole chain for each of its constants.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);
         let mut links: Vec<Link> = Vec::new();
+        // The operators that are computed.
+        let mut computed = 0;
         for (at, (operation, right)) in steps.iter().enumerate() {
             let so_far =
                 || Expr::Chain(Box::new(first.clone()), steps.get(..=at).unwrap_or_default().to_vec());
@@ -146,25 +150,35 @@ impl Binder<'_> {
                 return Err(refused());
             }
             let right = self.cast_to(right, right_as, Clock::UTC, &text)?;
-            let is_constant = start.constant().is_some() && right.node.constant().is_some();
-            if is_constant && links.is_empty() {
-                let whole = so_far().to_string();
-                let left = self.cast_to(Value { node: start, data_type }, left_as, Clock::UTC, &whole)?;
-                let arguments = vec![left.node, right.node];
-                let (operation, to) = (*operation, signature.result.clone());
-                let node = Node::Apply { operation, arguments, to, text: whole };
-                start = computed_once(node, signature.result.clone(), true).node;
-            } else {
-                let (operation, left, to) = (*operation, left_as.clone(), signature.result.clone());
-                links.push(Link { operation, left, right: right.node, to, text });
+            let link = Link {
+                operation: *operation,
+                left: left_as.clone(),
+                right: right.node,
+                to: signature.result.clone(),
+                text,
+            };
+            match links.is_empty().then(|| computed_link(&start, &link)).flatten() {
+                Some(value) => {
+                    start = value;
+                    computed = at + 1;
+                }
+                None => links.push(link),
             }
             data_type = signature.result;
         }
-        let node = match links.is_empty() {
-            true => start,
-            false => Node::Chain { first: Box::new(start), text: first.to_string(), links },
+        if links.is_empty() {
+            return Ok(Value { node: start, data_type });
+        }
+        let text = match steps.get(..computed) {
+            None | Some([]) => first.to_string(),
+            // It will be a part of a chain, which has parentheses of its own.
+            Some(steps) => {
+                let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
+                let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
+                inner.map(str::to_owned).unwrap_or(whole)
+            }
         };
-        Ok(Value { node, data_type })
+        Ok(Value { node: Node::Chain { first: Box::new(start), text, links }, data_type })
     }
 
     /// Binds `nullif(value, null)` as CASE, of which these are the arguments.
@@ -317,15 +331,29 @@ fn undefined(expr: &Expr, types: &[DataType]) -> Error {
 /// Computes a value that is the same for all rows, unless it does not exist: that matters only if a row needs it. A
 /// large value is computed for each batch.
 fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
+    let computed = if is_constant { constant_of(&node) } else { None };
+    Value { node: computed.unwrap_or(node), data_type }
+}
+
+/// Computes a value without columns; `None` if it does not exist, or is large.
+fn constant_of(node: &Node) -> Option<Node> {
     let no_columns =
         |_: &super::bound::BoundColumn| Err(Error::invalid_argument("a constant does not depend on columns"));
     let arena = Arena::default();
-    let computed = || {
-        let value = Rows::new(&arena, 1, no_columns).value(&node, &BooleanBuffer::new_set(1)).ok()?;
-        (weight(&value, 0, 1) <= CONSTANT_BYTES).then_some(Node::Constant(value))
-    };
-    let node = if is_constant { computed().unwrap_or(node) } else { node };
-    Value { node, data_type }
+    let value = Rows::new(&arena, 1, no_columns).value(node, &BooleanBuffer::new_set(1)).ok()?;
+    (weight(&value, 0, 1) <= CONSTANT_BYTES).then_some(Node::Constant(value))
+}
+
+/// Computes an operator of a chain of which `left` is the value so far; `None` if one of its operands is not constant,
+/// and as [`constant_of`] does.
+fn computed_link(left: &Node, link: &Link) -> Option<Node> {
+    left.constant().and(link.right.constant())?;
+    // No text is shown: what has no value is bound as a link, and fails where a row needs it.
+    let text = String::new;
+    let of = Box::new(left.clone());
+    let cast = Node::Cast { of, to: link.left.clone(), clock: Clock::UTC, text: text() };
+    let arguments = vec![cast, link.right.clone()];
+    constant_of(&Node::Apply { operation: link.operation, arguments, to: link.to.clone(), text: text() })
 }
 
 /// Returns a literal as a value of the type that it has in Spark.

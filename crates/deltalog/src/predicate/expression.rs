@@ -5,6 +5,7 @@ use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
 use super::compute::{Changes, Node, Operation, cast, is_number, plain, sql_name};
+use super::field_names::FieldNames;
 use super::filter::{Rows, halves};
 use super::parse::{parse_value, parse_value_at};
 use super::size::Tree;
@@ -61,16 +62,33 @@ impl Expression {
     /// InvalidArgument if a part of the text is not understood, if a column does not exist, or if an operation is
     /// not defined for its arguments.
     pub fn bind(sql: &str, schema: &Schema, time_zone: &str) -> Result<Self> {
-        Self::of_value(&parse_value(sql, time_zone)?, schema, Clock::named(time_zone))
+        Self::bind_named(sql, schema, &FieldNames::new(schema.fields()), time_zone)
+    }
+
+    /// Binds as [`Expression::bind`] does, to a schema whose names are indexed.
+    ///
+    /// # Errors
+    /// As [`Expression::bind`].
+    pub(crate) fn bind_named(
+        sql: &str,
+        schema: &Schema,
+        names: &FieldNames,
+        time_zone: &str,
+    ) -> Result<Self> {
+        Self::of_value(&parse_value(sql, time_zone)?, (schema, names), Clock::named(time_zone))
     }
 
     /// Binds a value that was parsed.
     ///
     /// # Errors
     /// As [`Expression::bind`].
-    pub(super) fn of_value(parsed: &Expr, schema: &Schema, clock: Option<Clock>) -> Result<Self> {
+    pub(super) fn of_value(
+        parsed: &Expr,
+        (schema, names): (&Schema, &FieldNames),
+        clock: Option<Clock>,
+    ) -> Result<Self> {
         Tree::Value(parsed).ensure_bounded()?;
-        let mut binder = Binder::new(schema);
+        let mut binder = Binder::new(schema, names);
         binder.clock = clock;
         let value = binder.value(parsed)?;
         Ok(Self::new(binder, value))
@@ -81,7 +99,21 @@ impl Expression {
     /// # Errors
     /// As [`Expression::bind`], and InvalidArgument if there is no cast.
     pub fn bind_as(sql: &str, schema: &Schema, time_zone: &str, to: &DataType) -> Result<Self> {
-        Self::of_parsed(&parse_value(sql, time_zone)?, schema, time_zone, to, sql)
+        Self::bind_named_as(sql, schema, &FieldNames::new(schema.fields()), time_zone, to)
+    }
+
+    /// Binds as [`Expression::bind_as`] does, to a schema whose names are indexed.
+    ///
+    /// # Errors
+    /// As [`Expression::bind_as`].
+    pub(crate) fn bind_named_as(
+        sql: &str,
+        schema: &Schema,
+        names: &FieldNames,
+        time_zone: &str,
+        to: &DataType,
+    ) -> Result<Self> {
+        Self::of_parsed(&parse_value(sql, time_zone)?, (schema, names), time_zone, to, sql)
     }
 
     /// Parses and binds a value without columns as [`Expression::bind_as`] does, for a statement that began so many
@@ -90,7 +122,8 @@ impl Expression {
     /// # Errors
     /// As [`Expression::bind_as`].
     pub(crate) fn bind_default(sql: &str, time_zone: &str, begun: i64, to: &DataType) -> Result<Self> {
-        Self::of_parsed(&parse_value_at(sql, time_zone, begun)?, &Schema::empty(), time_zone, to, sql)
+        let parsed = parse_value_at(sql, time_zone, begun)?;
+        Self::of_parsed(&parsed, (&Schema::empty(), &FieldNames::default()), time_zone, to, sql)
     }
 
     /// Binds a value that was parsed from `sql`, as [`Expression::bind_as`] does.
@@ -99,7 +132,7 @@ impl Expression {
     /// As [`Expression::bind_as`].
     pub(super) fn of_parsed(
         parsed: &Expr,
-        schema: &Schema,
+        (schema, names): (&Schema, &FieldNames),
         time_zone: &str,
         to: &DataType,
         sql: &str,
@@ -110,7 +143,7 @@ impl Expression {
                 "the time zone '{time_zone}' is neither in the IANA database nor an offset such as +02:00"
             ))
         })?;
-        let mut binder = Binder::new(schema);
+        let mut binder = Binder::new(schema, names);
         binder.clock = Some(clock);
         let value = binder.value(parsed)?;
         let value = binder.cast_to(value, to, clock, sql)?;

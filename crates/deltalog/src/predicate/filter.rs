@@ -6,6 +6,7 @@ use super::compute::{Failure, Memory, Node, is_true};
 use super::function::Purpose;
 use super::stack::on_stack;
 use super::values::{Datum, Domain, Values, as_type};
+use crate::by_name::names_of;
 use crate::error::{Error, Result};
 use crate::row_bytes::{is_too_large, within_arrays};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, make_array};
@@ -61,7 +62,10 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Returns the rows of a batch, whose columns are found by name.
     pub(super) fn of_batch(arena: &'a Arena, batch: &'a RecordBatch) -> Self {
-        Self::new(arena, batch.num_rows(), |column| leaf(batch, &column.path))
+        let names = names_of(batch.schema_ref().fields());
+        Self::new(arena, batch.num_rows(), move |column| {
+            leaf_placed(batch, &column.path, |name| names.find(name))
+        })
     }
 
     /// Returns rows of which `read` returns a column.

@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A function of one value that preserves its order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Function {
     /// `CAST(value AS type)`.
@@ -41,7 +41,7 @@ pub enum Function {
 }
 
 /// The target type of a cast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum CastType {
     TinyInt,
@@ -60,7 +60,7 @@ pub enum CastType {
 }
 
 /// The unit to which a date or time is truncated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum TruncUnit {
     Year,

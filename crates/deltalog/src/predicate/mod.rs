@@ -38,6 +38,7 @@ mod expression;
 mod field_names;
 mod filter;
 mod function;
+mod known;
 mod like;
 mod parse;
 mod parse_condition;

@@ -12,12 +12,14 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono::Utc;
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
-use super::bind::{column_named, quoted_column};
+use super::bind::quoted_column;
+use super::bind_times::cast_type;
 use super::bound::{BoundColumn, BoundPredicate};
-use super::compute::Operation;
+use super::compute::{Operation, common, is_time};
 use super::expression::{Expression, is_literal};
 use super::field_names::FieldNames;
 use super::filter::leaf_placed;
+use super::function::Function;
 use super::parse::{ParseMode, parse_at, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
@@ -89,11 +91,6 @@ impl Scope {
         Self { begun: other.begun, ..self }
     }
 
-    /// Returns the schema of the rows.
-    pub(crate) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// Returns the name that the column `name` of the table at `place` has in the rows.
     pub(crate) fn name_of(&self, place: usize, name: &str) -> String {
         let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
@@ -121,7 +118,15 @@ impl Scope {
     /// # Errors
     /// As [`Scope::parse`] and [`Predicate::bind`].
     pub(crate) fn condition(&self, sql: &str) -> Result<BoundPredicate> {
-        self.parse(sql)?.bind(&self.schema)
+        self.bind(&self.parse(sql)?)
+    }
+
+    /// Binds a condition that [`Scope::parse`] has returned, or a part of one.
+    ///
+    /// # Errors
+    /// As [`Predicate::bind`].
+    pub(crate) fn bind(&self, condition: &Predicate) -> Result<BoundPredicate> {
+        condition.bind_named(&self.schema, &self.names)
     }
 
     /// Returns a condition of the rows, which reads the table at `place` only, as one of the table.
@@ -144,7 +149,25 @@ impl Scope {
     /// # Errors
     /// As [`Expression::bind`].
     pub(crate) fn expression(&self, value: &Expr) -> Result<Expression> {
-        Expression::of_value(value, &self.schema, Clock::named(&self.time_zone))
+        Expression::of_value(value, (&self.schema, &self.names), Clock::named(&self.time_zone))
+    }
+
+    /// Returns two values, dates or timestamps of different types, as values of the type in which a condition compares
+    /// them; `None` for any other values, and if the time zone is not known.
+    pub(crate) fn aligned_times(&self, values: [(&Expr, &Expression); 2]) -> Option<[(Expr, Expression); 2]> {
+        let [from, other] = values.map(|(_, bound)| bound.data_type());
+        let to = common(from, other).filter(|_| from != other && is_time(from) && is_time(other))?;
+        let clock = Clock::named(&self.time_zone)?;
+        let aligned = |(value, bound): (&Expr, &Expression)| {
+            if *bound.data_type() == to {
+                return Some((value.clone(), bound.clone()));
+            }
+            let cast = Expr::Call(Function::Cast(cast_type(&to), clock), Box::new(value.clone()));
+            let bound = self.expression(&cast).ok()?;
+            (*bound.data_type() == to).then_some((cast, bound))
+        };
+        let [first, second] = values.map(aligned);
+        Some([first?, second?])
     }
 
     /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
@@ -166,7 +189,8 @@ impl Scope {
                 .with_hint("assign a column that is a variant, or NULL"));
         }
         let to = to.data_type();
-        let computed = Expression::of_parsed(&value, &self.schema, &self.time_zone, to, sql)?;
+        let scope = (self.schema.as_ref(), self.names.as_ref());
+        let computed = Expression::of_parsed(&value, scope, &self.time_zone, to, sql)?;
         if is_literal(&value) {
             self.expression(&value)?.ensure_unchanged(&computed, sql)?;
         }
@@ -248,10 +272,10 @@ impl Table {
         let of_alias = || {
             let (alias, name) = text.split_once('.')?;
             let is_same = alias.to_lowercase() == self.alias.to_lowercase();
-            let column = is_same.then(|| column_named(name, &self.fields))??;
+            let column = is_same.then(|| self.names.path_of(name, &self.fields))??;
             Some(std::iter::once(self.alias.clone()).chain(column).collect())
         };
-        column_named(text, &self.fields).or_else(of_alias)
+        self.names.path_of(text, &self.fields).or_else(of_alias)
     }
 
     fn described(&self) -> String {

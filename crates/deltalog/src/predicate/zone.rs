@@ -18,10 +18,10 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
 
 /// The clock of a time zone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Clock(Zone);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Zone {
     Region(Tz),
     /// Always so many seconds east of UTC. In four bytes: conditions have many clocks.

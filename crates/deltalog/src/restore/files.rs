@@ -12,7 +12,10 @@ use crate::deletion_vector::VectorPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::{LogPath, tracks_rows};
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileSet, adds_of, filtered, path_of, without};
+use crate::replay::{
+    AddRequest, FileColumn, FileColumns, FileSet, adds_of, batches_of_adds, filtered, path_of, without,
+};
+use crate::row_counts::{Counted, with_certain_counts};
 use crate::snapshot::Snapshot;
 
 /// How many missing files an error names.
@@ -93,6 +96,23 @@ impl FileChanges {
             ));
         }
         self.adds = kept.into_iter().filter(|batch| batch.num_rows() > 0).collect();
+        Ok(self)
+    }
+
+    /// Returns the same changes for a table whose files have row ids: the rows of the added files that get ids are
+    /// counted.
+    ///
+    /// # Errors
+    /// As [`with_certain_counts`].
+    pub(super) fn with_counted_rows(mut self, earlier: &Snapshot) -> Result<Self> {
+        let mut counted = Vec::with_capacity(self.adds.len());
+        for batch in &self.adds {
+            let adds = adds_of(batch)?;
+            let files: Vec<Counted<'_>> =
+                adds.iter().map(|add| Counted { add: add.clone(), path: &add.path }).collect();
+            counted.extend(batches_of_adds(&with_certain_counts(earlier, &files)?)?);
+        }
+        self.adds = counted;
         Ok(self)
     }
 

@@ -120,6 +120,10 @@ pub fn restore(
     if dry_run || (changes.is_empty() && table.is_unchanged(base)?) {
         return Ok(Restored { committed: None, metrics });
     }
+    let changes = match table.supports_row_ids() {
+        true => changes.with_counted_rows(earlier).map_err(|error| earlier.located(error))?,
+        false => changes,
+    };
     let operation = described(operation, earlier.version(), timestamp, &metrics);
     let mut transaction =
         Transaction::new(base, operation, environment)?.with_isolation(IsolationLevel::Serializable);

@@ -14,6 +14,8 @@
 //! The JVM implementation does the same, except that it takes the properties of in-commit timestamps from the earlier
 //! version.
 
+use std::collections::HashMap;
+
 use crate::definition::{MAX_COLUMN_ID, last_column_id};
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
@@ -74,6 +76,11 @@ impl RestoredTable {
         metadata.schema_string = with_farthest_marks(earlier.schema(), base.schema())?
             .map_or(metadata.schema_string, |schema| schema.to_json());
         Ok(Self { protocol, metadata, domains })
+    }
+
+    /// Returns whether the files of the table have row ids.
+    pub(super) fn supports_row_ids(&self) -> bool {
+        self.protocol.supports(&TableFeature::RowTracking)
     }
 
     /// Returns whether `base` says the same.
@@ -143,9 +150,11 @@ fn name_in_files(field: &StructField) -> String {
 fn with_farthest_marks(schema: &StructType, newest: &StructType) -> Result<Option<StructType>> {
     let number =
         |field: &StructField, key: &str| field.metadata.entries().get(key).and_then(|value| value.as_i64());
+    let newest: HashMap<String, &StructField> =
+        newest.fields().iter().map(|field| (name_in_files(field), field)).collect();
     let mut is_moved = false;
     let fields = schema.fields().iter().map(|field| {
-        let same = newest.fields().iter().find(|other| name_in_files(other) == name_in_files(field));
+        let same = newest.get(&name_in_files(field));
         let farther = same.and_then(|other| number(other, IDENTITY_MARK)).filter(|mark| {
             let step = number(field, IDENTITY_STEP).unwrap_or(1);
             number(field, IDENTITY_MARK).is_none_or(|own| if step > 0 { *mark > own } else { *mark < own })

@@ -2,6 +2,11 @@
 //! statistics of `partitionValues_parsed` and of the bounds in `stats_parsed`. (PROTOCOL, "Checkpoint Schema".)
 //!
 //! - A row group is treated as one large file: the least of its files' minima, the greatest of their maxima.
+//! - A maximum of texts that its writer does not call exact may have been cut, and not every writer makes it greater
+//!   again. It is the maximum of what begins with it; other bytes have none.
+//! - The text of a file's maximum may itself have been cut, by a writer that put U+FFFD in place of the rest. What was
+//!   cut may be greater than the maximum of another file, so that the greatest of such texts is widened, whatever it
+//!   ends in ([`above_cut_texts`]).
 //! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
 //!   it does not know its own.
 //! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
@@ -13,10 +18,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array, ArrayRef, Int64Array};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::parquet_to_arrow_schema;
+use parquet::basic::Type;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::partitions::PartitionColumns;
@@ -25,7 +31,7 @@ use crate::calendar::may_be_old;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 use crate::protocol::MappedSchema;
 use crate::replay::RowGroupFilter;
-use crate::stats::{lossless, widened_max_of_structs, widened_min_of_structs};
+use crate::stats::{above_cut_texts, lossless, widened_max_of_structs, widened_min_of_structs};
 
 /// A column of the predicate and its place in a checkpoint.
 struct Column {
@@ -121,14 +127,18 @@ impl GroupColumn {
         Self {
             path: column.path.clone(),
             min: min.and_then(|leaf| widened_min_of_structs(&leaf.bound(&column.data_type, true)?)),
-            max: max.and_then(|leaf| widened_max_of_structs(&leaf.bound(&column.data_type, false)?)),
+            max: max.and_then(|leaf| {
+                let max = leaf.above_cut(&widened_max_of_structs(&leaf.bound(&column.data_type, false)?)?)?;
+                // Values of partitions are whole.
+                Some(if column.null_count.is_some() { above_cut_texts(&max) } else { max })
+            }),
             has_no_nulls,
         }
     }
 }
 
 fn is_zero(count: &ArrayRef) -> bool {
-    let count = arrow::array::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(count);
+    let count = count.as_primitive_opt::<Int64Type>();
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
@@ -159,6 +169,18 @@ impl<'a> Leaf<'a> {
             field = fields.find(name)?.1.clone();
         }
         Some(Self { metadata, group, index, field })
+    }
+
+    /// Returns a bound of all values that begin with the maximum `max`, unless it is exact or not of a type that is
+    /// cut.
+    fn above_cut(&self, max: &ArrayRef) -> Option<ArrayRef> {
+        let statistics = self.group.columns().get(self.index)?.statistics()?;
+        if statistics.max_is_exact() || statistics.physical_type() != Type::BYTE_ARRAY {
+            return Some(Arc::clone(max));
+        }
+        let texts = max.as_string_opt::<i32>()?;
+        let above = texts.iter().map(|text| text.map(|text| format!("{text}{}", char::MAX)));
+        Some(Arc::new(above.collect::<StringArray>()))
     }
 
     /// Returns the least or greatest value as one of type `to`.
@@ -200,5 +222,87 @@ impl FileBounds for GroupBounds {
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
         self.find(column)?.has_no_nulls.then(|| Int64Array::from(vec![0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{RecordBatch, StructArray};
+    use arrow::datatypes::Field;
+    use bytes::Bytes;
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::metadata::ParquetMetaDataReader;
+    use parquet::file::statistics::{Statistics, ValueStatistics};
+
+    use super::*;
+    use crate::predicate::{ParseMode, parse};
+    use crate::protocol::{ColumnMappingMode, PrimitiveType, StructField, StructType};
+
+    /// Returns the footer of a checkpoint with one file for each maximum of the column `s`. The row group has the
+    /// maximum `cut`, which is not exact, if it is given.
+    fn footer(maxima: &[&str], cut: Option<&str>) -> ParquetMetaData {
+        let of = |fields: Vec<(&str, ArrayRef)>| {
+            let field = |of: &ArrayRef, name: &str| Arc::new(Field::new(name, of.data_type().clone(), true));
+            let fields = fields.into_iter().map(|(name, of)| (field(&of, name), of));
+            Arc::new(StructArray::from(fields.collect::<Vec<_>>())) as ArrayRef
+        };
+        let texts = |texts: Vec<&str>| Arc::new(StringArray::from(texts)) as ArrayRef;
+        let no_nulls = Arc::new(Int64Array::from(vec![0; maxima.len()])) as ArrayRef;
+        let stats = of(vec![
+            ("minValues", of(vec![("s", texts(vec!["a"; maxima.len()]))])),
+            ("maxValues", of(vec![("s", texts(maxima.to_vec()))])),
+            ("nullCount", of(vec![("s", no_nulls)])),
+        ]);
+        let add = of(vec![("path", texts(vec!["x"; maxima.len()])), ("stats_parsed", stats)]);
+        let rows = RecordBatch::try_from_iter_with_nullable([("add", add, true)]).unwrap();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, rows.schema(), None).unwrap();
+        writer.write(&rows).unwrap();
+        writer.close().unwrap();
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(file)).unwrap();
+        let Some(cut) = cut else { return footer };
+        let mut builder = footer.into_builder();
+        let groups = builder.take_row_groups().into_iter().map(|group| {
+            let columns = group.columns().iter().map(|column| {
+                if column.column_path().parts().get(2).is_none_or(|part| part != "maxValues") {
+                    return column.clone();
+                }
+                let [min, max] = ["a", cut].map(|text| Some(text.into()));
+                let values = ValueStatistics::new(min, max, None, Some(0), false).with_max_is_exact(false);
+                let statistics = Statistics::ByteArray(values);
+                column.clone().into_builder().set_statistics(statistics).build().unwrap()
+            });
+            let columns = columns.collect();
+            group.clone().into_builder().set_column_metadata(columns).build().unwrap()
+        });
+        let groups = groups.collect();
+        builder.set_row_groups(groups).build()
+    }
+
+    fn is_kept(sql: &str, footer: &ParquetMetaData) -> bool {
+        let column = StructField::new("s", PrimitiveType::String, true);
+        let schema = StructType::try_new(vec![column]).unwrap();
+        let schema = MappedSchema::new(schema, ColumnMappingMode::None).unwrap();
+        let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap().bind(schema.arrow()).unwrap();
+        let partitions = PartitionColumns::new(&schema, &[]).unwrap();
+        row_group_filter(&predicate, &schema, &partitions, Arc::default())(footer, 0)
+    }
+
+    /// Parquet, `Statistics.is_max_value_exact`: a writer may cut a maximum, and not all make it greater again.
+    #[test]
+    fn a_maximum_that_was_cut_is_that_of_all_texts_that_begin_with_it() {
+        let exact = footer(&["abcz"], None);
+        assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &exact)), [true, false]);
+        let cut = footer(&["abcz"], Some("abc"));
+        assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &cut)), [true, false]);
+    }
+
+    /// PROTOCOL, "Per-file Statistics": maxima that were cut are those of files, not of row groups.
+    #[test]
+    fn the_greatest_of_maxima_that_were_cut_may_not_be_that_of_the_greatest_text() {
+        let a = "a".repeat(31);
+        let footer = footer(&[&format!("{a}?\u{fffd}"), &format!("{a}b")], None);
+        assert!(is_kept(&format!("s = '{a}\u{1d11e}'"), &footer));
+        assert!(!is_kept("s = 'b'", &footer));
     }
 }

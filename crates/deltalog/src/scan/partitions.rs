@@ -36,12 +36,9 @@ impl PartitionColumns {
         let (mut types, mut fields) = (Vec::new(), Vec::new());
         for name in names {
             let bad = |what: &str| Error::corrupt_log(format!("the partition column '{name}' {what}"));
-            let field = schema
-                .logical()
-                .fields()
-                .iter()
-                .find(|field| field.name == *name)
-                .ok_or_else(|| bad("is not in the schema"))?;
+            let logical = schema.logical();
+            let field = logical.exact_index_of(name).and_then(|at| logical.fields().get(at));
+            let field = field.ok_or_else(|| bad("is not in the schema"))?;
             let DataType::Primitive(primitive) = &field.data_type else {
                 return Err(bad("does not have a primitive type"));
             };

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 
-use crate::by_name::ByName;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructField};
@@ -38,15 +37,13 @@ impl StatisticsColumns {
     pub(crate) fn new(schema: &MappedSchema, columns: &[ColumnPath]) -> Result<Self> {
         let fields = stats_fields(schema.arrow(), columns)?;
         let missing = |column: &ColumnPath| Error::invalid_argument(format!("{column} is not a leaf column"));
-        let physical = schema.physical_paths(columns.iter().map(ColumnPath::parts));
-        let physical = physical
-            .into_iter()
-            .zip(columns)
-            .map(|(path, column)| path.map(ColumnPath::new).ok_or_else(|| missing(column)))
-            .collect::<Result<_>>()?;
-        let logical = schema.logical().fields();
-        let by_name = ByName::new(logical.len(), |at| Some(logical.get(at)?.name.as_str()));
-        let first = |column: &ColumnPath| logical.get(by_name.find(column.parts().first()?)?);
+        let physical = |column: &ColumnPath| {
+            schema.physical_path(column.parts()).map(ColumnPath::new).ok_or_else(|| missing(column))
+        };
+        let physical = columns.iter().map(physical).collect::<Result<_>>()?;
+        let logical = schema.logical();
+        let first =
+            |column: &ColumnPath| logical.fields().get(logical.exact_index_of(column.parts().first()?)?);
         let was_float =
             |column: &&ColumnPath| first(column).is_some_and(|field| was_float(field, column.parts()));
         let formerly_float = columns.iter().filter(was_float).cloned().collect();
@@ -133,7 +130,7 @@ fn was_float(field: &StructField, path: &[String]) -> bool {
     let inner = path.get(1..).unwrap_or_default();
     match (&field.data_type, inner) {
         (DeltaType::Struct(fields), [name, ..]) => {
-            let inside = fields.fields().iter().find(|field| field.name == *name);
+            let inside = fields.exact_index_of(name).and_then(|at| fields.fields().get(at));
             inside.is_some_and(|field| was_float(field, inner))
         }
         (_, []) => {

@@ -234,6 +234,30 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
     max.iter().map(|text| text.map(widened)).collect()
 }
 
+/// The units of UTF-16 that an old writer has kept of a text at least: 32, of which the last one may be half of a
+/// character.
+const KEPT_OF_TEXTS: usize = 31;
+
+/// Returns a bound of the texts of several files, of whose maxima `max` is the greatest. Another maximum may end in
+/// U+FFFD in place of what an old writer has cut ([`above_old_truncations`]). What was cut begins with the same
+/// characters as that maximum, up to the last that was kept: if these are fewer than those of `max`, or not the same,
+/// it is below.
+pub(crate) fn above_cut_texts(max: &ArrayRef) -> ArrayRef {
+    let Some(texts) = max.as_string_opt::<i32>() else { return Arc::clone(max) };
+    let widened = |text: &str| {
+        let mut units = 0;
+        let kept = text.char_indices().find(|(_, character)| {
+            units += character.len_utf16();
+            units >= KEPT_OF_TEXTS
+        });
+        match kept.and_then(|(start, last)| text.get(..start + last.len_utf8())) {
+            Some(kept) => format!("{kept}{}", char::MAX),
+            None => text.to_owned(),
+        }
+    };
+    Arc::new(texts.iter().map(|text| text.map(widened)).collect::<StringArray>())
+}
+
 impl FileBounds for StatsBounds {
     fn num_files(&self) -> usize {
         self.stats.len()
@@ -306,7 +330,25 @@ mod tests {
             let widened = above_old_truncations(&StringArray::from(vec![max.as_str()]));
             assert!(widened.value(0) >= original.as_str(), "{max}: {} {original}", widened.value(0));
         }
+        // The greatest maximum of several files says nothing of how the others end.
+        for (max, greatest, original) in [
+            (format!("{a}?\u{fffd}"), format!("{a}b"), format!("{a}\u{1d11e}")),
+            (format!("{a}b\u{fffd}"), format!("{a}b\u{10000}"), format!("{a}b\u{1d11e}")),
+            (format!("{a}?\u{fffd}"), "b".to_owned(), format!("{a}\u{1d11e}")),
+            (
+                "\u{1d11e}".repeat(15) + "a?\u{fffd}",
+                "\u{1d11e}".repeat(15) + "ab",
+                "\u{1d11e}".repeat(15) + "a\u{1d11e}",
+            ),
+        ] {
+            assert!(max <= greatest && greatest < original || greatest == "b", "{max} {greatest}");
+            let widened =
+                above_cut_texts(&(Arc::new(StringArray::from(vec![greatest.as_str()])) as ArrayRef));
+            assert!(widened.as_string::<i32>().value(0) >= original.as_str(), "{max}: {greatest} {original}");
+        }
         let others = StringArray::from(vec!["a?", "\u{fffd}b", ""]);
+        let same = above_cut_texts(&(Arc::new(others.clone()) as ArrayRef));
+        assert_eq!(same.as_string::<i32>(), &others);
         assert_eq!(above_old_truncations(&others), others);
     }
 }

@@ -15,6 +15,7 @@ use crate::predicate::ColumnPath;
 use crate::protocol::schema::is_variant;
 use arrow::datatypes::{DataType, Fields, Schema};
 use parquet::file::metadata::ParquetMetaData;
+use std::collections::HashSet;
 
 /// The columns for which statistics are collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,11 @@ pub(crate) fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnP
         IndexedColumns::All => {}
         IndexedColumns::First(count) => leaves.truncate(*count),
         IndexedColumns::Chosen(chosen) => {
-            leaves.retain(|(path, _)| chosen.iter().any(|chosen| path.parts().starts_with(chosen.parts())));
+            let chosen: HashSet<&[String]> = chosen.iter().map(ColumnPath::parts).collect();
+            let is_chosen = |path: &[String]| {
+                (0..=path.len()).any(|count| path.get(..count).is_some_and(|outer| chosen.contains(outer)))
+            };
+            leaves.retain(|(path, _)| is_chosen(path.parts()));
         }
     }
     leaves

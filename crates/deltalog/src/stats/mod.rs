@@ -21,7 +21,9 @@ mod scanner;
 mod tree;
 
 pub use bounds::StatsBounds;
-pub(crate) use bounds::{is_unrounded, widened_max_of_structs, widened_min_of_structs, without_nan};
+pub(crate) use bounds::{
+    above_cut_texts, is_unrounded, widened_max_of_structs, widened_min_of_structs, without_nan,
+};
 pub use collect::{CollectOptions, IndexedColumns, collect_stats, leaf_columns};
 pub(crate) use collect::{footer_columns, indexed};
 pub(crate) use decode::decode_stats_with_origin;

@@ -55,6 +55,7 @@ pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
 pub(crate) use objection::Objection;
+pub(crate) use operation::names_this_crate;
 pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
 pub(crate) use partitions::PartitionSet;
 pub use read_set::ReadSet;

@@ -137,6 +137,14 @@ const GENERATED: [&str; 10] = [
 /// The fields of `commitInfo` that must be strings.
 const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 
+/// What the name of this crate and its version begin with in `engineInfo`.
+const THIS_CRATE: &str = "deltalog/";
+
+/// Returns whether `engineInfo` says that this crate has made the commit, for itself or for an engine.
+pub(crate) fn names_this_crate(engine_info: &str) -> bool {
+    engine_info.split(' ').any(|name| name.starts_with(THIS_CRATE))
+}
+
 impl Operation {
     /// Creates an operation with this name.
     pub fn new(name: impl Into<String>) -> Self {
@@ -205,16 +213,14 @@ impl Operation {
                 all.extend(tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))));
             }
         }
-        let this = concat!("deltalog/", env!("CARGO_PKG_VERSION"));
+        let this = format!("{THIS_CRATE}{}", env!("CARGO_PKG_VERSION"));
         CommitInfo {
             timestamp: Some(timestamp_ms),
             operation: Some(self.name.clone()),
             operation_parameters: Some(self.parameters.clone()),
             operation_metrics: (!self.metrics.is_empty()).then(|| self.metrics.clone()),
             engine_info: Some(
-                self.engine_info
-                    .as_ref()
-                    .map_or_else(|| this.to_owned(), |engine| format!("{engine} {this}")),
+                self.engine_info.as_ref().map_or_else(|| this.clone(), |engine| format!("{engine} {this}")),
             ),
             user_metadata: self.user_metadata.clone(),
             txn_id: Some(txn_id.to_owned()),

@@ -11,7 +11,7 @@
 //!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is that of all
 //!   rows of a row group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow::datatypes::DataType;
 use parquet::file::properties::WriterPropertiesBuilder;
@@ -19,9 +19,9 @@ use parquet::schema::types::ColumnPath as FilePath;
 
 use super::indexed::{parse_names, resolve};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::ColumnPath;
+use crate::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
-use crate::stats::{IndexedColumns, indexed};
+use crate::stats::{IndexedColumns, indexed, leaf_columns};
 
 /// The property with the columns.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
@@ -58,7 +58,8 @@ impl BloomFilters {
             return Ok(Self::default());
         }
         let paths = parsed(configuration, COLUMNS, parse_names, ErrorKind::CorruptLog)?.unwrap_or_default();
-        let chosen = paths.iter().filter_map(|path| resolve(schema.arrow().fields(), path));
+        let names = FieldNames::new(schema.arrow().fields());
+        let chosen = paths.iter().filter_map(|path| resolve(schema.arrow().fields(), &names, path));
         let chosen = chosen.filter_map(|path| schema.physical_path(path.parts()).map(ColumnPath::new));
         let leaves = indexed(schema.physical_arrow(), &IndexedColumns::Chosen(chosen.collect()));
         let columns = leaves.into_iter().filter(|(_, data_type)| has_one_form(data_type));
@@ -126,15 +127,19 @@ pub(crate) fn check_bloom_filters(properties: &BTreeMap<String, String>, schema:
     parsed(properties, VALUES, parse_values, kind)?;
     let Some(paths) = parsed(properties, COLUMNS, parse_names, kind)? else { return Ok(()) };
     let schema = MappedSchema::new(schema.clone(), ColumnMappingMode::None)?;
+    let names = FieldNames::new(schema.arrow().fields());
+    let leaves = leaf_columns(schema.arrow());
+    let usable = leaves.iter().filter(|(_, data_type)| has_one_form(data_type)).map(|(path, _)| path.parts());
+    let usable: HashSet<&[String]> =
+        usable.flat_map(|path| (1..=path.len()).filter_map(|count| path.get(..count))).collect();
     for path in paths {
         let name = ColumnPath::new(path.iter().cloned());
-        let Some(found) = resolve(schema.arrow().fields(), &path) else {
+        let Some(found) = resolve(schema.arrow().fields(), &names, &path) else {
             return Err(Error::invalid_argument(format!(
                 "'{COLUMNS}' names the column {name}, which does not exist"
             )));
         };
-        let leaves = indexed(schema.arrow(), &IndexedColumns::Chosen(vec![found]));
-        if !leaves.iter().any(|(_, data_type)| has_one_form(data_type)) {
+        if !usable.contains(found.parts()) {
             return Err(Error::invalid_argument(format!("the column {name} cannot have a Bloom filter"))
                 .with_hint(
                     "choose columns of whole numbers, dates, timestamps, decimals, strings or binary",

@@ -4,7 +4,7 @@
 //! - A column that the log has bounds of keeps the statistics of its chunks, because these bounds are taken from them.
 //! - An encoding that is asked for all columns is used for those whose type it allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 
 use arrow::datatypes::{DataType, Fields, SchemaRef};
@@ -18,7 +18,7 @@ use super::blooms::BloomFilters;
 use super::spec::TableWriteSpec;
 use crate::environment::{ColumnFormat, FileFormat};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::ColumnPath;
+use crate::predicate::{ColumnPath, FieldNames};
 use crate::protocol::properties::{CODECS, COMPRESSION};
 use crate::stats::indexed;
 
@@ -211,12 +211,13 @@ fn codec(name: &str, level: Option<i32>) -> Result<Compression> {
 /// Returns how the leaf columns of files are encoded.
 fn leaf_formats(spec: &TableWriteSpec, given: &FileFormat) -> Result<Vec<(FilePath, LeafFormat)>> {
     let mut chosen: BTreeMap<Vec<String>, (&str, &ColumnFormat)> = BTreeMap::new();
+    let names = FieldNames::new(spec.arrow().fields());
     for (name, format) in &given.columns {
         let path = ColumnPath::parse(name);
-        let physical = physical_path(spec.arrow().fields(), spec.physical_fields(), path.parts());
+        let physical = physical_path(&names, spec.arrow().fields(), spec.physical_fields(), path.parts());
         chosen.insert(physical.ok_or_else(|| unknown(name, spec.arrow()))?, (name, format));
     }
-    let with_bounds: Vec<_> =
+    let with_bounds: HashSet<ColumnPath> =
         indexed(&spec.data_schema(), spec.indexed()).into_iter().map(|(path, _)| path).collect();
     let columns = ArrowSchemaConverter::new().with_coerce_types(true).convert(&spec.file_schema());
     let columns = columns.map_err(|error: ParquetError| {
@@ -225,8 +226,8 @@ fn leaf_formats(spec: &TableWriteSpec, given: &FileFormat) -> Result<Vec<(FilePa
     let mut leaves = Vec::with_capacity(columns.num_columns());
     for column in columns.columns() {
         let parts = column.path().parts();
-        let own = chosen.iter().find(|(path, _)| parts.starts_with(path)).map(|(_, own)| *own);
-        let has_bounds = with_bounds.iter().any(|path| path.parts() == parts);
+        let own = (1..=parts.len()).find_map(|count| chosen.get(parts.get(..count)?).copied());
+        let has_bounds = with_bounds.contains(parts);
         leaves.push((column.path().clone(), leaf_format(column, own, &given.default_column, has_bounds)?));
     }
     Ok(leaves)
@@ -338,18 +339,21 @@ fn unknown(name: &str, schema: &SchemaRef) -> Error {
 }
 
 /// Returns the names that the column at `path` has in files: fields of both lists correspond to each other.
-fn physical_path(logical: &Fields, physical: &Fields, path: &[String]) -> Option<Vec<String>> {
+/// `names` are those of `logical`.
+fn physical_path(
+    names: &FieldNames,
+    logical: &Fields,
+    physical: &Fields,
+    path: &[String],
+) -> Option<Vec<String>> {
     let (name, rest) = path.split_first()?;
-    let position = logical
-        .iter()
-        .position(|field| field.name() == name)
-        .or_else(|| logical.iter().position(|field| field.name().to_lowercase() == name.to_lowercase()))?;
+    let position = names.find(name)?;
     let (logical, physical) = (logical.get(position)?, physical.get(position)?);
     let mut found = vec![physical.name().clone()];
     if !rest.is_empty() {
         match (logical.data_type(), physical.data_type()) {
             (DataType::Struct(logical), DataType::Struct(physical)) => {
-                found.extend(physical_path(logical, physical, rest)?);
+                found.extend(physical_path(names.inside(position, logical)?, logical, physical, rest)?);
             }
             _ => return None,
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, Fields, Schema};
 
 use crate::error::{Error, Result};
-use crate::predicate::ColumnPath;
+use crate::predicate::{ColumnPath, FieldNames};
 use crate::protocol::MappedSchema;
 use crate::stats::{IndexedColumns, indexed};
 
@@ -54,9 +54,9 @@ pub(crate) fn selected_columns(
     };
     if let Some(names) = configuration.get(NAMES) {
         let paths = parse_names(names).ok_or_else(|| invalid(NAMES, names))?;
-        return Ok(IndexedColumns::Chosen(
-            paths.iter().filter_map(|path| resolve(schema.fields(), path)).collect(),
-        ));
+        let known = FieldNames::new(schema.fields());
+        let resolved = |path: &Vec<String>| resolve(schema.fields(), &known, path);
+        return Ok(IndexedColumns::Chosen(paths.iter().filter_map(resolved).collect()));
     }
     let Some(count) = configuration.get(COUNT) else { return Ok(IndexedColumns::First(DEFAULT_COUNT)) };
     match count.trim().parse::<i64>() {
@@ -114,15 +114,18 @@ fn parse_name(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Returns `path` in the spelling of the schema, or `None` if the schema does not have it.
-pub(super) fn resolve(fields: &Fields, path: &[String]) -> Option<ColumnPath> {
+/// Returns `path` in the spelling of the schema, or `None` if the schema does not have it. `known` are the names of
+/// `fields`.
+pub(super) fn resolve(fields: &Fields, known: &FieldNames, path: &[String]) -> Option<ColumnPath> {
     let mut names = Vec::new();
-    let mut fields = Some(fields);
+    let mut fields = Some((fields, known));
     for name in path {
-        let field = fields?.iter().find(|field| field.name().to_lowercase() == name.to_lowercase())?;
+        let (of, known) = fields?;
+        let place = known.find(name)?;
+        let field = of.get(place)?;
         names.push(field.name().clone());
         fields = match field.data_type() {
-            DataType::Struct(children) => Some(children),
+            DataType::Struct(children) => known.inside(place, children).map(|known| (children, known)),
             _ => None,
         };
     }

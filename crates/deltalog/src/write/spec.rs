@@ -11,7 +11,7 @@
 //!   engine: this crate's with times without a zone in UTC, Spark's with those of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
@@ -258,8 +258,9 @@ impl TableWriteSpec {
     /// Returns the positions in the schema of the columns that are not partition columns.
     pub(super) fn data_columns(&self) -> Vec<usize> {
         let fields = self.arrow.fields().iter().enumerate();
+        let partition_columns: HashSet<&String> = self.partition_columns.iter().collect();
         fields
-            .filter(|(_, field)| !self.partition_columns.contains(field.name()))
+            .filter(|(_, field)| !partition_columns.contains(field.name()))
             .map(|(index, _)| index)
             .collect()
     }

@@ -92,6 +92,25 @@ fn readable(storage: &Storage, versions: u64) -> BTreeMap<u64, Vec<(String, Opti
     (0..versions).filter_map(open).collect()
 }
 
+/// A checkpoint is written of a version whose commit is deleted next.
+#[test]
+fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
+    let (store, storage) = daily(8, &[(5, Form::Classic)]);
+    let writer = storage_in(&store.reconnect());
+    let late = Snapshot::open(&writer, Some(2)).unwrap();
+    store.fail(move |_, call| {
+        if call.op == Op::Delete && call.path.ends_with("00000.json") {
+            write_checkpoint(&late, &environment()).unwrap();
+        }
+        None
+    });
+    let deleted = clean(&storage, 60 * DAY_MS).unwrap();
+    store.heal();
+    let checkpoint = LogFileName::ClassicCheckpoint(2).path();
+    assert!(deleted.contains(&checkpoint), "{deleted:?}");
+    assert!(log_files(&storage).iter().all(|file| file.as_str() >= "_delta_log/00000000000000000005"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 

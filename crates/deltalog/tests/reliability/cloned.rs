@@ -319,6 +319,45 @@ fn a_vacuum_of_a_shallow_clone_leaves_the_source_alone() {
     assert_eq!(ids(&newest(&from)).len(), 18);
 }
 
+/// "Row Tracking": with the number of rows that another writer's statistics have, two rows might get one id.
+#[test]
+fn rows_of_other_writers_get_ids_by_counts_that_are_certain() {
+    for (counted, is_cloned) in [(None, true), (Some(5), true), (Some(3), false)] {
+        let (_kept, from) = table(&[]);
+        let append = WriteRequest::new(newest(&from).schema().clone(), SaveMode::Append);
+        let pending = PendingWrite::begin(&from, append, &environment()).unwrap().unwrap();
+        let mut foreign = files(&pending, 10..15);
+        for add in &mut foreign {
+            add.stats = counted.map(|rows| format!(r#"{{"numRecords":{rows}}}"#));
+        }
+        pending.commit(foreign, Operation::new("WRITE")).unwrap();
+        for is_shallow in [false, true] {
+            let (_also_kept, to) = place();
+            let tracked = request(is_shallow, |request| {
+                request.properties = [(ROW_IDS.0.to_owned(), ROW_IDS.1.to_owned())].into();
+            });
+            match cloned(&from, &to, tracked) {
+                Ok(_) => {
+                    assert!(is_cloned);
+                    let batches = TableScan::new(&readable(&to)).row_ids().read().unwrap();
+                    let ids = batches.flat_map(|batch| {
+                        let batch = batch.unwrap();
+                        batch.column(1).as_primitive::<Int64Type>().values().to_vec()
+                    });
+                    let mut found: Vec<i64> = ids.collect();
+                    found.sort_unstable();
+                    assert_eq!(found, (0..15).collect::<Vec<_>>(), "{counted:?}");
+                }
+                Err(error) => {
+                    assert!(!is_cloned, "{error}");
+                    assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+                    assert!(error.to_string().contains("have 3 rows, but the file has 5"), "{error}");
+                }
+            }
+        }
+    }
+}
+
 /// "Row Tracking": rows get ids of the clone, whatever ids they had.
 #[test]
 fn rows_get_ids_of_their_own() {

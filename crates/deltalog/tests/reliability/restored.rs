@@ -12,7 +12,7 @@ use deltalog::{
     WriteRequest, alter_table, optimize, restore,
 };
 
-use crate::common::ids::{delete_rows, environment, ids, table};
+use crate::common::ids::{delete_rows, environment, files, ids, table};
 use crate::common::{newest, schema};
 
 fn write(storage: &Storage, mode: SaveMode, ids: std::ops::Range<i64>) {
@@ -275,6 +275,38 @@ fn rows_that_have_other_ids_now_are_not_mixed() {
     let error = restored(&storage, before).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.to_string().contains("row tracking was dropped and enabled again"), "{error}");
+}
+
+/// "Row Tracking": with the number of rows that another writer's statistics have, two rows might get one id.
+#[test]
+fn rows_from_before_row_tracking_get_ids_by_counts_that_are_certain() {
+    for (counted, is_restored) in [(None, true), (Some(10), true), (Some(3), false)] {
+        let (_directory, storage) = table(&[]);
+        let request = WriteRequest::new(schema(), SaveMode::Append);
+        let pending = PendingWrite::begin(&storage, request, &environment()).unwrap().unwrap();
+        let mut foreign = files(&pending, 10..20);
+        for add in &mut foreign {
+            add.stats = counted.map(|rows| format!(r#"{{"numRecords":{rows}}}"#));
+        }
+        pending.commit(foreign, Operation::new("WRITE")).unwrap();
+        let before = newest(&storage).version();
+        write(&storage, SaveMode::Overwrite, 30..33);
+        change(&storage, &set("delta.enableRowTracking", "true"));
+        let restored = restored(&storage, before);
+        if !is_restored {
+            let error = restored.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+            assert!(error.to_string().contains("have 3 rows, but the file has 10"), "{error}");
+            continue;
+        }
+        restored.unwrap();
+        let now = newest(&storage);
+        assert_eq!(ids(&now), (0..20).collect::<Vec<_>>());
+        let listed = listed_files(&now, None).unwrap();
+        let mut first: Vec<i64> = listed.iter().filter_map(|file| file.add.base_row_id).collect();
+        first.sort_unstable();
+        assert_eq!(first, [3, 13], "{counted:?}");
+    }
 }
 
 /// A commit since the version that the caller has seen would be undone unseen.

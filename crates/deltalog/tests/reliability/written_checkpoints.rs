@@ -616,6 +616,36 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     }
 }
 
+/// The same if the clean-up comes between the last look and the last file.
+#[test]
+fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
+    let write: [fn(&Snapshot) -> deltalog::Result<()>; 3] = [
+        |late| write_checkpoint(late, &environment()),
+        |late| Form::Policy(small()).write(late, &environment()),
+        |late| Form::Parts(2).write(late, &environment()),
+    ];
+    for write in write {
+        let (store, storage) = empty();
+        write_commit(&storage, 0, &first_lines(&BTreeMap::new()));
+        (1..6).for_each(|version| write_commit(&storage, version, &[add_line(&format!("{version}"))]));
+        let late = Snapshot::open(&storage, Some(2)).unwrap();
+        write_checkpoint(&Snapshot::open(&storage, Some(4)).unwrap(), &environment()).unwrap();
+        let before = other_files(&storage);
+        let cleaner = storage_in(&store.reconnect());
+        store.fail(move |_, call| {
+            if call.op == Op::Put && call.path.contains("00002.checkpoint") {
+                (0..4).for_each(|version| cleaner.delete(&LogFileName::Commit(version).path()).unwrap());
+            }
+            None
+        });
+        let error = write(&late).unwrap_err();
+        store.heal();
+        assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
+        assert!(error.to_string().contains("version 2 was cleaned up while"), "{error}");
+        assert_eq!(other_files(&storage), before);
+    }
+}
+
 /// A slow process must not leave a checkpoint below those that a clean-up has left.
 #[test]
 fn a_version_that_was_cleaned_up_gets_no_checkpoint() {

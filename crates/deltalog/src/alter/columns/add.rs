@@ -89,24 +89,32 @@ impl ColumnPosition {
 /// comment.
 pub(in crate::alter) fn add(draft: &mut Draft<'_>, new: &[NewColumn]) -> Result<Operation> {
     let mut described_columns = Vec::new();
-    for column in new {
-        check(draft, &column.field)?;
-        let field = with_mapping(draft, &column.field)?;
-        let path = ColumnPath::new(column.parent.parts().iter().chain([&field.name]));
-        let mut entry = json!({ "column": described(&path, &column.field) });
-        if let (Some(position), Some(entry)) = (&column.position, entry.as_object_mut()) {
-            entry.insert("position".to_owned(), position.described().into());
+    // The schema is copied for each struct that gets columns, and not for each column.
+    for columns in new.chunk_by(|one, next| one.parent == next.parent) {
+        let mut added = Vec::with_capacity(columns.len());
+        for column in columns {
+            check(draft, &column.field)?;
+            let field = with_mapping(draft, &column.field)?;
+            let path = ColumnPath::new(column.parent.parts().iter().chain([&field.name]));
+            let mut entry = json!({ "column": described(&path, &column.field) });
+            if let (Some(position), Some(entry)) = (&column.position, entry.as_object_mut()) {
+                entry.insert("position".to_owned(), position.described().into());
+            }
+            described_columns.push(entry);
+            added.push((&column.position, field));
+            // Refuses an empty name.
+            split(&path)?;
         }
-        described_columns.push(entry);
-        draft.schema = edit_fields(&draft.schema, column.parent.parts(), |mut fields| {
-            match &column.position {
-                Some(position) => position.insert(&mut fields, field)?,
-                None => fields.push(field),
+        let parent = columns.first().map_or(&[][..], |column| column.parent.parts());
+        draft.schema = edit_fields(&draft.schema, parent, |mut fields| {
+            for (position, field) in added {
+                match position {
+                    Some(position) => position.insert(&mut fields, field)?,
+                    None => fields.push(field),
+                }
             }
             Ok(fields)
         })?;
-        // Refuses an empty name.
-        split(&path)?;
     }
     Ok(Operation::new("ADD COLUMNS").parameter("columns", Value::Array(described_columns).to_string()))
 }

@@ -84,17 +84,13 @@ impl<'a> Matcher<'a> {
     ) -> Result<Self> {
         let scope = &clauses.joint;
         let parsed = scope.parse(&merge.condition)?;
-        let whole = parsed.bind(scope.schema())?;
+        let whole = scope.bind(&parsed)?;
         ensure_target_bytes(whole.columns(), scope, base)?;
         let scan = scan_of(base, columns_of_target(&whole, clauses))?;
         let of_source = sides.named_source()?;
         let (mut equalities, mut of_target, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-        let conjuncts = match parsed {
-            Predicate::And(all) => all,
-            one => vec![one],
-        };
-        for conjunct in conjuncts {
-            let bound = conjunct.bind(scope.schema())?;
+        for conjunct in conjuncts_of(parsed) {
+            let bound = scope.bind(&conjunct)?;
             if tables(bound.columns(), scope) == BTreeSet::from([0]) {
                 of_target.push(conjunct.clone());
             }
@@ -104,7 +100,7 @@ impl<'a> Matcher<'a> {
             }
         }
         let index = index(&equalities)?;
-        let rest = (!rest.is_empty()).then(|| Predicate::And(rest).bind(scope.schema())).transpose()?;
+        let rest = (!rest.is_empty()).then(|| scope.bind(&Predicate::And(rest))).transpose()?;
         Ok(Self { base, clauses, sides, scan, equalities, of_target, index, rest })
     }
 
@@ -287,10 +283,27 @@ fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     KeyIndex::new(&keys, types, null_safe).map(Some)
 }
 
+/// Returns the parts of a condition that must all be true. Each is in the time zone of the whole.
+fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
+    match condition {
+        Predicate::And(all) => all,
+        Predicate::InZone { clock, condition } => {
+            let in_zone = |part| Predicate::InZone { clock, condition: Box::new(part) };
+            conjuncts_of(*condition).into_iter().map(in_zone).collect()
+        }
+        one => vec![one],
+    }
+}
+
 /// Returns the equality of a value of the table and one of the source that `conjunct` is, if it is one, and if they can
 /// be compared as keys.
 fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> Result<Option<Equality>> {
-    let Predicate::Compare { op, left, right } = conjunct else { return Ok(None) };
+    // The zone is that of the scope.
+    let compared = match conjunct {
+        Predicate::InZone { condition, .. } => condition.as_ref(),
+        plain => plain,
+    };
+    let Predicate::Compare { op, left, right } = compared else { return Ok(None) };
     let null_safe = match op {
         CompareOp::Eq => false,
         CompareOp::NullSafeEq => true,
@@ -301,12 +314,85 @@ fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> R
         let places = tables(value.columns(), scope);
         places.first().copied().filter(|_| places.len() == 1)
     };
-    let (target, of_target, source) = match (place(&a), place(&b)) {
-        (Some(0), Some(1)) => (left, a, b),
-        (Some(1), Some(0)) => (right, b, a),
+    let [target, source] = match (place(&a), place(&b)) {
+        (Some(0), Some(1)) => [(left, a), (right, b)],
+        (Some(1), Some(0)) => [(right, b), (left, a)],
         _ => return Ok(None),
     };
+    let aligned = scope.aligned_times([(target.0, &target.1), (source.0, &source.1)]);
+    let [(target, of_target), (_, source)] =
+        aligned.unwrap_or_else(|| [target, source].map(|(value, bound)| (value.clone(), bound)));
     let Some(key_type) = key_type(of_target.data_type(), source.data_type()) else { return Ok(None) };
     let source = of_source.iter().map(|batch| source.evaluate(batch)).collect::<Result<_>>()?;
-    Ok(Some(Equality { target: target.clone(), of_target, source, key_type, null_safe }))
+    Ok(Some(Equality { target, of_target, source, key_type, null_safe }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{BooleanArray, Date32Array, TimestampMicrosecondArray};
+    use arrow::compute::{cast, kernels::cmp};
+
+    use super::*;
+    use crate::predicate::filter_mask;
+
+    const DAY: i64 = 86_400_000_000;
+    const HOUR: i64 = DAY / 24;
+
+    /// What is compared by keys is what the condition says, also where a day begins later than at midnight.
+    #[test]
+    fn times_of_different_types_are_keys_in_every_time_zone() {
+        // In 2018, the clocks of São Paulo went from midnight to one o'clock on 4 November, day 17,839.
+        let days = [0, 17_838, 17_839, 17_840, -1];
+        let times: Vec<i64> = days
+            .iter()
+            .flat_map(|day| (-14..=14).map(move |hour| i64::from(*day) * DAY + hour * HOUR))
+            .collect();
+        let (mut dates, mut instants) = (Vec::new(), Vec::new());
+        for day in days {
+            for time in &times {
+                dates.push(Some(day));
+                instants.push(Some(*time));
+            }
+        }
+        dates.extend([None, Some(0)]);
+        instants.extend([Some(0), None]);
+        let instants = TimestampMicrosecondArray::from(instants);
+        let columns: [(&str, ArrayRef); 3] = [
+            ("d", Arc::new(Date32Array::from(dates))),
+            ("t", Arc::new(instants.clone().with_timezone("UTC"))),
+            ("n", Arc::new(instants)),
+        ];
+        let table =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, of)| (name, of, true))).unwrap();
+        for zone in ["UTC", "Europe/Berlin", "America/Sao_Paulo", "+05:00"] {
+            let schema = table.schema();
+            let scope = Scope::new(&[("a", &schema), ("b", &schema)], zone);
+            let of_table = |place: usize| {
+                let columns = schema.fields().iter().zip(table.columns());
+                columns.map(move |(field, column)| (place, field.name(), Arc::clone(column)))
+            };
+            let both = of_table(0).chain(of_table(1));
+            let both = both.map(|(place, name, column)| (scope.name_of(place, name), column, true));
+            let rows = RecordBatch::try_from_iter_with_nullable(both).unwrap();
+            let source = rows.clone();
+            for (left, right) in
+                [("a.d", "b.t"), ("a.t", "b.d"), ("b.d", "a.n"), ("a.t", "b.n"), ("b.t", "a.t")]
+            {
+                let condition = scope.parse(&format!("{left} = {right} AND a.d IS NOT NULL")).unwrap();
+                let conjuncts = conjuncts_of(condition);
+                assert_eq!(conjuncts.len(), 2);
+                let found = equality(&conjuncts[0], &scope, std::slice::from_ref(&source)).unwrap();
+                let found = found.unwrap_or_else(|| panic!("{left} = {right} has no keys in {zone}"));
+                let keys = [found.of_target.evaluate(&rows).unwrap(), Arc::clone(&found.source[0])];
+                let keys = keys.map(|keys| cast(&keys, &found.key_type).unwrap());
+                let same = cmp::eq(&keys[0], &keys[1]).unwrap();
+                let expected: BooleanArray = filter_mask(&scope.bind(&conjuncts[0]).unwrap(), &rows).unwrap();
+                assert_eq!(same, expected, "{left} = {right} in {zone}");
+                let has_date = left.ends_with('d') || right.ends_with('d');
+                assert!(expected.true_count() > 0 || !has_date, "{left} = {right} in {zone}");
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// A digest of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Digest {
     /// `md5(a)`, as hexadecimal digits.
     Md5,

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A constant interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interval {
     /// Years and months.
     Months(i32),

@@ -7,7 +7,7 @@ use arrow::datatypes::Float64Type;
 use std::sync::Arc;
 
 /// A function of one or two numbers of type DOUBLE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Math {
     /// `cbrt(a)`
     Cbrt,

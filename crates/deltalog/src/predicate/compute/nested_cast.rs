@@ -3,8 +3,9 @@
 //! - Fields have their names, whatever their order and case. A struct has all fields of its type, and no others: the
 //!   rule for what is assigned to a column.
 //! - Where a part loses its value, or is NULL although the type forbids it, the whole becomes NULL, which the caller
-//!   makes an error.
+//!   makes an error. So does a map of which two keys become equal: as in Spark, the key of a map is there once.
 
+use super::super::values::{domain_of, normal};
 use super::super::zone::Clock;
 use super::cast::{cast, is_castable};
 use super::evaluate::not_combined;
@@ -14,7 +15,9 @@ use crate::protocol::schema::is_variant;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow::compute::take;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type};
+use arrow::row::{RowConverter, SortField};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Returns whether values with parts can be cast.
@@ -107,10 +110,12 @@ pub(super) fn cast_nested(array: &ArrayRef, to: &DataType, clock: Clock) -> Resu
             let DataType::Struct(parts) = entries.data_type() else { return Err(not_nested(to)) };
             let keys = cast(map.keys(), key.data_type(), clock)?;
             let values = cast(map.values(), value.data_type(), clock)?;
-            let lost = match (lost(map.keys(), &keys, key), lost(map.values(), &values, value)) {
-                (Some(keys), Some(values)) => Some(&keys | &values),
-                (keys, values) => keys.or(values),
+            let repeated = match map.keys().data_type() == keys.data_type() {
+                true => None,
+                false => repeated(&keys, map.offsets())?,
             };
+            let lost = [lost(map.keys(), &keys, key), lost(map.values(), &values, value), repeated];
+            let lost = lost.into_iter().flatten().reduce(|a, b| &a | &b);
             let nulls = without(map.nulls(), map.offsets(), lost.as_ref());
             let of = |name: &str, of: &FieldRef| Field::new(name, of.data_type().clone(), true);
             let optional: Fields = vec![of(key.name(), key), of(value.name(), value)].into();
@@ -136,6 +141,38 @@ fn lost(before: &ArrayRef, after: &ArrayRef, to: &Field) -> Option<BooleanBuffer
         Some(before) => Some(&nulls & before.inner()).filter(|lost| lost.count_set_bits() > 0),
         None => Some(nulls),
     }
+}
+
+/// Returns the entries of maps whose keys are those of entries before them; `None` if there are none. As in expressions,
+/// -0.0 equals 0.0, and a NaN equals itself.
+fn repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<BooleanBuffer>> {
+    if domain_of(keys.data_type()).is_none() {
+        return Ok(None);
+    }
+    let keys = match keys.data_type() {
+        DataType::Float32 | DataType::Float64 => {
+            let wide = cast(keys, &DataType::Float64, Clock::UTC)?;
+            Arc::new(wide.as_primitive::<Float64Type>().unary::<_, Float64Type>(normal)) as ArrayRef
+        }
+        _ => Arc::clone(keys),
+    };
+    let converter =
+        RowConverter::new(vec![SortField::new(keys.data_type().clone())]).map_err(not_combined)?;
+    let rows = converter.convert_columns(&[keys]).map_err(not_combined)?;
+    let mut repeated = vec![false; rows.num_rows()];
+    let mut start = usize::try_from(offsets.first().copied().unwrap_or_default()).unwrap_or_default();
+    for length in offsets.lengths() {
+        let mut seen = HashSet::with_capacity(length);
+        for at in start..start + length {
+            if !seen.insert(rows.row(at))
+                && let Some(repeated) = repeated.get_mut(at)
+            {
+                *repeated = true;
+            }
+        }
+        start += length;
+    }
+    Ok(repeated.contains(&true).then(|| BooleanBuffer::from(repeated)))
 }
 
 /// Returns the nulls of lists, which include those with a lost part.

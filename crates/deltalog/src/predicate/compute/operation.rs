@@ -11,7 +11,7 @@ use super::math::Math;
 use super::regex::RegexUse;
 
 /// An operator or function with any number of arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
     /// `a + b`
@@ -168,7 +168,7 @@ pub enum Operation {
 }
 
 /// A part of a date, a whole number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum DatePart {
     Month,
@@ -184,7 +184,7 @@ pub enum DatePart {
 }
 
 /// A form of the moment when a statement began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum Moment {
     CurrentDate,
@@ -204,7 +204,7 @@ pub enum Changes {
 }
 
 /// A part of the time of day, a whole number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum TimePart {
     Hour,

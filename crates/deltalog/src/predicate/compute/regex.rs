@@ -15,7 +15,7 @@ use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
 
 /// The use of a regular expression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegexUse {
     /// `a RLIKE pattern`: whether a part of the string matches.
     Like,

@@ -247,6 +247,7 @@ fn parts_have_a_common_type_and_may_be_null() {
         ("map(a, 1)", "a key of a map is NULL"),
         ("map(a, 1, 1L, 2)", "a key"),
         ("map(0D, 1, -0.0D, 2)", "a key is twice"),
+        ("map(cast(1.2 as int), 'a', cast(1.4 as int), 'b')", "a key is twice"),
         ("array(1, 'x')", "array(1, 'x') is not supported"),
         ("array(array(1), 1)", "is not supported"),
         ("map(array(1), 1)", "is not supported"),
@@ -281,8 +282,14 @@ fn parts_are_cast_by_name_and_none_is_lost() {
     let cast = |sql: &str, to: &DataType, batch: &RecordBatch| {
         Expression::bind_as(sql, &batch.schema(), "UTC", to)?.evaluate(batch)
     };
+    let map_of = |key: DataType| {
+        let entry = vec![field("key", key, false), field("value", DataType::Utf8, true)];
+        let entries = Field::new("key_value", DataType::Struct(entry.into()), false);
+        DataType::Map(Arc::new(entries), false)
+    };
     let two = batch.slice(0, 2);
     for (sql, to) in [
+        ("map(b + 0.2, 'x', b + 1.4, 'y')", map_of(DataType::Int32)),
         ("array(a, b)", list(DataType::Int8, true)),
         ("array(b)", list(DataType::Int8, false)),
         ("named_struct('Y', b, 'X', a)", parts.clone()),
@@ -308,6 +315,8 @@ fn parts_are_cast_by_name_and_none_is_lost() {
         ("struct(a AS x, b AS y, b AS z)", parts.clone(), "the field 'z' is not one of the column"),
         ("array(a)", parts, "a cast from ARRAY<BIGINT> to STRUCT<x: TINYINT, y: STRING> is not supported"),
         ("a", list(DataType::Int64, true), "a cast from BIGINT to ARRAY<BIGINT> is not supported"),
+        ("map(b + 0.2, 'x', b + 0.4, 'y')", map_of(DataType::Int32), "has no value for {2.2: x, 2.4: y}"),
+        ("map('-0.0', 'x', '0', 'y')", map_of(DataType::Float64), "has no value for {-0.0: x, 0: y}"),
     ] {
         let error = cast(sql, &to, &batch).expect_err(sql);
         assert!(error.to_string().contains(why), "{sql}: {error}");

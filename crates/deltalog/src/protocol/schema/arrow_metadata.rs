@@ -129,7 +129,8 @@ impl StructType {
 }
 
 fn described(table: &StructType, rows: &Fields) -> Fields {
-    let field = |field: &FieldRef| match table.fields().iter().find(|column| column.name == *field.name()) {
+    let known = |name: &str| table.fields().get(table.exact_index_of(name)?);
+    let field = |field: &FieldRef| match known(field.name()) {
         Some(column) => {
             let is_kept = |key: &String| !is_of_files(key) && !key.starts_with(IDENTITY);
             let mut metadata = field.metadata().clone();

@@ -24,7 +24,6 @@ use serde_json::{Map, Value, json};
 
 use super::part_ids::{PARQUET_PART_IDS, part_id, part_paths};
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
-use crate::by_name::ByName;
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::features::TableFeature;
 use crate::{Error, Result};
@@ -154,7 +153,7 @@ impl MappedSchema {
 
     /// Returns the physical name of the top-level column `name`, which must be spelled as in the schema.
     pub fn physical_name(&self, name: &str) -> Option<&str> {
-        let index = self.logical.fields().iter().position(|field| field.name == name)?;
+        let index = self.logical.exact_index_of(name)?;
         self.physical.fields().get(index).map(|field| field.name.as_str())
     }
 
@@ -162,23 +161,6 @@ impl MappedSchema {
     /// as in the schema.
     pub fn physical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.logical, &self.physical, path)
-    }
-
-    /// Returns the same as [`MappedSchema::physical_path`] for each of `paths`, in linear time if they are in the
-    /// order of the schema.
-    pub(crate) fn physical_paths<'p>(
-        &self,
-        paths: impl IntoIterator<Item = &'p [String]>,
-    ) -> Vec<Option<Vec<String>>> {
-        all_translated(&self.logical, &self.physical, paths)
-    }
-
-    /// Returns the inverse of [`MappedSchema::physical_paths`].
-    pub(crate) fn logical_paths<'p>(
-        &self,
-        paths: impl IntoIterator<Item = &'p [String]>,
-    ) -> Vec<Option<Vec<String>>> {
-        all_translated(&self.physical, &self.logical, paths)
     }
 
     /// Returns the inverse of [`MappedSchema::physical_path`].
@@ -192,32 +174,12 @@ fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec
     let (mut from, mut to) = (Some(from), Some(to));
     let mut names = Vec::with_capacity(path.len());
     for name in path {
-        let index = from?.fields().iter().position(|field| field.name == *name)?;
+        let index = from?.exact_index_of(name)?;
         let (field, counterpart) = (from?.fields().get(index)?, to?.fields().get(index)?);
         names.push(counterpart.name.clone());
         (from, to) = (fields_of(field), fields_of(counterpart));
     }
     Some(names)
-}
-
-/// Translates many paths as [`translated`] does.
-fn all_translated<'p>(
-    from: &StructType,
-    to: &StructType,
-    paths: impl IntoIterator<Item = &'p [String]>,
-) -> Vec<Option<Vec<String>>> {
-    let by_name = ByName::new(from.fields().len(), |at| Some(from.fields().get(at)?.name.as_str()));
-    let one = |path: &[String]| {
-        let (name, rest) = path.split_first()?;
-        let at = by_name.find(name)?;
-        let (field, counterpart) = (from.fields().get(at)?, to.fields().get(at)?);
-        let mut names = vec![counterpart.name.clone()];
-        if !rest.is_empty() {
-            names.extend(translated(fields_of(field)?, fields_of(counterpart)?, rest)?);
-        }
-        Some(names)
-    };
-    paths.into_iter().map(one).collect()
 }
 
 fn fields_of(field: &StructField) -> Option<&StructType> {
@@ -248,7 +210,7 @@ impl Mapper {
             Some(twice) => {
                 Err(Error::corrupt_log(format!("two columns have the physical name '{}'", twice.name)))
             }
-            None => Ok(StructType { fields }),
+            None => Ok(StructType::of_distinct(fields)),
         }
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod column_rules;
 mod json;
 mod mapping;
 mod metadata;
+mod name_index;
 mod new_mapping;
 mod part_ids;
 mod primitive;
@@ -39,6 +40,8 @@ pub use widening::TypeChange;
 pub(crate) use widening::{TYPE_CHANGES, is_iceberg_widening, is_widening};
 
 use crate::{Error, Result};
+
+use name_index::NameIndex;
 
 /// The maximum nesting depth of structs, arrays and maps.
 pub const MAX_DEPTH: usize = crate::limits::SCHEMA_LEVELS;
@@ -148,6 +151,7 @@ impl StructField {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StructType {
     fields: Vec<StructField>,
+    names: NameIndex,
 }
 
 impl StructType {
@@ -162,8 +166,13 @@ impl StructType {
                 "column '{}' appears twice (names are compared ignoring case)",
                 twice.name
             ))),
-            None => Ok(Self { fields }),
+            None => Ok(Self::of_distinct(fields)),
         }
+    }
+
+    /// Creates a struct of fields whose names are known to be distinct.
+    fn of_distinct(fields: Vec<StructField>) -> Self {
+        Self { fields, names: NameIndex::default() }
     }
 
     /// Returns the fields in order.
@@ -173,8 +182,12 @@ impl StructType {
 
     /// Returns the position of the field `name`, ignoring case.
     pub fn index_of(&self, name: &str) -> Option<usize> {
-        let folded = name.to_lowercase();
-        self.fields.iter().position(|field| field.name == name || field.name.to_lowercase() == folded)
+        self.names.find(&self.fields, name)
+    }
+
+    /// Returns the position of the field with exactly this name.
+    pub(crate) fn exact_index_of(&self, name: &str) -> Option<usize> {
+        self.names.find_exact(&self.fields, name)
     }
 
     /// Returns the field `name`, ignoring case.
@@ -196,7 +209,7 @@ impl StructType {
             nullable: field.nullable,
             metadata: change(&field.metadata),
         };
-        Self { fields: self.fields.iter().map(field).collect() }
+        Self::of_distinct(self.fields.iter().map(field).collect())
     }
 }
 

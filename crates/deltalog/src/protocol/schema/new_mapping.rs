@@ -27,7 +27,7 @@ impl<N: FnMut(&StructField) -> String> NewMapping<N> {
     /// None for metadata that was parsed before.
     pub fn assign(&mut self, schema: &StructType) -> Result<StructType> {
         let fields = schema.fields().iter().map(|field| self.field(field)).collect::<Result<_>>()?;
-        Ok(StructType { fields })
+        Ok(StructType::of_distinct(fields))
     }
 
     /// Returns the highest id that was assigned: the property `delta.columnMapping.maxColumnId`.

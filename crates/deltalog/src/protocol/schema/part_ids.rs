@@ -29,7 +29,7 @@ pub(crate) const PARQUET_PART_IDS: &str = "parquet.field.nested.ids";
 /// `CorruptLog` for ids that are not of the protocol's form.
 pub(crate) fn with_part_ids(schema: &StructType, last_id: &mut i64) -> Result<StructType> {
     let fields = schema.fields().iter().map(|field| identified(field, last_id)).collect::<Result<_>>()?;
-    Ok(StructType { fields })
+    Ok(StructType::of_distinct(fields))
 }
 
 fn identified(field: &StructField, last_id: &mut i64) -> Result<StructField> {

@@ -176,7 +176,7 @@ proptest! {
         let added = more.assign(&new).unwrap();
         let mut last_id = more.last_id();
         let fields = identified.fields().iter().chain(added.fields()).cloned();
-        let both = StructType { fields: fields.collect() };
+        let both = StructType::of_distinct(fields.collect());
         let both = with_part_ids(&both, &mut last_id).unwrap();
         prop_assert_eq!(&both.fields()[..identified.fields().len()], identified.fields());
         let (_, all) = ids_of(&both);
@@ -207,8 +207,8 @@ fn the_greatest_id_may_be_that_of_a_part() {
     let of_columns = "subcol1".bytes().map(i64::from).sum::<i64>();
     assert!(of_columns > 107);
     assert_eq!(greatest_id(&schema), of_columns);
-    let only_col1 = StructType { fields: schema.fields[..1].to_vec() };
+    let only_col1 = StructType::of_distinct(schema.fields[..1].to_vec());
     let column = "col1".bytes().map(i64::from).sum::<i64>();
     assert_eq!(greatest_id(&only_col1), column.max(101));
-    assert_eq!(greatest_id(&StructType { fields: Vec::new() }), 0);
+    assert_eq!(greatest_id(&StructType::default()), 0);
 }

@@ -1,7 +1,7 @@
 //! The columns of the table that a scan needs, and their sources.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -90,10 +90,7 @@ impl Columns {
         let names_of_table = FileFields::new(fields);
         let (mut output, mut seen) = (Vec::with_capacity(names.len()), vec![false; fields.len()]);
         for name in names {
-            let index = match names_of_table.find_name(name.as_ref()) {
-                NameMatch::One(index) => index,
-                _ => find_field(fields, name.as_ref())?,
-            };
+            let index = names_of_table.require(name.as_ref())?;
             if seen.get_mut(index).is_some_and(|seen| std::mem::replace(seen, true)) {
                 return Err(Error::invalid_argument(format!(
                     "the column '{}' is requested twice",
@@ -112,14 +109,14 @@ impl Columns {
                 "part of the predicate was not understood, so it cannot select rows",
             ));
         }
-        let names: Vec<&str> = self
+        let names: HashSet<&str> = self
             .partitions
             .iter()
             .filter_map(|index| self.table.fields().get(*index))
             .map(|f| f.name().as_str())
             .collect();
         let (file, row) =
-            predicate.split(|column| matches!(column.path.parts(), [name] if names.contains(&name.as_str())));
+            predicate.split(|column| matches!(column.path.parts(), [name] if names.contains(name.as_str())));
         (self.file_predicate, self.row_predicate) = (file, row);
         self.update_needed()
     }
@@ -133,18 +130,27 @@ impl Columns {
             .flat_map(BoundPredicate::columns)
             .map(|column| column.path.parts())
             .collect();
+        let mut of_column: HashMap<&str, Vec<&[String]>> = HashMap::new();
+        for path in &paths {
+            if let Some(name) = path.first() {
+                of_column.entry(name).or_default().push(path);
+            }
+        }
+        let table = FileFields::new(self.table.fields());
+        let mut known: HashSet<usize> = self.needed.iter().copied().collect();
         for name in paths.iter().filter_map(|path| path.first()) {
             if self.row_tracking.is_some() && row_ids::fields().iter().any(|field| field.name() == name) {
                 // The scan produces row ids itself.
                 continue;
             }
-            let index = find_field(self.table.fields(), name)?;
-            let is_known = self.needed.contains(&index);
-            if let (false, Some(field), Some(in_files)) =
-                (is_known, self.table.fields().get(index), self.in_files.fields().get(index))
+            let index = table.require(name)?;
+            let is_new = known.insert(index);
+            if let (true, Some(field), Some(in_files)) =
+                (is_new, self.table.fields().get(index), self.in_files.fields().get(index))
             {
+                let paths = of_column.get(field.name().as_str()).map_or(&[][..], Vec::as_slice);
                 self.needed.push(index);
-                self.extra.push(narrowed(field, in_files, &paths));
+                self.extra.push(narrowed(field, in_files, paths));
             }
         }
         Ok(())
@@ -180,21 +186,35 @@ impl Columns {
             Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()])
         };
         let fields = self.output.iter().filter_map(at).chain(self.extra.iter().cloned());
+        let partitions: HashSet<usize> = self.partitions.iter().copied().collect();
         let column = |([field, in_files], index): ([FieldRef; 2], &usize)| {
-            let is_partition = self.partitions.contains(index);
+            let is_partition = partitions.contains(index);
             NeededColumn { field, in_files, is_partition }
         };
         fields.zip(&self.needed).map(column).collect()
     }
 
+    /// Returns the columns of the table by their names.
+    pub(super) fn of_table(&self) -> FileFields<'_> {
+        FileFields::new(self.table.fields())
+    }
+
     /// Returns the field of each part of `path`, with the names and ids that they have in files; `None` if the
     /// table does not have the column, or if it is inside a list or map.
-    pub(super) fn in_files(&self, path: &[String]) -> Option<Vec<FieldRef>> {
+    /// `table` are the columns of the table, which [`Columns::of_table`] has returned.
+    pub(super) fn in_files(&self, table: &FileFields<'_>, path: &[String]) -> Option<Vec<FieldRef>> {
         let (mut fields, mut in_files) = (Some(self.table.fields()), Some(self.in_files.fields()));
         let mut found = Vec::with_capacity(path.len());
         for name in path {
-            let (index, field) = fields?.find(name)?;
-            let in_file = in_files?.get(index)?;
+            let fields_here = fields?;
+            let index = match found.is_empty() {
+                true => match table.find_name(name) {
+                    NameMatch::One(index) => index,
+                    _ => return None,
+                },
+                false => fields_here.find(name)?.0,
+            };
+            let (field, in_file) = (fields_here.get(index)?, in_files?.get(index)?);
             found.push(Arc::clone(in_file));
             (fields, in_files) = (inner_fields(field), inner_fields(in_file));
         }
@@ -282,17 +302,7 @@ pub(super) fn has_ids(fields: &Fields) -> bool {
 /// # Errors
 /// `InvalidArgument` if no field or more than one field matches.
 pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
-    match match_name(fields, name) {
-        NameMatch::One(index) => Ok(index),
-        NameMatch::Many => {
-            Err(Error::invalid_argument(format!("the column name '{name}' matches more than one column")))
-        }
-        NameMatch::None => {
-            let known = fields.iter().map(|field| field.name().as_str());
-            Err(Error::invalid_argument(format!("there is no column '{name}'"))
-                .with_hint(format!("the columns are: {}", nearest_first(name, known))))
-        }
-    }
+    FileFields::new(fields).require(name)
 }
 
 /// The result of looking up a name.
@@ -365,6 +375,24 @@ impl<'a> FileFields<'a> {
         let by_lower_name =
             self.by_lower_name.get_or_init(|| indexed(names().map(|(name, at)| (name.to_lowercase(), at))));
         by_lower_name.get(&name.to_lowercase()).copied().unwrap_or(NameMatch::None)
+    }
+
+    /// Returns the index of the field `name` as [`FileFields::find_name`] does.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if no field or more than one field matches.
+    fn require(&self, name: &str) -> Result<usize> {
+        match self.find_name(name) {
+            NameMatch::One(index) => Ok(index),
+            NameMatch::Many => {
+                Err(Error::invalid_argument(format!("the column name '{name}' matches more than one column")))
+            }
+            NameMatch::None => {
+                let known = self.fields.iter().map(|field| field.name().as_str());
+                Err(Error::invalid_argument(format!("there is no column '{name}'"))
+                    .with_hint(format!("the columns are: {}", nearest_first(name, known))))
+            }
+        }
     }
 
     fn leaves_before(&self) -> &[usize] {

@@ -101,10 +101,10 @@ impl Stages {
         let Some(predicate) = &scan.columns.row_predicate else {
             return Self { rest: all.collect(), ..Self::default() };
         };
-        let names: Vec<&String> =
+        let names: HashSet<&String> =
             predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
         let (first, rest): (Vec<_>, Vec<_>) = all
-            .partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
+            .partition(|index| columns.get(*index).is_none_or(|column| names.contains(column.field.name())));
         let output: HashSet<&usize> = output.iter().collect();
         let mut are_first = vec![false; first.len() + rest.len()];
         for index in &first {

@@ -5,6 +5,7 @@
 use super::faults::guarded;
 use super::file::{Opener, Source};
 use super::{DataFile, FileRows};
+use crate::by_name::names_of;
 use crate::error::Result;
 
 /// Returns whether a number or a date in `file` has another type than in the table, at any depth.
@@ -19,10 +20,11 @@ pub(super) fn converts_numbers(opener: &Opener, file: &DataFile) -> Result<bool>
         return Ok(false);
     };
     let fields = open.metadata.schema().fields();
+    let names = names_of(fields);
     Ok(open.sources.iter().any(|source| match source {
         Source::Constant(_) => false,
         Source::File(name, plan) => {
-            let in_file = fields.iter().find(|field| field.name() == name);
+            let in_file = names.find(name).and_then(|at| fields.get(at));
             in_file.is_some_and(|field| plan.converts_numbers(field.data_type()))
         }
     }))

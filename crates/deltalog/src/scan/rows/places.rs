@@ -5,6 +5,7 @@
 //! - A maximum of floating-point numbers bounds NaN only if the footer tells that there is none ([`KnownNans`]).
 //! - A column that the file lacks is NULL in every row.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -26,7 +27,9 @@ use crate::stats::{KnownNans, without_nan as without_nan_in};
 /// The location of each column of a predicate.
 #[derive(Debug)]
 pub(super) struct Places {
-    columns: Vec<(ColumnPath, DataType, Place)>,
+    columns: Vec<(DataType, Place)>,
+    /// The index of each column by its path.
+    by_path: HashMap<ColumnPath, usize>,
     nans: KnownNans,
 }
 
@@ -46,8 +49,8 @@ pub(super) enum Place {
 
 fn place(
     column: &BoundColumn,
-    table: &Columns,
-    (schema, calendar): (&SchemaRef, &FileCalendar),
+    (table, names): (&Columns, &FileFields<'_>),
+    (in_file, calendar): (&FileFields<'_>, &FileCalendar),
     partition: &RecordBatch,
 ) -> Result<Place> {
     let path = &column.path;
@@ -56,17 +59,17 @@ fn place(
     {
         return Ok(Place::Partition(Arc::clone(value)));
     }
-    let (mut fields, mut leaf) = (schema.fields(), 0);
+    let mut leaf = 0;
     let mut found: Option<&FieldRef> = None;
-    let Some(path_fields) = table.in_files(path.parts()) else { return Ok(Place::Other) };
+    let Some(path_fields) = table.in_files(names, path.parts()) else { return Ok(Place::Other) };
     for in_files in &path_fields {
-        if let Some(outer) = found {
-            let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
-            fields = inner;
-        }
-        let Some((field, before)) = FileFields::new(fields).find(in_files, &path.to_string())? else {
-            return Ok(Place::Missing);
+        let full_name = path.to_string();
+        let here = match found.map(|outer| outer.data_type()) {
+            None => in_file.find(in_files, &full_name)?,
+            Some(DataType::Struct(inner)) => FileFields::new(inner).find(in_files, &full_name)?,
+            Some(_) => return Ok(Place::Other),
         };
+        let Some((field, before)) = here else { return Ok(Place::Missing) };
         leaf += before;
         found = Some(field);
     }
@@ -90,22 +93,27 @@ impl Places {
         metadata: &ParquetMetaData,
         partition: &RecordBatch,
     ) -> Result<Self> {
+        let (schema, calendar) = file;
+        let (names, in_file) = (table.of_table(), FileFields::new(schema.fields()));
         let place = |column: &BoundColumn| {
-            Ok((column.path.clone(), column.data_type.clone(), place(column, table, file, partition)?))
+            let place = place(column, (table, &names), (&in_file, calendar), partition)?;
+            Ok((column.data_type.clone(), place))
         };
         let columns = predicate.columns().iter().map(place).collect::<Result<_>>()?;
-        Ok(Self { columns, nans: KnownNans::of(metadata) })
+        let paths = predicate.columns().iter().map(|column| column.path.clone());
+        let by_path = paths.enumerate().map(|(at, path)| (path, at)).collect();
+        Ok(Self { columns, by_path, nans: KnownNans::of(metadata) })
     }
 
     pub(super) fn find(&self, path: &ColumnPath) -> Option<(&DataType, &Place)> {
-        self.columns.iter().find(|(known, ..)| known == path).map(|(_, data_type, place)| (data_type, place))
+        self.columns.get(*self.by_path.get(path)?).map(|(data_type, place)| (data_type, place))
     }
 
     /// Returns the leaf columns.
     pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
         self.columns
             .iter()
-            .filter_map(|(.., place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
+            .filter_map(|(_, place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
     }
 
     /// Returns whether bounds of pages are available for any of the columns in any of `groups`.

@@ -73,12 +73,13 @@ pub(in super::super) fn concerns_writers(old: &Metadata, new: &Metadata) -> Resu
 
 /// Returns whether `new` is `old` with additional nullable fields.
 fn only_adds_nullable(old: &StructType, new: &StructType) -> bool {
-    let find =
-        |fields: &StructType, name: &str| fields.fields().iter().find(|field| field.name == name).cloned();
+    fn find<'a>(fields: &'a StructType, name: &str) -> Option<&'a StructField> {
+        fields.fields().get(fields.exact_index_of(name)?)
+    }
     let is_kept = |field: &StructField| {
         find(new, &field.name).is_some_and(|other| {
             field.nullable == other.nullable
-                && essential(field) == essential(&other)
+                && essential(field) == essential(other)
                 && is_same(&field.data_type, &other.data_type)
         })
     };

@@ -9,12 +9,13 @@ use crate::error::Result;
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
 use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
 use crate::replay::{Commit, FileColumn};
+use crate::transaction::names_this_crate;
 
 /// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
 
-/// The operation that only adds live files again, with other statistics, if this crate has committed it: it has read
-/// them, so that a commit which has changed one of them is a conflict.
+/// The operation that only adds live files again, with other statistics, if this crate has committed it, whichever
+/// process: it has read them, so that a commit which has changed one of them is a conflict.
 const COMPUTE_STATS: &str = "COMPUTE STATS";
 
 /// The operations that add only files which are not live, and remove only live ones. Others, such as recomputing
@@ -63,6 +64,7 @@ pub(super) fn extended(
             _ if has_exact_files(commit) => FileChange::Exact,
             true if own_removes || !may_add_again(commit) => FileChange::Exact,
             true if own_statistics => FileChange::LiveAgain,
+            false if is_recomputation(commit) => FileChange::LiveAgain,
             _ => FileChange::Unknown,
         };
         let applied = live.apply(commit, change, &mut totals, resolver);
@@ -101,6 +103,17 @@ fn has_exact_files(commit: &Commit) -> bool {
         || operation_of(commit).is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
 }
 
+/// Returns whether a commit is one of this crate that has only computed statistics of live files again. Its writer could
+/// be another process: then the commit is in one piece.
+fn is_recomputation(commit: &Commit) -> bool {
+    let info = commit.commit_info.as_ref();
+    let is_of_this_crate = info.and_then(|info| info.engine_info.as_deref()).is_some_and(names_this_crate);
+    is_of_this_crate
+        && operation_of(commit) == Some(COMPUTE_STATS)
+        && commit.removes.num_rows() == 0
+        && changes_no_data(commit)
+}
+
 fn operation_of(commit: &Commit) -> Option<&str> {
     commit.commit_info.as_ref().and_then(|info| info.operation.as_deref())
 }
@@ -108,10 +121,17 @@ fn operation_of(commit: &Commit) -> Option<&str> {
 /// Returns whether a commit of this crate which removes no file may name live files again, to give them other
 /// statistics or row ids: then it changes no rows.
 fn may_add_again(commit: &Commit) -> bool {
-    let changes = commit.adds.column_by_name(FileColumn::DataChange.name());
-    let changes = changes.and_then(|column| column.as_boolean_opt());
     let has_changes = |changes: &BooleanArray| changes.null_count() == 0 && !changes.has_false();
-    commit.adds.num_rows() > 0 && !changes.is_some_and(has_changes)
+    commit.adds.num_rows() > 0 && !data_changes(commit).is_some_and(has_changes)
+}
+
+/// Returns whether no file that a commit adds brings other rows.
+fn changes_no_data(commit: &Commit) -> bool {
+    data_changes(commit).is_some_and(|changes| changes.null_count() == 0 && !changes.has_true())
+}
+
+fn data_changes(commit: &Commit) -> Option<&BooleanArray> {
+    commit.adds.column_by_name(FileColumn::DataChange.name()).and_then(|column| column.as_boolean_opt())
 }
 
 /// Returns the newest progress of each application. It is unknown if identifiers expire: which of them have then

@@ -10,6 +10,8 @@
 //! - Every version that is not older than the cut-off stays readable, and so does each version since the checkpoint
 //!   that they need. Without such a checkpoint nothing is deleted.
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
+//! - A checkpoint may be written while the commit of its version is deleted. A request to clean up looks for such
+//!   checkpoints at its end. A writer whose checkpoint comes even later finds the commit gone, and takes it back.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
 //! - A file is only deleted if it is the one that was listed. Another table may have been created in the place of this
@@ -32,6 +34,7 @@ pub(super) use after_commit::{Pace, after_checkpoint, go_on};
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::log::name::LogFileName;
 use crate::log::{LOG_DIRECTORY, LogInventory};
 use crate::protocol::{TableFeature, ensure_writable, protected_before};
 use crate::snapshot::Snapshot;
@@ -117,7 +120,7 @@ fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Re
 
 /// Deletes the files of `plan`. Stops if the table gets another protection meanwhile.
 fn delete_all(newest: &Snapshot, plan: Plan, cutoff_ms: i64) -> Result<CleanedLog> {
-    let Plan { oldest_version, files, .. } = plan;
+    let Plan { oldest_version, mut files, .. } = plan;
     let protected = |snapshot: &Snapshot| protected_before(snapshot.protocol(), snapshot.metadata());
     let before = protected(newest)?;
     let mut deleted = 0;
@@ -132,6 +135,12 @@ fn delete_all(newest: &Snapshot, plan: Plan, cutoff_ms: i64) -> Result<CleanedLo
         }
         round.iter().try_for_each(|file| delete(newest.storage(), file))?;
         deleted += round.len();
+    }
+    if deleted == files.len() && files.iter().any(is_commit) {
+        let late = plan::checkpoints_before(&LogInventory::read(newest.storage())?, oldest_version);
+        late.iter().try_for_each(|file| delete(newest.storage(), file))?;
+        deleted += late.len();
+        files.extend(late);
     }
     Ok(cleaned(files.into_iter().take(deleted), oldest_version, cutoff_ms))
 }
@@ -192,6 +201,10 @@ fn with_unused(
         plan.files.extend(unused);
         plan
     }))
+}
+
+fn is_commit(file: &FileMeta) -> bool {
+    matches!(LogFileName::parse(&file.name), Some(LogFileName::Commit(_)))
 }
 
 /// Returns the path of a file of the log relative to the table's root.

@@ -82,6 +82,17 @@ impl Plan {
     }
 }
 
+/// Returns the files of checkpoints of versions before `version`.
+pub(super) fn checkpoints_before(inventory: &LogInventory, version: u64) -> Vec<FileMeta> {
+    let is_before = |name: &LogFileName| match name {
+        LogFileName::ClassicCheckpoint(of)
+        | LogFileName::CheckpointPart { version: of, .. }
+        | LogFileName::UuidCheckpoint { version: of, .. } => *of < version,
+        _ => false,
+    };
+    inventory.files().filter(|(name, _)| is_before(name)).map(|(_, file)| file.clone()).collect()
+}
+
 /// Returns whether a file belongs to a checkpoint.
 pub(super) fn is_checkpoint(name: &LogFileName) -> bool {
     matches!(

@@ -1,0 +1,115 @@
+//! An index of the names of a struct's fields: tables have up to tens of thousands of columns, each of which is looked
+//! up.
+//!
+//! - It follows from the fields, so it does not count when structs are compared, and is made when it is needed.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use super::StructField;
+
+/// The most fields that are compared with a name one after another.
+const MOST_COMPARED: usize = 16;
+
+/// The positions of fields by their names.
+#[derive(Default)]
+pub(super) struct NameIndex(OnceLock<Box<Positions>>);
+
+/// The first position of each name.
+#[derive(Default)]
+struct Positions {
+    exact: HashMap<String, usize>,
+    /// By the name in lower case.
+    folded: HashMap<String, usize>,
+}
+
+impl NameIndex {
+    /// Returns the position of the first field `name`, ignoring case.
+    pub(super) fn find(&self, fields: &[StructField], name: &str) -> Option<usize> {
+        let folded = name.to_lowercase();
+        match fields.len() <= MOST_COMPARED {
+            true => fields.iter().position(|field| field.name.to_lowercase() == folded),
+            false => self.positions(fields).folded.get(&folded).copied(),
+        }
+    }
+
+    /// Returns the position of the first field with exactly this name.
+    pub(super) fn find_exact(&self, fields: &[StructField], name: &str) -> Option<usize> {
+        match fields.len() <= MOST_COMPARED {
+            true => fields.iter().position(|field| field.name == name),
+            false => self.positions(fields).exact.get(name).copied(),
+        }
+    }
+
+    fn positions(&self, fields: &[StructField]) -> &Positions {
+        self.0.get_or_init(|| {
+            let mut positions = Positions::default();
+            for (at, field) in fields.iter().enumerate() {
+                positions.exact.entry(field.name.clone()).or_insert(at);
+                positions.folded.entry(field.name.to_lowercase()).or_insert(at);
+            }
+            Box::new(positions)
+        })
+    }
+}
+
+impl Clone for NameIndex {
+    /// Returns an index of the same fields, which may be others soon.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for NameIndex {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for NameIndex {}
+
+impl fmt::Debug for NameIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NameIndex")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{PrimitiveType, StructType};
+
+    #[test]
+    fn fields_are_found_whether_they_are_few_or_many() {
+        for count in [3, 40] {
+            let field = |at| StructField::new(format!("Field{at}"), PrimitiveType::Long, true);
+            let fields = StructType::try_new((0..count).map(field).collect()).unwrap();
+            for (name, index, exact) in [
+                ("Field2", Some(2), Some(2)),
+                ("fIELD2", Some(2), None),
+                ("Field0", Some(0), Some(0)),
+                ("Field40", None, None),
+                ("", None, None),
+            ] {
+                assert_eq!(fields.index_of(name), index, "{name}");
+                assert_eq!(fields.exact_index_of(name), exact, "{name}");
+                // What was looked up makes no difference.
+                assert_eq!(fields, fields.clone());
+            }
+        }
+    }
+
+    /// Physical names may differ in case only.
+    #[test]
+    fn names_that_differ_in_case_are_told_apart() {
+        for more in [0, 40] {
+            let names = ["a", "A"].into_iter().map(str::to_owned).chain((0..more).map(|at| format!("f{at}")));
+            let fields: Vec<_> =
+                names.map(|name| StructField::new(name, PrimitiveType::Long, true)).collect();
+            let index = NameIndex::default();
+            assert_eq!((index.find_exact(&fields, "a"), index.find_exact(&fields, "A")), (Some(0), Some(1)));
+            assert_eq!((index.find(&fields, "a"), index.find(&fields, "A")), (Some(0), Some(0)));
+        }
+    }
+}
