@@ -148,6 +148,23 @@ def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
     assert numbers(options) == [2, 3]
 
 
+def test_files_that_a_silent_store_does_not_delete_are_not_waited_for_one_by_one(s3: S3Server) -> None:
+    """The first one is waited for, and the others are left to VACUUM."""
+    rows = pa.table({"p": list(range(40)), "n": [0] * 40})
+    s3.faults(rule("silence_before", "delete", "delete_many"), rule("silence_before", "put", key="p=39"))
+    are_written = soon_after(lambda: sum(key.endswith(".parquet") for key in s3.keys("tables")) == 39)
+    begun: list[float] = []
+
+    def is_time() -> bool:
+        if is_over := are_written():
+            begun.append(time.monotonic())
+        return is_over
+
+    with pytest.raises(KeyboardInterrupt), pressing(is_time):
+        write_deltalake("s3://tables/many", rows, partition_by=["p"], storage_options=s3.options())
+    assert time.monotonic() - begun[0] < 5 + SOON
+
+
 def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]) -> None:
     """The C interface transports no exception: the consumer raises one of its own, and then Python its."""
     (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))

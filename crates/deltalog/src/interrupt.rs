@@ -194,6 +194,14 @@ pub(crate) fn is_interrupted() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.call.is_interrupted()))
 }
 
+/// Returns whether the call is interrupted and nothing is waited for any more, because the store is silent or whoever
+/// interrupts it has done so twice.
+pub(crate) fn is_hurried() -> bool {
+    CURRENT.with_borrow(|current| {
+        current.as_ref().is_some_and(|current| current.call.is_interrupted() && current.call.is_hurried())
+    })
+}
+
 /// Stops the call if it is interrupted. To be called at least a few times in a second.
 ///
 /// # Errors
@@ -409,9 +417,11 @@ mod tests {
         let (_sender, messages) = channel::<u8>();
         let (received, _) = watched(Some(pressed), || {
             assert!(press());
+            assert!(!is_hurried());
             PRESSED.set(true);
-            shielded(|| receive(&messages))
+            shielded(|| (receive(&messages), is_hurried()))
         });
-        assert_eq!(received, Err(Interrupted));
+        assert_eq!(received, (Err(Interrupted), true));
+        assert!(!is_hurried());
     }
 }

@@ -527,16 +527,20 @@ impl Storage {
     }
 
     /// Deletes a file. It is not an error if the file does not exist. An interrupted call still deletes what it has
-    /// written.
+    /// written, unless the store is silent.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`.
+    /// `Unavailable`, `PermissionDenied`, `Interrupted`.
     #[doc(hidden)]
     pub fn delete(&self, path: &str) -> Result<()> {
         let located = self.path(path)?;
         match &self.backend {
             Backend::Local => {
                 local::delete(&self.place(path, &located)?).map_err(|error| self.io_error(path, error))
+            }
+            // One file after another would be waited for.
+            Backend::Remote(_) if interrupt::is_hurried() => {
+                Err(Error::from(interrupt::Interrupted).at_path(path).in_table(self.url()))
             }
             Backend::Remote(store) => match interrupt::shielded(|| store.delete(located)) {
                 Err(failure) if !failure.is_missing() => Err(self.error(path, failure)),
