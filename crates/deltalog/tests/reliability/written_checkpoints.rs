@@ -634,7 +634,10 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
         let cleaner = storage_in(&store.reconnect());
         store.fail(move |_, call| {
             if call.op == Op::Put && call.path.contains("00002.checkpoint") {
-                (0..4).for_each(|version| cleaner.delete(&LogFileName::Commit(version).path()).unwrap());
+                let clean = || {
+                    (0..4).for_each(|version| cleaner.delete(&LogFileName::Commit(version).path()).unwrap())
+                };
+                std::thread::scope(|scope| scope.spawn(clean).join().unwrap());
             }
             None
         });
