@@ -154,6 +154,12 @@ FUZZ_SECONDS ?= 60
 fuzz: ## read damaged files with every parser of bytes, all at once, a minute each
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test --workspace --locked --test hostile -- --test-threads 32
 
+TABLES ?= 1000-100999
+
+.PHONY: hostile
+hostile: .venv/.wheel ## do everything to tables that somebody has changed on purpose
+	DELTALOG_HOSTILE_TABLES=$(TABLES) $(bin)/python -m pytest tests/hostile $(PYTEST_ARGS)
+
 LEAK_ROUNDS ?= 14
 
 .PHONY: soak
