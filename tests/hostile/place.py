@@ -59,9 +59,9 @@ class Place:
         """Returns what has changed outside of the table, and where bytes of a file outside have come to."""
         found = []
         now = self._look()
-        for path in sorted(self._before.keys() | now.keys()):
-            if self._before.get(path) != now.get(path):
-                found.append(f"{path} outside of the table has changed")
+        for name in sorted(self._before.keys() | now.keys()):
+            if self._before.get(name) != now.get(name):
+                found.append(f"{name} outside of the table has changed")
         for directory in (self.table, self.copy):
             for path in directory.rglob("*"):
                 # A link is not a copy, and the log may name a path outside.

@@ -21,7 +21,7 @@ def _opened(place: Place) -> DeltaTable:
 
 
 def _columns(table: DeltaTable) -> list[str]:
-    return pa.schema(table.schema()).names
+    return [str(name) for name in pa.schema(table.schema()).names]
 
 
 def _rows(stream: Any) -> list[Any]:

@@ -23,11 +23,15 @@ interpreters.destroy(other)
 """
 
 
-@pytest.mark.parametrize("first", ["", "from deltalog import DeltaTable"], ids=["alone", "after the main one"])
+@pytest.mark.parametrize(
+    "first", ["", "from deltalog import DeltaTable"], ids=["alone", "after the main one"]
+)
 def test_a_sub_interpreter_is_refused(first: str) -> None:
     run = "exec" if sys.version_info >= (3, 13) else "run_string"
     code = CODE.format(first=first, run=run)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "ImportError" in done.stdout, done.stdout
     assert "interpreter" in done.stdout
