@@ -100,6 +100,7 @@ fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let late = Snapshot::open(&writer, Some(2)).unwrap();
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("00000.json") {
+            // A thread that asks a store cannot ask another one meanwhile.
             let write = || write_checkpoint(&late, &environment()).unwrap();
             std::thread::scope(|scope| scope.spawn(write).join().unwrap());
         }

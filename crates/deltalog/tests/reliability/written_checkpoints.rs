@@ -634,10 +634,10 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
         let cleaner = storage_in(&store.reconnect());
         store.fail(move |_, call| {
             if call.op == Op::Put && call.path.contains("00002.checkpoint") {
-                let clean = || {
-                    (0..4).for_each(|version| cleaner.delete(&LogFileName::Commit(version).path()).unwrap())
-                };
-                std::thread::scope(|scope| scope.spawn(clean).join().unwrap());
+                let clean_up =
+                    || (0..4).for_each(|of| cleaner.delete(&LogFileName::Commit(of).path()).unwrap());
+                // A thread that asks a store cannot ask another one meanwhile.
+                std::thread::scope(|scope| scope.spawn(clean_up).join().unwrap());
             }
             None
         });
