@@ -65,7 +65,7 @@ def insert(jvm: Jvm, table: str, first: int, count: int) -> None:
     )
 
 
-@pytest.mark.parametrize("mode", ["none", "name"])
+@pytest.mark.parametrize("mode", [pytest.param("none", marks=pytest.mark.thorough), "name"])
 def test_each_goes_on_with_what_the_other_has_clustered(
     jvm: Jvm, tmp_path: Path, mode: str, small_cubes: Callable[[int], None]
 ) -> None:

@@ -92,7 +92,7 @@ def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> No
     jvm.run("RESET spark.databricks.delta.incremental.commit.verify")
 
 
-@pytest.mark.parametrize("mapping", ["none", "id"])
+@pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
     """Rows deleted twice, updated, merged, purged and restored: some versions, and every range of changes
     that ends at the newest version.

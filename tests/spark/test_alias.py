@@ -108,6 +108,7 @@ def test_the_catalog_of_the_connector_is_replaced(aliased: SparkSession, path: s
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_the_alias_is_refused_if_the_name_is_taken(tmp_path: Path) -> None:
     """Runs in a separate process, with a class that registers the name as the JVM connector does."""
     code = f"""

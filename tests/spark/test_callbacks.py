@@ -82,6 +82,7 @@ ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 
 @pytest.mark.newest
 @pytest.mark.timeout(900)
+@pytest.mark.thorough
 def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Most plans are made by one thread, after a warm-up that reaches all limits."""
     paths = [str(tmp_path / f"table {number}") for number in range(TABLES)]

@@ -447,6 +447,7 @@ def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_a_table_in_hdfs(server: tuple[str, Path], hdfs: MiniHdfs, tmp_path: Path) -> None:
     """Options say what Hadoop's files of settings would say: here who the user is."""
     uri = f"{hdfs.root}/connect/a table"

@@ -116,6 +116,7 @@ def tracked(path: Path) -> list[Any]:
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_statements_that_fail_leave_the_table_as_it_is(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:

@@ -87,8 +87,15 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
     return str(path), left
 
 
-@pytest.mark.parametrize("batched", ["true", "false"])
-@pytest.mark.parametrize("split", ["128MB", "150KB"])
+@pytest.mark.parametrize(
+    ("split", "batched"),
+    [
+        ("128MB", "true"),
+        ("150KB", "false"),
+        pytest.param("128MB", "false", marks=pytest.mark.thorough),
+        pytest.param("150KB", "true", marks=pytest.mark.thorough),
+    ],
+)
 def test_rows_do_not_depend_on_splits_row_groups_or_batches(
     spark: SparkSession, table: tuple[str, list[int]], batched: str, split: str
 ) -> None:

@@ -96,9 +96,9 @@ def of_kind(actions: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     [
         ("", "p, q"),
         ("", ""),
-        (VECTORS, "p, q"),
-        (f"{VECTORS}, {TRACKING}", "p, q"),
-        (f"{VECTORS}, 'delta.columnMapping.mode' = 'name'", "p, q"),
+        pytest.param(VECTORS, "p, q", marks=pytest.mark.thorough),
+        pytest.param(f"{VECTORS}, {TRACKING}", "p, q", marks=pytest.mark.thorough),
+        pytest.param(f"{VECTORS}, 'delta.columnMapping.mode' = 'name'", "p, q", marks=pytest.mark.thorough),
         (f"{VECTORS}, {TRACKING}, 'delta.columnMapping.mode' = 'id'", "p"),
         ("'delta.enableIcebergCompatV2' = 'true', 'delta.columnMapping.mode' = 'name'", "p, q"),
     ],

@@ -112,6 +112,7 @@ def test_unpinned_threads_are_refused() -> None:
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_the_portable_source_is_used_if_the_sources_do_not_compile(path: str) -> None:
     """A Spark release may change the classes that the sources use in a way that the probe does not detect."""
     done = run_python(

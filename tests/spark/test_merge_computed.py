@@ -41,7 +41,7 @@ def mark(path: str, name: str) -> int | None:
     return found[0]
 
 
-@pytest.mark.parametrize("partitioning", ["", "PARTITIONED BY (g)"])
+@pytest.mark.parametrize("partitioning", [pytest.param("", marks=pytest.mark.thorough), "PARTITIONED BY (g)"])
 @pytest.mark.parametrize("properties", PROPERTIES, ids=["vectors", "rewriting"])
 def test_clauses_give_different_generated_columns(
     spark: SparkSession, path: str, properties: str, partitioning: str
