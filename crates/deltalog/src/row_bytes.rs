@@ -88,8 +88,8 @@ impl BatchBytes {
         ranges
     }
 
-    /// Returns how many rows from `start` on are a batch. Rows that are much further on are not looked at: the weight of
-    /// encoded values is a sum over the rows.
+    /// Returns how many rows from `start` on are a batch. Rows that are much further on are not looked at: the weight
+    /// of encoded values is a sum over the rows.
     fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
         let left = batch.num_rows() - start;
         let mut rows = usize::from(left > 0);

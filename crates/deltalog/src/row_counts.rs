@@ -1,5 +1,5 @@
-//! How many rows files certainly have, by which they get row ids. (PROTOCOL, "Row Tracking", "Writer Requirements for Row
-//! Tracking".)
+//! How many rows files certainly have, by which they get row ids. (PROTOCOL, "Row Tracking", "Writer Requirements for
+//! Row Tracking".)
 //!
 //! - Statistics of our own are right, and those of others are compared with the footer ([`crate::stats::is_own`]): two
 //!   rows would have one id if a file had more rows than its statistics say.

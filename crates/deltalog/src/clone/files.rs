@@ -340,8 +340,8 @@ impl Making<'_> {
     }
 }
 
-/// Returns the actions `adds` with numbers of rows that are certain. `sources` are the files of `source` by the paths of
-/// their clones.
+/// Returns the actions `adds` with numbers of rows that are certain. `sources` are the files of `source` by the paths
+/// of their clones.
 fn with_counted_rows(
     source: &Snapshot,
     adds: &RecordBatch,

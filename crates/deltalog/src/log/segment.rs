@@ -268,8 +268,8 @@ impl LogSegment {
         })
     }
 
-    /// Returns what has become of this version since it was found. Only commits tell: a checkpoint may have been written
-    /// since.
+    /// Returns what has become of this version since it was found. Only commits tell: a checkpoint may have been
+    /// written since.
     ///
     /// # Errors
     /// Those of the store.

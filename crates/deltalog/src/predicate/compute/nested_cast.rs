@@ -143,8 +143,8 @@ fn lost(before: &ArrayRef, after: &ArrayRef, to: &Field) -> Option<BooleanBuffer
     }
 }
 
-/// Returns the entries of maps whose keys are those of entries before them; `None` if there are none. As in expressions,
-/// -0.0 equals 0.0, and a NaN equals itself.
+/// Returns the entries of maps whose keys are those of entries before them; `None` if there are none. As in
+/// expressions, -0.0 equals 0.0, and a NaN equals itself.
 fn repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<BooleanBuffer>> {
     if domain_of(keys.data_type()).is_none() {
         return Ok(None);

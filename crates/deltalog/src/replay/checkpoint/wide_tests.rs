@@ -10,6 +10,7 @@ use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use serde_json::json;
 
 use super::{AddRequest, Checkpoint, CheckpointReader};
 use crate::checkpoint::write_checkpoint;
@@ -28,20 +29,23 @@ const BYTES: usize = 4_000;
 fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     let log = directory.join("_delta_log");
     std::fs::create_dir(&log).unwrap();
-    let field = r#"{\"name\":\"a\",\"type\":\"string\",\"nullable\":true,\"metadata\":{}}"#;
-    let schema = format!(r#"{{\"type\":\"struct\",\"fields\":[{field}]}}"#);
+    let field = json!({"name": "a", "type": "string", "nullable": true, "metadata": {}});
+    let schema = json!({"type": "struct", "fields": [field]}).to_string();
     let mut lines = vec![
-        r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
-        format!(
-            r#"{{"metaData":{{"id":"x","format":{{"provider":"parquet","options":{{}}}},"schemaString":"{schema}","partitionColumns":[],"configuration":{{}}}}}}"#
-        ),
+        json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}),
+        json!({"metaData": {
+            "id": "x", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+            "partitionColumns": [], "configuration": {},
+        }}),
     ];
     for file in 0..FILES {
-        let stats = format!(r#"{{\"numRecords\":1,\"minValues\":{{\"a\":\"{}\"}}}}"#, of(file));
-        lines.push(format!(
-            r#"{{"add":{{"path":"f{file}","partitionValues":{{}},"size":1,"modificationTime":2,"dataChange":true,"stats":"{stats}"}}}}"#
-        ));
+        let stats = json!({"numRecords": 1, "minValues": {"a": of(file)}}).to_string();
+        lines.push(json!({"add": {
+            "path": format!("f{file}"), "partitionValues": {}, "size": 1, "modificationTime": 2, "dataChange": true,
+            "stats": stats,
+        }}));
     }
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let commit = log.join("00000000000000000000.json");
     std::fs::write(&commit, lines.join("\n")).unwrap();
     let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();

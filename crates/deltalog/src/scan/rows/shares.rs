@@ -43,8 +43,8 @@ pub(super) const BYTES_WORTH_A_THREAD: u64 = 4 << 20;
 /// keys, for example, become many.
 const BYTES_PER_VALUE: u64 = 4;
 
-/// How many times fewer rows are read at once after more than an array can hold, and how many times more, at most, after
-/// so few bytes that they leave room for it.
+/// How many times fewer rows are read at once after more than an array can hold, and how many times more, at most,
+/// after so few bytes that they leave room for it.
 const FEWER: usize = 8;
 
 /// The columns to read from a file.

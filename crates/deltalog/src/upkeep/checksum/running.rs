@@ -103,8 +103,8 @@ fn has_exact_files(commit: &Commit) -> bool {
         || operation_of(commit).is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
 }
 
-/// Returns whether a commit is one of this crate that has only computed statistics of live files again. Its writer could
-/// be another process: then the commit is in one piece.
+/// Returns whether a commit is one of this crate that has only computed statistics of live files again. Its writer
+/// could be another process: then the commit is in one piece.
 fn is_recomputation(commit: &Commit) -> bool {
     let info = commit.commit_info.as_ref();
     let is_of_this_crate = info.and_then(|info| info.engine_info.as_deref()).is_some_and(names_this_crate);
