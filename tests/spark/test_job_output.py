@@ -287,6 +287,7 @@ KILLED = """
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
     """At most files remain that no version has."""
     run(KILLED, tmp_path)

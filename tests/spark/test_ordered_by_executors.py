@@ -314,6 +314,7 @@ def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> No
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path: str) -> None:
     """The driver holds no more boundaries than rows were drawn. Without statistics, tasks draw a bounded number."""
     table = f"deltalog.`{path}`"

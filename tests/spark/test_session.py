@@ -140,6 +140,7 @@ def test_invalid_options_are_refused(spark: SparkSession, path: str) -> None:
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
     done = run_python(
         f"""
