@@ -129,7 +129,9 @@ def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Pa
     DeltaTable.create(table, pa.schema([("id", pa.int64())]), configuration={"delta.targetFileSize": "1mb"})
     before = tree(table)
     script = """
-        import sys, pyarrow as pa, deltalog
+        import signal, sys, pyarrow as pa, deltalog
+        # A shell starts what runs in the background without a handler.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         batch = pa.record_batch({"id": list(range(100_000))})
         SOURCE
         print("go", flush=True)
@@ -147,7 +149,10 @@ def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Pa
             break
         signal.sigtimedwait([], 0.01)
     process.send_signal(signal.SIGINT)
-    said, errors = process.communicate(timeout=60)
+    try:
+        said, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert said == "interrupted\n", errors
     assert tree(table) == before
 
