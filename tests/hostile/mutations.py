@@ -116,34 +116,27 @@ def lead_outside(random: Random, place: Place) -> None:
 
 def change_rules(random: Random, place: Place) -> None:
     """Puts an expression into the metadata, as a constraint, a default, a generated column or an invariant."""
-    file, lines = _commit(random, place, first=True)
-    for at, line in enumerate(lines):
-        action = _json(line)
-        if not action or not isinstance(action.get("metaData"), dict):
-            continue
+
+    def change(metadata: dict[str, Any]) -> None:
         sql = random.choice(EXPRESSIONS)
-        metadata = action["metaData"]
         schema = _json(metadata.get("schemaString", ""))
         if random.randrange(2) or not schema or not schema.get("fields"):
             metadata.setdefault("configuration", {})["delta.constraints.c"] = sql
-        else:
-            rule = random.choice(("CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants"))
-            value = json.dumps({"expression": {"expression": sql}}) if rule == "delta.invariants" else sql
-            field = random.choice(schema["fields"])
-            if isinstance(field, dict) and isinstance(field.get("metadata"), dict):
-                field["metadata"][rule] = value
-            metadata["schemaString"] = json.dumps(schema)
-        lines[at] = json.dumps(action)
-    file.write_text("\n".join(lines), errors="surrogatepass")
+            return
+        rule = random.choice(("CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants"))
+        value = json.dumps({"expression": {"expression": sql}}) if rule == "delta.invariants" else sql
+        field = random.choice(schema["fields"])
+        if isinstance(field, dict) and isinstance(field.get("metadata"), dict):
+            field["metadata"][rule] = value
+        metadata["schemaString"] = json.dumps(schema)
+
+    _change_metadata(random, place, change)
 
 
 def change_schema(random: Random, place: Place) -> None:
     """Nests the schema deeply, makes it wide, or repeats a name."""
-    file, lines = _commit(random, place, first=True)
-    for at, line in enumerate(lines):
-        action = _json(line)
-        if not action or not isinstance(action.get("metaData"), dict):
-            continue
+
+    def change(metadata: dict[str, Any]) -> None:
         kind: Any = "long"
         for _ in range(random.choice((3, 99, 101, 3_000))):
             kind = {"type": "array", "elementType": kind, "containsNull": True}
@@ -163,11 +156,11 @@ def change_schema(random: Random, place: Place) -> None:
         for field in fields:
             field["metadata"] = {}
         try:
-            action["metaData"]["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+            metadata["schemaString"] = json.dumps({"type": "struct", "fields": fields})
         except RecursionError:
-            action["metaData"]["schemaString"] = '{"type":' * 20_000
-        lines[at] = json.dumps(action)
-    file.write_text("\n".join(lines), errors="surrogatepass")
+            metadata["schemaString"] = '{"type":' * 20_000
+
+    _change_metadata(random, place, change)
 
 
 def damage(random: Random, place: Place) -> None:
@@ -269,6 +262,17 @@ def _commit(random: Random, place: Place, *, first: bool = False) -> tuple[Path,
         return place.table / "_delta_log" / f"{0:020}.json", []
     file = commits[0] if first else random.choice(commits)
     return file, file.read_text(errors="replace").splitlines()
+
+
+def _change_metadata(random: Random, place: Place, change: Callable[[dict[str, Any]], None]) -> None:
+    """Changes the table's metadata in its first commit."""
+    file, lines = _commit(random, place, first=True)
+    for at, line in enumerate(lines):
+        action = _json(line)
+        if action and isinstance(action.get("metaData"), dict):
+            change(action["metaData"])
+            lines[at] = json.dumps(action)
+    file.write_text("\n".join(lines), errors="surrogatepass")
 
 
 def _json(text: str) -> dict[str, Any] | None:
