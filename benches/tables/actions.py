@@ -8,8 +8,9 @@ bounds are random. The texts are made with Arrow's kernels: a million adds take 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,20 @@ def partitioned_metadata(shape: Shape) -> dict[str, Any]:
 def lines(*actions: dict[str, Any]) -> str:
     """Returns actions as lines of a commit."""
     return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
+
+
+def add(path: Path, statistics: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the action that adds a data file in the root of a table without partitions."""
+    return {
+        "add": {
+            "path": path.name,
+            "partitionValues": {},
+            "size": path.stat().st_size,
+            "modificationTime": CREATED_MS,
+            "dataChange": True,
+            "stats": json.dumps(statistics, separators=(",", ":")),
+        }
+    }
 
 
 def commit_info(version: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ Each has one file of four rows. What takes ten times as long for ten times as ma
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benches.tables.actions import CREATED_MS, commit_info, lines, metadata, protocol
+from benches.tables.actions import add, commit_info, lines, metadata, protocol
 
 FACTOR = 10
 ROWS = 4
@@ -55,13 +54,5 @@ def _write(table: Path, columns: int) -> None:
         "maxValues": dict.fromkeys(names, ROWS - 1),
         "nullCount": dict.fromkeys(names, 0),
     }
-    add = {
-        "path": path.name,
-        "partitionValues": {},
-        "size": path.stat().st_size,
-        "modificationTime": CREATED_MS,
-        "dataChange": True,
-        "stats": json.dumps(stats),
-    }
     first = ({"protocol": protocol()}, {"metaData": table_metadata})
-    (table / "_delta_log" / f"{0:020}.json").write_text(lines(commit_info(0), *first, {"add": add}))
+    (table / "_delta_log" / f"{0:020}.json").write_text(lines(commit_info(0), *first, add(path, stats)))

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benches.tables import vectors
-from benches.tables.actions import CREATED_MS, WIDE, commit_info, lines, metadata, protocol
+from benches.tables.actions import CREATED_MS, WIDE, add, commit_info, lines, metadata, protocol
 from benches.tables.cache import build
 
 FILES = 8
@@ -56,21 +56,7 @@ class Data:
                 os.link(whole / path.name, path)
             else:
                 pq.write_table(_rows(number, self.rows // self.files), path, compression="snappy")
-            add = {
-                "path": path.name,
-                "partitionValues": {},
-                "size": path.stat().st_size,
-                "modificationTime": CREATED_MS,
-                "dataChange": True,
-            }
-            adds.append(
-                {
-                    "add": {
-                        **add,
-                        "stats": json.dumps(_statistics(pq.read_metadata(path)), separators=(",", ":")),
-                    }
-                }
-            )
+            adds.append(add(path, _statistics(pq.read_metadata(path))))
         log = table / "_delta_log"
         log.mkdir()
         features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
@@ -90,16 +76,16 @@ class Data:
         descriptors = vectors.write(table, deleted)
         actions = []
         for action, descriptor in zip(adds, descriptors, strict=True):
-            add = action["add"]
+            added = action["add"]
             gone = {
-                "path": add["path"],
+                "path": added["path"],
                 "deletionTimestamp": CREATED_MS,
                 "dataChange": True,
                 "extendedFileMetadata": True,
             }
-            actions.append({"remove": {**gone, "partitionValues": {}, "size": add["size"]}})
-            loose = json.dumps({**json.loads(add["stats"]), "tightBounds": False}, separators=(",", ":"))
-            actions.append({"add": {**add, "stats": loose, "deletionVector": descriptor}})
+            actions.append({"remove": {**gone, "partitionValues": {}, "size": added["size"]}})
+            loose = json.dumps({**json.loads(added["stats"]), "tightBounds": False}, separators=(",", ":"))
+            actions.append({"add": {**added, "stats": loose, "deletionVector": descriptor}})
         return actions
 
 
