@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from random import Random
 
 import pyarrow as pa
 
+from benches.watch import peak_bytes
 from deltalog import DeltaError, InternalError, upkeep
 from tests.hostile.mutations import mutate, write
 from tests.hostile.place import CANARY, Place
@@ -41,8 +41,8 @@ def play(seed: int, tables: list[Files], directory: Path) -> list[str]:
         fault = call(name, place)
         if fault is None and time.monotonic() - began > MOST_SECONDS:
             fault = f"took {time.monotonic() - began:.0f} s"
-        # Linux counts it in KiB.
-        if fault is None and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_MEMORY >> 10:
+        # `ru_maxrss` would not do: on Linux a process begins with that of its parent.
+        if fault is None and peak_bytes() > MOST_MEMORY:
             fault = "took too much memory"
         faults += [fault] if fault else place.faults()
         if faults:

@@ -152,23 +152,26 @@ def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, p
 def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
     spark: SparkSession, path: str, at: str
 ) -> None:
-    """Spark does not wait for them. One of them waits for a pipe while another finds that its file is gone."""
+    """Spark does not wait for them. One of them still waits for a pipe when the other finds that its file is cut."""
     for number in range(2):
         write_deltalake(path, pa.table({"id": [number]}), mode="append")
-    gone, slow = map(Path, files(path))
-    gone.unlink()
+    cut, slow = map(Path, files(path))
     content = slow.read_bytes()
-    slow.unlink()
-    os.mkfifo(slow)
+    for pipe in (cut, slow):
+        pipe.unlink()
+        os.mkfifo(pipe)
     released = threading.Event()
 
     def release() -> None:
-        time.sleep(2)
-        released.set()
-        slow.write_bytes(content)
+        # Opening a pipe waits for its reader.
+        with slow.open("wb") as pipe:
+            cut.write_bytes(content[:1])
+            time.sleep(2)
+            released.set()
+            pipe.write(content)
 
     threading.Thread(target=release, daemon=True).start()
-    with pytest.raises(MissingFileError, match="the file is not there"):
+    with pytest.raises(CorruptDataError, match="the file has 1 bytes, and the log says"):
         copy(spark, path, at)
     assert released.is_set()
     assert stored(at) == set()
