@@ -17,25 +17,39 @@ from pathlib import Path
 import pytest
 
 ASKED = os.environ.get("DELTALOG_HOSTILE_TABLES", "0-99")
+ASKED_OF_SPARK = os.environ.get("DELTALOG_HOSTILE_TABLES", "0-19")
 # Of a process, for one seed.
 MOST_SECONDS = 100
 
 
-@pytest.mark.timeout(0)
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+pytestmark = [
+    pytest.mark.timeout(0),
+    pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there"),
+]
+
+
 def test_nothing_outside_is_touched_and_nothing_crashes(root: Path) -> None:
-    first, _, last = ASKED.partition("-")
+    play(root, ASKED)
+
+
+def test_the_same_in_spark(root: Path) -> None:
+    play(root, ASKED_OF_SPARK, "spark")
+
+
+def play(root: Path, asked: str, *options: str) -> None:
+    first, _, last = asked.partition("-")
     seed, end = int(first), int(last or first) + 1
     faults: list[str] = []
     while seed < end:
-        seed, more = played(root, seed, end)
+        seed, more = played(root, seed, end, *options)
         faults += more
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)
 
 
-def played(root: Path, first: int, end: int) -> tuple[int, list[str]]:
+def played(root: Path, first: int, end: int, *options: str) -> tuple[int, list[str]]:
     """Plays seeds from `first` on, and returns the one that is next, and the faults; one if the process has ended."""
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.hostile.player", str(first), str(end)]
+    player = ["-m", "tests.hostile.player", str(first), str(end), *options]
+    command = [sys.executable, "-X", "faulthandler", *player]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root, errors="replace"
     )
