@@ -155,10 +155,12 @@ fuzz: ## read damaged files with every parser of bytes, all at once, a minute ea
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test --workspace --locked --test hostile -- --test-threads 32
 
 TABLES ?= 1000-100999
+SPARK_TABLES ?= 1000-1999
 
 .PHONY: hostile
 hostile: .venv/.wheel ## do everything to tables that somebody has changed on purpose
-	DELTALOG_HOSTILE_TABLES=$(TABLES) $(bin)/python -m pytest tests/hostile $(PYTEST_ARGS)
+	DELTALOG_HOSTILE_TABLES=$(TABLES) DELTALOG_HOSTILE_SPARK_TABLES=$(SPARK_TABLES) \
+		$(bin)/python -m pytest tests/hostile $(PYTEST_ARGS)
 
 LEAK_ROUNDS ?= 14
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -39,6 +39,7 @@ class Game:
     calls: int
     expected: tuple[type[Exception], ...] = (DeltaError, pa.ArrowException, OSError)
     crashes: tuple[str, ...] = ("panicked",)
+    check: Callable[[], object] = bool
 
 
 def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[str]:
@@ -84,8 +85,8 @@ def call(game: Game, name: str, place: Place) -> str | None:
 def in_spark(scratch: str) -> Game:
     from tests.hostile import spark_verbs
 
-    verbs = spark_verbs.spark_verbs(spark_verbs.session(scratch))
-    plain = Game(verbs, SPARK_CALLS)
+    spark = spark_verbs.session(scratch)
+    plain = Game(spark_verbs.spark_verbs(spark), SPARK_CALLS, check=spark.range(1).collect)
     return replace(
         plain,
         expected=(*plain.expected, *spark_verbs.EXPECTED),
@@ -102,9 +103,12 @@ def main() -> None:
         game = in_spark(scratch) if "spark" in sys.argv[3:] else Game(VERBS, CALLS)
         for seed in range(first, last):
             print("seed", seed, flush=True)  # noqa: T201
-            with tempfile.TemporaryDirectory() as directory:
+            # A task of Spark that was told to end may still be on its way.
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
                 for fault in play(game, seed, tables, Path(directory)):
                     print("fault", json.dumps(fault), flush=True)  # noqa: T201
+                    # A JVM that has ended would fail all that follows.
+                    game.check()
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     String start = PackedValues.text(files) + String.format("%016x", new Object[] {Long.valueOf(unique)});
     Path to = new Path(clone + "/" + start + "-" + PackedValues.text(files));
     long copied;
+    LocalPlace.checkRead(source, from);
+    LocalPlace.checkWrite(clone, to);
     try {
       copied = copy(from, to, settings, made);
     } catch (IOException e) {

@@ -3,7 +3,6 @@ package io.deltalog.spark;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileFormat;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -29,7 +28,7 @@ public class RelationDescription {
     DeltalogFileIndex index = new DeltalogFileIndex(
         table, text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"),
         is(parts, "isInReach"));
-    return new DeltalogRelation(index, partitionSchema, schema, format(), options, session);
+    return new DeltalogRelation(index, partitionSchema, schema, format(table), options, session);
   }
 
   /** Returns the columns of the relation as the log describes them, also with default values that are not allowed. */
@@ -47,10 +46,10 @@ public class RelationDescription {
     return Locations.path(session, text(parts, "uri"));
   }
 
-  private FileFormat format() {
+  private FileFormat format(String table) {
     Map format = (Map) parts.get("format");
     if (format == null) {
-      return new ParquetFileFormat();
+      return new GuardedFormat(table);
     }
     Map names = (Map) format.get("names");
     return new SnapshotFormat(
@@ -61,7 +60,8 @@ public class RelationDescription {
         is(format, "isChangeFeed"),
         text(format, "rowIds"),
         text(format, "rowCommitVersions"),
-        is(format, "numbersFiles"));
+        is(format, "numbersFiles"),
+        table);
   }
 
   private static StructType schema(Map parts, String name) {

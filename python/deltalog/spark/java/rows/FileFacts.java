@@ -37,8 +37,8 @@ public class FileFacts {
     return (String) of(file, CHANGE_TYPE);
   }
 
-  /** Returns the selection of the file's rows, or null if all of them are shown. */
-  public static RowSelection selection(PartitionedFile file, Configuration configuration) {
+  /** Returns the selection of the rows of a file of the table with the root; null if all of them are shown. */
+  public static RowSelection selection(PartitionedFile file, String root, Configuration configuration) {
     VectorPlace only = (VectorPlace) of(file, ONLY_ROWS);
     VectorPlace without = (VectorPlace) of(file, WITHOUT_ROWS);
     if (only == null && without == null) {
@@ -46,8 +46,8 @@ public class FileFacts {
     }
     Path path = file.toPath();
     RowSelection selection = new RowSelection(
-        only == null ? null : only.read(path, configuration),
-        without == null ? null : without.read(path, configuration));
+        only == null ? null : only.read(root, path, configuration),
+        without == null ? null : without.read(root, path, configuration));
     // If a file is read in several parts, only the first part is checked.
     if (file.start() == 0) {
       check(selection, path, configuration);

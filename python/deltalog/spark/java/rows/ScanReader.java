@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import java.io.Serializable;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.util.SerializableConfiguration;
@@ -13,16 +14,19 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Function1 reader;
   private final ScanColumn[] columns;
   private final int rowIndex;
+  private final String root;
   private final Broadcast configuration;
 
   /**
    * Creates the reader. The given reader returns the index of each row in the file at position rowIndex. The
-   * output has the given columns. Deletion vectors are read with the configuration.
+   * output has the given columns. Deletion vectors of the table with the root are read with the configuration.
    */
-  public ScanReader(Function1 reader, ScanColumn[] columns, int rowIndex, Broadcast configuration) {
+  public ScanReader(
+      Function1 reader, ScanColumn[] columns, int rowIndex, String root, Broadcast configuration) {
     this.reader = reader;
     this.columns = columns;
     this.rowIndex = rowIndex;
+    this.root = root;
     this.configuration = configuration;
   }
 
@@ -30,7 +34,8 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
     PartitionedFile file = (PartitionedFile) object;
     Iterator rows = (Iterator) reader.apply(file);
     RowNumbers.install(rows, rowIndex);
-    RowSelection selection = FileFacts.selection(file, ((SerializableConfiguration) configuration.value()).value());
+    Configuration settings = ((SerializableConfiguration) configuration.value()).value();
+    RowSelection selection = FileFacts.selection(file, root, settings);
     return new ScanRows(rows, columns, rowIndex, file, selection);
   }
 }

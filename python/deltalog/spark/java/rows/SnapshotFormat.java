@@ -5,14 +5,12 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataStructField$;
 import org.apache.spark.sql.catalyst.expressions.FileSourceGeneratedMetadataStructField$;
 import org.apache.spark.sql.execution.datasources.FileFormat$;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.util.SerializableConfiguration;
@@ -28,7 +26,7 @@ import scala.collection.immutable.Seq;
  * This is applied below the scan, so Spark's plan is that of plain files: without additional filters or
  * columns, and with the names that users know.
  */
-public class SnapshotFormat extends ParquetFileFormat {
+public class SnapshotFormat extends GuardedFormat {
   static final String ROW_INDEX = "_tmp_metadata_row_index";
   private final PhysicalNames names;
   private final boolean byId;
@@ -43,12 +41,13 @@ public class SnapshotFormat extends ParquetFileFormat {
 
   /**
    * Creates the format; names is null if files have the names that users know. readAs has the columns that are
-   * read in another type than the table's. Then come the hidden columns of row tracking, or null, and whether _metadata
-   * has the number of the file, for statements that change rows.
+   * read in another type than the table's. Then come the hidden columns of row tracking, or null, whether _metadata
+   * has the number of the file, for statements that change rows, and the root of the table, a Hadoop path.
    */
   public SnapshotFormat(
       PhysicalNames names, boolean byId, boolean omitsRows, StructType readAs, boolean isChangeFeed,
-      String rowIds, String rowCommitVersions, boolean numbersFiles) {
+      String rowIds, String rowCommitVersions, boolean numbersFiles, String root) {
+    super(root);
     this.names = names;
     this.byId = byId;
     this.omitsRows = omitsRows;
@@ -69,16 +68,17 @@ public class SnapshotFormat extends ParquetFileFormat {
     return omitsRows && !isChangeFeed;
   }
 
-  /** Returns the format for files without deleted rows; it is Spark's own class if nothing else is needed. */
-  public ParquetFileFormat withAllRows() {
+  /** Returns the format for files without deleted rows; it is that of Spark, with a guard, if nothing else is needed. */
+  public GuardedFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
-      return new ParquetFileFormat();
+      return new GuardedFormat(root());
     }
     return copy(false);
   }
 
   private SnapshotFormat copy(boolean omits) {
-    return new SnapshotFormat(names, byId, omits, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles);
+    return new SnapshotFormat(
+        names, byId, omits, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles, root());
   }
 
   /** Returns the format for a scan with these filters, whose columns a statement reads first (SelectingReader). */
@@ -111,11 +111,6 @@ public class SnapshotFormat extends ParquetFileFormat {
       }
     }
     return super.supportBatch(session, schema);
-  }
-
-  /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
-  public boolean isSplitable(SparkSession session, Map options, Path path) {
-    return true;
   }
 
   /** Returns the vector classes on which generated code may rely; only Spark's own reader returns them. */
@@ -165,7 +160,7 @@ public class SnapshotFormat extends ParquetFileFormat {
     Broadcast shared = session.sparkContext().broadcast(
         configuration, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
     Function1 reader = reader(session, data, partition, read, filters, options, conf);
-    return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), shared);
+    return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), root(), shared);
   }
 
   private ScanColumn column(int position, StructField field, DataType read, int rowIndex) {

@@ -44,8 +44,11 @@ public class VectorPlace implements Serializable {
     this.cardinality = cardinality;
   }
 
-  /** Reads the vector, which belongs to the given data file. */
-  public DeletionVector read(Path dataFile, Configuration configuration) {
+  /** Reads the vector, which belongs to the given data file of the table with the root. */
+  public DeletionVector read(String root, Path dataFile, Configuration configuration) {
+    if (inline == null) {
+      LocalPlace.checkRead(root, new Path(path));
+    }
     String kind = FileFault.CORRUPT;
     Exception cause;
     try {

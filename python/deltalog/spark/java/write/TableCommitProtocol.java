@@ -156,8 +156,9 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
 
-  /** Takes note that the file exists from now on. */
+  /** Takes note that the file exists from now on, unless a link leads elsewhere. */
   public void opened(String path) {
+    LocalPlace.checkWrite(root, new Path(path));
     opened.add(path);
   }
 
