@@ -150,7 +150,7 @@ def _sources() -> dict[str, str]:
 
 def _files() -> "list[Traversable]":
     """Returns the Java files. They are grouped in folders, but all belong to one package."""
-    folders = (resources.files("deltalog.spark") / "java").iterdir()
+    folders = (resources.files("deltalog.spark") / "java" / "common").iterdir()
     files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
     return sorted((file for file in files if file.name.endswith(".java")), key=lambda file: file.name)
 
