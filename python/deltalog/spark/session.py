@@ -10,17 +10,15 @@ from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.exceptions import raises_pyspark_errors
-from deltalog.spark.jvm import Jvm, alias, callback, probe
-from deltalog.spark.jvm.compile import PACKAGE, ClassesError, give_to_executors, load
+from deltalog.spark.jvm import Jvm, alias, callback
+from deltalog.spark.jvm.jars import PACKAGE, ClassesError, give_to_executors, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _BUILTIN = "builtin"  # The default value since Spark 4.1.
-
-# Those of newer releases of Spark come first.
-_CATALOGS = ("TableLikeCatalog", "TableInfoCatalog", "DeltalogCatalog")
+_OURS = f"{PACKAGE}.DeltalogCatalog"
 # Rules of the optimizer, in their order: an aggregate that the log answers needs no scan.
 _OPTIMIZATIONS = ("AnswersFromLog", "PrunedSizes")
 
@@ -55,7 +53,8 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     gateway: Any = spark.sparkContext._gateway
     callback.check_pinned(gateway)
     with _lock:
-        problem = _problem(spark, gateway)
+        jvm = Jvm(gateway)
+        problem = _problem(spark, jvm)
         if problem is not None:
             warn_caller(
                 f"deltalog cannot use the native path of Spark {spark.version} ({problem}); the slower Python Data "
@@ -63,7 +62,6 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
                 RuntimeWarning,
             )
             return _enable_portable(spark, alias_delta)
-        jvm = Jvm(gateway)
         if alias_delta:
             alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
@@ -73,7 +71,7 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         _optimize(jvm, spark)
         if alias_delta:
             alias.add(jvm, spark._jsparkSession)
-        _install_catalog(spark, jvm, alias_delta)
+        _install_catalog(spark, alias_delta)
         interrupts.install()
     return spark
 
@@ -85,15 +83,12 @@ def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
     return spark
 
 
-def _problem(spark: SparkSession, gateway: Any) -> str | None:
+def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
     """Adds the classes to the driver and the executors; returns why that is impossible, or None."""
-    missing = probe.missing_symbols(spark)
-    if missing:
-        return f"{missing} is missing"
     try:
-        jar = load(gateway.jvm, gateway)
+        jar = load(jvm.classes, spark.version)
     except ClassesError as error:
-        return f"its classes differ from those that deltalog supports: {error}"
+        return str(error)
     give_to_executors(spark.sparkContext, jar)
     return None
 
@@ -144,14 +139,13 @@ def _optimize(jvm: Jvm, spark: SparkSession) -> None:
         getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, *ours]))
 
 
-def _install_catalog(spark: SparkSession, jvm: Jvm, alias_delta: bool) -> None:
+def _install_catalog(spark: SparkSession, alias_delta: bool) -> None:
     """Installs our catalog, which adds tables by path to the built-in one and passes other names on to it.
 
     With the alias, it also replaces the JVM connector's catalog, whose class is missing.
     """
-    ours = f"{PACKAGE}.{next(filter(jvm.has, _CATALOGS))}"
     current = spark.conf.get(_CATALOG, None)
-    if current == ours:
+    if current == _OURS:
         return
     if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
         warn_caller(
@@ -162,4 +156,4 @@ def _install_catalog(spark: SparkSession, jvm: Jvm, alias_delta: bool) -> None:
             RuntimeWarning,
         )
         return
-    spark.conf.set(_CATALOG, ours)
+    spark.conf.set(_CATALOG, _OURS)

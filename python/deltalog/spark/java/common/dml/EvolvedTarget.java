@@ -5,7 +5,6 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
@@ -73,7 +72,7 @@ public class EvolvedTarget extends LogicalPlan {
     return Plans.seq(children);
   }
 
-  public TreeNode withNewChildrenInternal(IndexedSeq children) {
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
     return new EvolvedTarget((LogicalPlan) children.head(), columns, names, data);
   }
 

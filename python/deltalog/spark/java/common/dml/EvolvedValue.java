@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -64,7 +63,7 @@ public class EvolvedValue extends Expression {
     return Plans.seq(children);
   }
 
-  public TreeNode withNewChildrenInternal(IndexedSeq children) {
+  public Expression withNewChildrenInternal(IndexedSeq children) {
     Expression keeping = old == null ? null : (Expression) children.apply(1);
     return new EvolvedValue((Expression) children.apply(0), keeping, type);
   }

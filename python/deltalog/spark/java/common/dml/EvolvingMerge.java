@@ -3,7 +3,6 @@ package io.deltalog.spark;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
@@ -44,7 +43,7 @@ public class EvolvingMerge extends LogicalPlan {
     return Plans.seq(Arrays.asList(new Object[] {target, source}));
   }
 
-  public TreeNode withNewChildrenInternal(IndexedSeq children) {
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
     return new EvolvingMerge((LogicalPlan) children.apply(0), (LogicalPlan) children.apply(1), statement);
   }
 

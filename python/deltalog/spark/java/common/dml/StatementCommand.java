@@ -5,7 +5,6 @@ import java.util.Collections;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.types.DataTypes;
@@ -53,7 +52,7 @@ public class StatementCommand extends LogicalPlan implements Command {
     return Plans.seq(new ArrayList());
   }
 
-  public TreeNode withNewChildrenInternal(IndexedSeq children) {
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
     return this;
   }
 

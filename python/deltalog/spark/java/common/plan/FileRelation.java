@@ -39,7 +39,7 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
       return otherwise.apply(node);
     }
     DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
-    return new Project(scan.output(), (LogicalPlan) of(scan));
+    return new Project((Seq) scan.output(), (LogicalPlan) of(scan));
   }
 
   /** Returns the relation, which has all columns of the table. */

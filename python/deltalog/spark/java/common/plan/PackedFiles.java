@@ -4,8 +4,10 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
+import scala.collection.SeqFactory;
 import scala.collection.immutable.AbstractSeq;
 import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq$;
 
 /**
  * The files of a directory in the form that the planner packed. They are unpacked one by one during each
@@ -54,6 +56,14 @@ public final class PackedFiles extends AbstractSeq {
   /** Does the same as a function of an object. */
   public Object apply(Object index) {
     return apply(((Integer) index).intValue());
+  }
+
+  public SeqFactory iterableFactory() {
+    return (SeqFactory) Seq$.MODULE$;
+  }
+
+  public boolean isDefinedAt(Object index) {
+    return isDefinedAt(((Integer) index).intValue());
   }
 
   private static final class Files extends AbstractIterator {

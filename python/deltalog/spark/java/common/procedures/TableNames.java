@@ -102,7 +102,7 @@ public class TableNames {
     if (size > 3 || !SESSION_CATALOG.equalsIgnoreCase(catalog)) {
       return null;
     }
-    Object database = size > 1 ? parts.get(size - 2) : null;
+    String database = size > 1 ? (String) parts.get(size - 2) : null;
     return new TableIdentifier((String) parts.get(size - 1), Option.apply(database));
   }
 

@@ -1,10 +1,9 @@
 package io.deltalog.spark;
 
-import java.io.IOException;
 import java.lang.reflect.Field;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetRowIndexUtil$RowIndexGenerator;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetRowIndexUtil;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import scala.collection.Iterator;
@@ -13,7 +12,7 @@ import scala.collection.Iterator;
  * A generator of row numbers that does not create an object for each row. Spark's own generator takes a fifth
  * of the time of a scan of two columns.
  */
-public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
+public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
   /** Null if this version of Spark has no such field. Then its own generator is used. */
   private static final Field READER = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
   private static final Field GENERATOR = HiddenFields.orNull(VectorizedParquetRecordReader.class, "rowIndexGenerator");
@@ -37,7 +36,7 @@ public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
       if (!(reader instanceof VectorizedParquetRecordReader)) {
         return;
       }
-      ParquetRowIndexUtil$RowIndexGenerator own = (ParquetRowIndexUtil$RowIndexGenerator) GENERATOR.get(reader);
+      ParquetRowIndexUtil.RowIndexGenerator own = (ParquetRowIndexUtil.RowIndexGenerator) GENERATOR.get(reader);
       if (own != null && own.rowIndexIterator() == null) {
         GENERATOR.set(reader, new RowNumbers(column));
       }
@@ -47,7 +46,7 @@ public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
   }
 
   /** Starts numbering the rows of a row group, which may be read partially. */
-  public void initFromPageReadStore(PageReadStore pages) throws IOException {
+  public void initFromPageReadStore(PageReadStore pages) {
     super.initFromPageReadStore(pages);
     isContiguous = !pages.getRowIndexes().isPresent();
     next = ((Long) pages.getRowIndexOffset().get()).longValue();

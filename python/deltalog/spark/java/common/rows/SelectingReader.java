@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -85,8 +84,8 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
 
   /** Returns the condition for rows with its columns. */
   public static Expression bound(Expression condition) {
-    package$AttributeSeq columns = new package$AttributeSeq(condition.references().toSeq());
-    return (Expression) BindReferences$.MODULE$.bindReference(condition, columns, false);
+    return (Expression) BindReferences$.MODULE$.bindReference(
+        condition, package$.MODULE$.AttributeSeq(condition.references().toSeq()), false);
   }
 
   public Object apply(Object file) {

@@ -59,7 +59,7 @@ public class DeltalogStrategy extends SparkStrategy {
     scala.Option provider = specification(plan).provider();
     LogicalPlan name = plan.name();
     return provider.isDefined() && CatalogEntries.isOurs((String) provider.get())
-        && name instanceof ResolvedIdentifier && !(((ResolvedIdentifier) name).catalog() instanceof DeltalogCatalog);
+        && name instanceof ResolvedIdentifier && !(((ResolvedIdentifier) name).catalog() instanceof BaseCatalog);
   }
 
   static TableSpecBase specification(V2CreateTablePlan plan) {

@@ -2,7 +2,7 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -34,7 +34,7 @@ public abstract class OwnCommandExec extends V2CommandExec {
     return none();
   }
 
-  public TreeNode withNewChildrenInternal(IndexedSeq children) {
+  public SparkPlan withNewChildrenInternal(IndexedSeq children) {
     return this;
   }
 

@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns$DefaultColumnAnalyzer$;
+import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
@@ -131,8 +131,8 @@ public class RuleExpression {
     Seq relation = Plans.seq(Arrays.asList(columns));
     LogicalPlan plan = new Project(Plans.seq(values), LocalRelation$.MODULE$.apply(relation));
     try {
-      plan = (LogicalPlan) ResolveDefaultColumns$DefaultColumnAnalyzer$.MODULE$.execute(plan);
-      ResolveDefaultColumns$DefaultColumnAnalyzer$.MODULE$.checkAnalysis(plan);
+      plan = (LogicalPlan) ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.execute(plan);
+      ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.checkAnalysis(plan);
     } catch (Exception e) {
       throw refused(firstLine(e));
     }

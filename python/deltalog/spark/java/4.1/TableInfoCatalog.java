@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 /**
  * The catalog of Spark releases whose statements define tables by a TableInfo (from 4.1). It adds CHECK constraints.
  */
-public class TableInfoCatalog extends DeltalogCatalog {
+public abstract class TableInfoCatalog extends BaseCatalog {
 
   public Set capabilities() {
     Set all = new HashSet(super.capabilities());

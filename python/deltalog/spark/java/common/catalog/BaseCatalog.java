@@ -20,9 +20,10 @@ import org.apache.spark.sql.types.StructType;
  * The session catalog, extended by deltalog's tables: those of its entries with this provider, and those named
  * deltalog.`/path`. All other names are passed on.
  *
- * Each lookup of a table loads the newest version, unless the query asks for another one.
+ * Each lookup of a table loads the newest version, unless the query asks for another one. DeltalogCatalog extends it by
+ * what the catalogs of the Spark release can do besides.
  */
-public class DeltalogCatalog extends DelegatingCatalogExtension
+public abstract class BaseCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
   private static boolean isPath(Identifier name) {
     return name.namespace().length == 1 && CatalogEntries.isOurs(name.namespace()[0]) && name.name().indexOf('/') >= 0;
@@ -196,7 +197,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     return new Procedures().load(isOurs ? name.name() : name.toString(), true);
   }
 
-  public Identifier[] listProcedures(String[] namespace) throws NoSuchNamespaceException {
+  public Identifier[] listProcedures(String[] namespace) {
     return new Procedures().listProcedures(namespace);
   }
 }
