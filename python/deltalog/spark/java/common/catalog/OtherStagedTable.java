@@ -9,7 +9,6 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
@@ -58,10 +57,5 @@ public class OtherStagedTable implements StagedTable, SupportsWrite {
 
   public void abortStagedChanges() {
     catalog.dropTable(name);
-  }
-
-  /** Two interfaces of Spark 4.3 have this method, and neither of them is chosen by Janino. */
-  public CustomTaskMetric[] reportDriverMetrics() {
-    return new CustomTaskMetric[0];
   }
 }

@@ -10,7 +10,6 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
@@ -77,9 +76,4 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   }
 
   public void abortStagedChanges() {}
-
-  /** Two interfaces of Spark 4.3 have this method, and neither of them is chosen by Janino. */
-  public CustomTaskMetric[] reportDriverMetrics() {
-    return new CustomTaskMetric[0];
-  }
 }

@@ -27,8 +27,7 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     ProcedureParameter[] parameters = new ProcedureParameter[described.size()];
     for (int i = 0; i < parameters.length; i++) {
       Map parameter = (Map) described.get(i);
-      ProcedureParameter.Builder builder = (ProcedureParameter.Builder) InterfaceMethods.call(
-          ProcedureParameter.class, "in", text(parameter, "name"), type(parameter));
+      ProcedureParameter.Builder builder = ProcedureParameter.in(text(parameter, "name"), type(parameter));
       builder.comment(text(parameter, "comment"));
       if (parameter.get("default") != null) {
         builder.defaultValue(text(parameter, "default"));

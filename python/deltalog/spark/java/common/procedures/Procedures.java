@@ -25,8 +25,7 @@ public class Procedures implements ProcedureCatalog {
 
   /** Returns the name of a procedure with its namespace. */
   public static Identifier identifier(String name) {
-    String[] namespace = {ProcedurePlans.NAMESPACE};
-    return (Identifier) InterfaceMethods.call(Identifier.class, "of", namespace, name);
+    return Identifier.of(new String[] {ProcedurePlans.NAMESPACE}, name);
   }
 
   public UnboundProcedure loadProcedure(Identifier name) {

@@ -62,7 +62,7 @@ public class NamedChangeFeeds extends Rule {
     }
     Object database = found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
     String[] namespace = {(String) database};
-    Identifier name = (Identifier) InterfaceMethods.call(Identifier.class, "of", namespace, found.table());
+    Identifier name = Identifier.of(namespace, found.table());
     Map options = BaseCatalog.options(name);
     if (options == null) {
       return null;

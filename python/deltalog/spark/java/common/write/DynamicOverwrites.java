@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import java.util.Collections;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -22,8 +23,7 @@ public class DynamicOverwrites extends Rule {
       return plan;
     }
     OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) plan;
-    // Janino does not compile the method `table` of the statement.
-    Object target = overwrite.productElement(0);
+    NamedRelation target = overwrite.table();
     Map options = overwrite.writeOptions();
     if (!(target instanceof DataSourceV2Relation)
         || !(((DataSourceV2Relation) target).table() instanceof DeltalogTable) || options.contains(SOURCES)) {
