@@ -37,6 +37,8 @@ SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
+# Warnings that the sources still give, and those that differ by release or by the jars of Spark.
+NOT_CHECKED = "-rawtypes,-unchecked,-serial,-deprecation,-path"
 # Unlike the time of the build, this one gives the same bytes again. It is the earliest that a jar can have.
 TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -87,7 +89,7 @@ def javac() -> tuple[str, int]:
     return command, major
 
 
-def compiled(command: str, release: str, class_path: Path) -> dict[str, bytes]:
+def compiled(command: str, major: int, release: str, class_path: Path) -> dict[str, bytes]:
     """Returns the class files by their paths in the jar."""
     with tempfile.TemporaryDirectory() as directory:
         written = Path(directory, "sources", "Version.java")
@@ -97,7 +99,17 @@ def compiled(command: str, release: str, class_path: Path) -> dict[str, bytes]:
             "  private Version() {}\n}\n"
         )
         classes = Path(directory, "classes")
-        options = ["--release", str(JAVA), "-proc:none", "-encoding", "UTF-8", "-nowarn", "-Xlint:none"]
+        options = [
+            "--release",
+            str(JAVA),
+            "-proc:none",
+            "-encoding",
+            "UTF-8",
+            f"-Xlint:all,{NOT_CHECKED}",
+            "-XDsuppressNotes",
+        ]
+        if major == JAVA:
+            options.append("-Werror")  # Newer compilers find more.
         files = [str(file) for file in (*sources(release), written)]
         subprocess.run([command, *options, "-cp", f"{class_path}/*", "-d", str(classes), *files], check=True)
         return {file.relative_to(classes).as_posix(): file.read_bytes() for file in classes.rglob("*.class")}
@@ -133,7 +145,7 @@ def build(release: str, directory: Path) -> Path:
         sys.exit(f"this environment has PySpark {pyspark.__version__}, not {release}")
     spark_jars = Path(pyspark.__file__).parent / "jars"
     command, major = javac()
-    classes = compiled(command, release, spark_jars)
+    classes = compiled(command, major, release, spark_jars)
     manifest = f"Manifest-Version: 1.0\r\nBuild-Jdk-Spec: {major}\r\n\r\n"
     jar = directory / jar_name(release)
     texts = {

@@ -50,7 +50,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     if (options == null) {
       return null;
     }
-    String provider = entry == null ? name.namespace()[0] : (String) entry.provider().get();
+    String provider = entry == null ? name.namespace()[0] : entry.provider().get();
     if (option != null) {
       options.put(option, value);
     }
@@ -182,7 +182,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return TableDefinition.json(name, isPath(name), columns, transforms, all, mode);
   }
 
-  public Table alterTable(Identifier name, TableChange[] changes) throws NoSuchTableException {
+  public Table alterTable(Identifier name, TableChange... changes) throws NoSuchTableException {
     DeltalogTable found = find(name, null, null);
     if (found == null) {
       return super.alterTable(name, changes);

@@ -151,7 +151,7 @@ public class ParquetEntries {
         return false;
       }
       String inName = ExternalCatalogUtils$.MODULE$.unescapePathName(names[i].substring(end + 1));
-      String inCatalog = (String) partition.spec().apply(column.name());
+      String inCatalog = partition.spec().apply(column.name());
       if (!Objects.equals(value(inName, column, zone), value(inCatalog, column, zone))) {
         return false;
       }

@@ -38,7 +38,7 @@ public class ChangeWriter {
       OutputWriterFactory parquet, TableCommitProtocol protocol, String path, StructType columns, int tracking,
       int given, TaskAttemptContext context) {
     int width = columns.length() - tracking;
-    StructField[] fields = (StructField[]) Arrays.copyOf(columns.fields(), width + 1);
+    StructField[] fields = Arrays.copyOf(columns.fields(), width + 1);
     fields[width] = DataTypes.createStructField(CHANGE_TYPE, DataTypes.StringType, true);
     StructType schema = new StructType(fields);
     // Spark's Parquet writer finds its columns here.

@@ -112,7 +112,7 @@ public class EvolvedClauses {
       for (int i = 0; i < columns.size(); i++) {
         Attribute column = (Attribute) columns.get(i);
         if (column.name().equalsIgnoreCase(parts[qualifier]) && isQualified(column, parts, qualifier)) {
-          String[] path = (String[]) Arrays.copyOfRange(parts, qualifier, parts.length);
+          String[] path = Arrays.copyOfRange(parts, qualifier, parts.length);
           path[0] = column.name();
           if (field(column, path) != null) {
             return path;

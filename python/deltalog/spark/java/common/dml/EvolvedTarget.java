@@ -55,7 +55,7 @@ public class EvolvedTarget extends LogicalPlan {
       if (at.children().size() != 1) {
         return null;
       }
-      at = (LogicalPlan) at.children().head();
+      at = at.children().head();
     }
     return (EvolvedTarget) at;
   }

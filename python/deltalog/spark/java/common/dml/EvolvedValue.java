@@ -43,7 +43,7 @@ public class EvolvedValue extends Expression {
       isSame = isSame && child == children.get(i);
       children.set(i, child);
     }
-    return isSame ? expression : (Expression) expression.withNewChildren(Plans.seq(children));
+    return isSame ? expression : expression.withNewChildren(Plans.seq(children));
   }
 
   public DataType dataType() {

@@ -48,7 +48,7 @@ public class MergeClauses {
     for (int i = 0; i < assigned.size(); i++) {
       missing.remove(((String) assigned.get(i)).toLowerCase(Locale.ROOT));
     }
-    Attribute[] optional = (Attribute[]) columns.clone();
+    Attribute[] optional = columns.clone();
     for (int i = 0; i < columns.length; i++) {
       if (missing.contains(columns[i].name().toLowerCase(Locale.ROOT))) {
         optional[i] = columns[i].withNullability(true);

@@ -149,7 +149,7 @@ public class MergePlans {
     Expression clause =
         bySource.isEmpty() ? matched.number() : new If(isPair, matched.number(), bySource.number());
     LogicalPlan numbered = numbered(joined, clause);
-    Attribute number = (Attribute) numbered.output().last();
+    Attribute number = numbered.output().last();
     boolean needsPairs = inserts() || matchesOnce;
     if (!needsPairs) {
       numbered = new Filter(new GreaterThan(number, Plans.integer(0)), numbered);
@@ -185,7 +185,7 @@ public class MergePlans {
   /** Returns the rows that the clauses with these numbers insert, of the rows of the source that have not matched. */
   public LogicalPlan inserted(LogicalPlan source, Seq clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());
-    Attribute number = (Attribute) numbered.output().last();
+    Attribute number = numbered.output().last();
     List columns = new ArrayList();
     for (int i = 0; i < scan.columns().length; i++) {
       Attribute column = scan.columns()[i];
@@ -219,6 +219,6 @@ public class MergePlans {
   }
 
   private static Attribute sourceId(LogicalPlan joined) {
-    return (Attribute) joined.output().last();
+    return joined.output().last();
   }
 }

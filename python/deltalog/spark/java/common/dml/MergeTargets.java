@@ -46,11 +46,11 @@ public class MergeTargets extends Rule {
     if (plan.children().size() != 1) {
       return plan;
     }
-    LogicalPlan child = (LogicalPlan) plan.children().head();
+    LogicalPlan child = plan.children().head();
     LogicalPlan made = strict(child);
     if (made == child) {
       return plan;
     }
-    return (LogicalPlan) plan.withNewChildren(Plans.seq(Collections.singletonList(made)));
+    return plan.withNewChildren(Plans.seq(Collections.singletonList(made)));
   }
 }

@@ -132,7 +132,7 @@ public class Plans {
   private static Expression uncast(Expression value) {
     Expression inner = value;
     if (inner instanceof StaticInvoke && ((StaticInvoke) inner).functionName().endsWith("TypeWriteSideCheck")) {
-      inner = (Expression) ((StaticInvoke) inner).arguments().head();
+      inner = ((StaticInvoke) inner).arguments().head();
     }
     if (!(inner instanceof Cast) || inner.getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isEmpty()) {
       return value;
@@ -147,11 +147,11 @@ public class Plans {
    */
   public static Expression simplified(Expression condition, LogicalPlan relation) {
     LogicalPlan filter = new Filter(condition, relation);
-    filter = (LogicalPlan) ReplaceExpressions$.MODULE$.apply(filter);
-    filter = (LogicalPlan) RewriteWithExpression$.MODULE$.apply(filter);
-    filter = (LogicalPlan) ConstantFolding$.MODULE$.apply(filter);
-    filter = (LogicalPlan) UnwrapCastInBinaryComparison$.MODULE$.apply(filter);
-    filter = (LogicalPlan) BooleanSimplification$.MODULE$.apply(filter);
+    filter = ReplaceExpressions$.MODULE$.apply(filter);
+    filter = RewriteWithExpression$.MODULE$.apply(filter);
+    filter = ConstantFolding$.MODULE$.apply(filter);
+    filter = UnwrapCastInBinaryComparison$.MODULE$.apply(filter);
+    filter = BooleanSimplification$.MODULE$.apply(filter);
     // The result may need columns of its own.
     boolean isSame = filter instanceof Filter && ((Filter) filter).child() == relation;
     return isSame ? ((Filter) filter).condition() : condition;
@@ -172,7 +172,7 @@ public class Plans {
 
   /** Returns a statement in which the current time is that of this call, in all jobs that it takes. */
   public static LogicalPlan atOneTime(LogicalPlan statement) {
-    return (LogicalPlan) ComputeCurrentTime$.MODULE$.apply(statement);
+    return ComputeCurrentTime$.MODULE$.apply(statement);
   }
 
   /** Returns the id of the RDD that keeps the rows of a checkpoint; -1 if there is none. */

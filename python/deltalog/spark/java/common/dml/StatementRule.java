@@ -46,6 +46,6 @@ public class StatementRule extends Rule {
   private LogicalPlan withWholeSource(MergeIntoTable merge) {
     Object source = session.sessionState().analyzer().execute(merge.sourceTable());
     List children = Arrays.asList(new Object[] {merge.targetTable(), source});
-    return (LogicalPlan) merge.withNewChildren(Plans.seq(children));
+    return merge.withNewChildren(Plans.seq(children));
   }
 }

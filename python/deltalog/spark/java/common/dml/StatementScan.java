@@ -66,15 +66,15 @@ public class StatementScan {
     Attribute[] output = (Attribute[]) Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
     row = output[width + 1];
-    tracking = (Attribute[]) Arrays.copyOfRange(output, width + 2, width + 2 + rowTracking.length);
+    tracking = Arrays.copyOfRange(output, width + 2, width + 2 + rowTracking.length);
     List further = new ArrayList(Arrays.asList(Arrays.copyOfRange(output, width, output.length)));
     EvolvedColumns evolved =
-        new EvolvedColumns(target.evolved(), (Attribute[]) Arrays.copyOf(output, width));
+        new EvolvedColumns(target.evolved(), Arrays.copyOf(output, width));
     stored = evolved.over(known);
     storedColumns = evolved.columns();
     further.addAll(evolved.changed());
     plan = target.over(stored, further);
-    columns = (Attribute[]) storedColumns.clone();
+    columns = storedColumns.clone();
     for (int i = 0; i < width; i++) {
       Attribute seen = named(plan.output(), output[i].name());
       boolean isSame = storedColumns[i] == output[i];

@@ -35,7 +35,7 @@ public class StatementTarget {
     if (statement.children().isEmpty()) {
       return null;
     }
-    LogicalPlan plan = (LogicalPlan) statement.children().head();
+    LogicalPlan plan = statement.children().head();
     LogicalPlan leaf = leaf(plan);
     return leaf == null ? null : new StatementTarget(relation(leaf), leaf, plan);
   }
@@ -78,7 +78,7 @@ public class StatementTarget {
       return rows;
     }
     if (node instanceof EvolvedTarget) {
-      return over((LogicalPlan) node.children().head(), rows, more);
+      return over(node.children().head(), rows, more);
     }
     if (node instanceof SubqueryAlias) {
       return over(((SubqueryAlias) node).child(), rows, more);

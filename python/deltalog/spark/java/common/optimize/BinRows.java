@@ -89,7 +89,7 @@ public class BinRows extends MarkedRows {
     }
     selected.add(metadata.getField(FileFacts.NUMBER).as(FILE));
     selected.add(metadata.getField("row_index").as(ROW));
-    return (Dataset) rows.select(Plans.seq(selected));
+    return rows.select(Plans.seq(selected));
   }
 
   /**
@@ -102,10 +102,10 @@ public class BinRows extends MarkedRows {
   public static Dataset packed(
       SparkSession session, Dataset rows, Bins bins, String directories, boolean areLast, int more) {
     List kept = Arrays.asList(kept(rows, directories, areLast, more));
-    Dataset chosen = (Dataset) rows.select(Plans.seq(Projection.columns(kept)));
+    Dataset chosen = rows.select(Plans.seq(Projection.columns(kept)));
     RDD found = chosen.queryExecution().toRdd();
     RDD packed = found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
-    return (Dataset) session.internalCreateDataFrame(packed, chosen.schema(), false);
+    return session.internalCreateDataFrame(packed, chosen.schema(), false);
   }
 
   /** Returns the columns without those of directories; see packed. Only positions tell them apart. */

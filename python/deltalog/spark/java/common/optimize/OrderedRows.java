@@ -81,7 +81,7 @@ public class OrderedRows {
     RDD rows = scan.queryExecution().toRdd();
     RDD keyed = rows.mapPartitions(keys, true, ClassTag$.MODULE$.apply(InternalRow.class));
     StructType with = schema.add(TASK, DataTypes.IntegerType, false).add(PLACE, DataTypes.BinaryType, false);
-    return (Dataset) session.internalCreateDataFrame(keyed, with, false);
+    return session.internalCreateDataFrame(keyed, with, false);
   }
 
   /** Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see BinRows.packed. */
@@ -93,9 +93,9 @@ public class OrderedRows {
     }
     List by = Projection.columns(Arrays.asList(new Object[] {kept[task]}));
     List place = Projection.columns(Arrays.asList(new Object[] {kept[task + 1]}));
-    Dataset parts = (Dataset) keyed.repartition(bins.tasks(), Plans.seq(by));
-    Dataset sorted = (Dataset) parts.sortWithinPartitions(Plans.seq(place));
-    return (Dataset) sorted.select(Plans.seq(Projection.columns(Arrays.asList(kept).subList(0, task))));
+    Dataset parts = keyed.repartition(bins.tasks(), Plans.seq(by));
+    Dataset sorted = parts.sortWithinPartitions(Plans.seq(place));
+    return sorted.select(Plans.seq(Projection.columns(Arrays.asList(kept).subList(0, task))));
   }
 
   /** Finds rows of old files in the new ones; see RowSearch.find. */
@@ -109,7 +109,7 @@ public class OrderedRows {
     List all = Arrays.asList(Projection.attributes(scan));
     List chosen = ordering();
     chosen.addAll(all.subList(all.size() - 2, withPositions ? all.size() : all.size() - 1));
-    return (Dataset) scan.select(Plans.seq(Projection.columns(chosen)));
+    return scan.select(Plans.seq(Projection.columns(chosen)));
   }
 
   /** Returns the columns of the table by which rows are ordered, or with fields by which they are. */

@@ -17,7 +17,7 @@ public class Ranks implements Serializable {
 
   /** Takes the sampled values of a column, and how many bits a rank has. */
   public Ranks(Object[] sample, int bits) {
-    Object[] sorted = (Object[]) sample.clone();
+    Object[] sorted = sample.clone();
     Arrays.sort(sorted, new ValueOrder());
     ranges = 1 << bits;
     // A small sample has fewer boundaries, between which ranks are left out.

@@ -85,7 +85,7 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
     if (types.isEmpty()) {
       return relation;
     }
-    StructField[] fields = (StructField[]) relation.dataSchema().fields().clone();
+    StructField[] fields = relation.dataSchema().fields().clone();
     for (int i = 0; i < fields.length; i++) {
       DataType type = (DataType) types.get(fields[i].name());
       if (type != null) {
@@ -99,12 +99,12 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
 
   /** Returns the metadata column of a query with the marks by which Spark's strategy knows it and its fields. */
   private static AttributeReference marked(AttributeReference column, AttributeReference metadata) {
-    StructField[] fields = (StructField[]) ((StructType) column.dataType()).fields().clone();
+    StructField[] fields = ((StructType) column.dataType()).fields().clone();
     for (int i = 0; i < fields.length; i++) {
       fields[i] = ((StructType) metadata.dataType()).apply(fields[i].name());
     }
     Object made = metadata.withExprId(column.exprId());
     made = ((AttributeReference) made).withName(column.name());
-    return (AttributeReference) ((AttributeReference) made).withDataType(new StructType(fields));
+    return ((AttributeReference) made).withDataType(new StructType(fields));
   }
 }

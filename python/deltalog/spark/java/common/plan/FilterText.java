@@ -50,7 +50,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
   /** Returns the text of a condition on the columns of a table, or null if it has none. */
   public static String exactOrNull(Expression condition) {
     boolean isExpressible = isExpressible(condition, SQLConf.get().sessionLocalTimeZone());
-    return isExpressible ? ((Expression) condition.transform(new FilterText())).sql() : null;
+    return isExpressible ? condition.transform(new FilterText()).sql() : null;
   }
 
   private static void append(StringBuilder text, Seq filters) {
@@ -62,7 +62,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
         if (!isExpressible(filter, SQLConf.get().sessionLocalTimeZone())) {
           continue;
         }
-        sql = ((Expression) filter.transform(new FilterText())).sql();
+        sql = filter.transform(new FilterText()).sql();
       } catch (RuntimeException e) {
         continue; // An expression without a SQL form prunes nothing. Spark applies it to the rows itself.
       }
@@ -76,7 +76,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
   /** Returns the text of an expression as people read it. */
   public static String readable(Expression expression) {
     Expression simple = Plans.simplified(expression, OneRowRelation$.MODULE$.apply());
-    return ((Expression) simple.transform(new FilterText())).sql();
+    return simple.transform(new FilterText()).sql();
   }
 
   /** Returns whether the text of the expression has the same meaning in the time zone. */

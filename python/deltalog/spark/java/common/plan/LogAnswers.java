@@ -56,7 +56,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   public static LogicalPlan instead(Aggregate aggregate) throws Exception {
     LogicalPlan plan = aggregate.child();
     while (plan instanceof Project || plan instanceof Filter) {
-      plan = (LogicalPlan) plan.children().head();
+      plan = plan.children().head();
     }
     if (FileRelation.isScan(plan)) {
       plan = FileRelation.of((DataSourceV2ScanRelation) plan);
@@ -93,7 +93,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     if (plan.children().isEmpty()) {
       return log;
     }
-    LogicalPlan child = over((LogicalPlan) plan.children().head(), log);
+    LogicalPlan child = over(plan.children().head(), log);
     if (child == null) {
       return null;
     }
@@ -164,7 +164,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
       if (plan instanceof Filter && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
         filters.add(((Filter) plan).condition().transform(new TableNames(this)));
       }
-      plan = (LogicalPlan) plan.children().head();
+      plan = plan.children().head();
     }
     return seq(filters);
   }

@@ -46,13 +46,13 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     }
     SparkPlan source = ((ProjectExec) inner).child();
     if (filter != null) {
-      Expression condition = (Expression) filter.condition().transform(fields);
+      Expression condition = filter.condition().transform(fields);
       source = fields.remainsIn(condition) ? null : new FilterExec(condition, source);
     }
     List columns = new ArrayList();
     Iterator each = ((ProjectExec) plan).projectList().iterator();
     while (each.hasNext() && source != null) {
-      Expression column = (Expression) ((Expression) each.next()).transform(fields);
+      Expression column = ((Expression) each.next()).transform(fields);
       columns.add(column);
       source = fields.remainsIn(column) ? null : source;
     }

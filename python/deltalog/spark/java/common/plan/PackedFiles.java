@@ -43,7 +43,7 @@ public final class PackedFiles extends AbstractSeq {
   }
 
   public Iterator iterator() {
-    return new Files((ByteBuffer) bytes.duplicate(), count, root);
+    return new Files(bytes.duplicate(), count, root);
   }
 
   public Object apply(int index) {

@@ -76,7 +76,7 @@ public class PackedValues {
   /** Returns the next bytes in a separate buffer. */
   public ByteBuffer part() {
     int length = buffer.getInt();
-    ByteBuffer part = (ByteBuffer) buffer.slice();
+    ByteBuffer part = buffer.slice();
     part.limit(length);
     buffer.position(buffer.position() + length);
     return part;

@@ -25,7 +25,7 @@ public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
     Expression all = null;
     Iterator each = filters.iterator();
     while (each.hasNext()) {
-      Expression filter = (Expression) ((Expression) each.next()).transform(this);
+      Expression filter = ((Expression) each.next()).transform(this);
       all = all == null ? filter : new And(all, filter);
     }
     if (all != null) {

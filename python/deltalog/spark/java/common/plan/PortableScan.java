@@ -41,7 +41,7 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
   private static LogicalRelation source(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (!(node instanceof LogicalRelation)) {
-      node = (LogicalPlan) node.children().head();
+      node = node.children().head();
     }
     return (LogicalRelation) node;
   }
@@ -51,7 +51,7 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
     LogicalRelation source = source(plan);
     AttributeSet used = used(plan);
     List filters = new ArrayList();
-    for (LogicalPlan node = plan; node != source; node = (LogicalPlan) node.children().head()) {
+    for (LogicalPlan node = plan; node != source; node = node.children().head()) {
       if (node instanceof Filter) {
         Expression condition = ((Filter) node).condition();
         if (condition.deterministic() && condition.references().subsetOf(source.outputSet())) {
@@ -76,13 +76,13 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
     Object rows = Bridge.tables().portable(
         relation.sparkSession(), relation.planner(), schema.json(), text, SQLConf.get().sessionLocalTimeZone());
     LogicalPlan found = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().optimizedPlan();
-    LogicalPlan instead = (LogicalPlan) plan.transform(new PortableScan(source, renamed(found, read)));
+    LogicalPlan instead = plan.transform(new PortableScan(source, renamed(found, read)));
     return Plans.seq(Collections.singletonList(new PlanLater(instead)));
   }
 
   private static AttributeSet used(LogicalPlan plan) {
     AttributeSet used = plan.outputSet();
-    for (LogicalPlan node = plan; !node.children().isEmpty(); node = (LogicalPlan) node.children().head()) {
+    for (LogicalPlan node = plan; !node.children().isEmpty(); node = node.children().head()) {
       used = used.$plus$plus(node.references());
     }
     return used;

@@ -52,13 +52,13 @@ public class PrunedSizes extends Rule {
     LogicalPlan scan = plan;
     while (scan instanceof Project || scan instanceof Filter) {
       isFiltered |= scan instanceof Filter;
-      scan = (LogicalPlan) scan.children().head();
+      scan = scan.children().head();
     }
     if (!isFiltered || !isUnsized(scan)) {
       return plan;
     }
     long size = ScanPlan.size(plan);
-    return size < 0 ? plan : (LogicalPlan) plan.transformDown(new Sized(scan, withSize(scan, size)));
+    return size < 0 ? plan : plan.transformDown(new Sized(scan, withSize(scan, size)));
   }
 
   private static boolean isUnsized(LogicalPlan scan) {

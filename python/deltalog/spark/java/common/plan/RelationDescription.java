@@ -34,7 +34,7 @@ public class RelationDescription {
   /** Returns the columns of the relation as the log describes them, also with default values that are not allowed. */
   public StructType columns(DeltalogRelation relation) {
     StructType known = schema(parts, "schema");
-    StructField[] columns = (StructField[]) relation.schema().fields().clone();
+    StructField[] columns = relation.schema().fields().clone();
     for (int i = 0; i < columns.length; i++) {
       columns[i] = known.apply(columns[i].name());
     }

@@ -26,7 +26,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   public static Seq of(LogicalPlan plan) {
     List planned = new ArrayList();
     if (readsOurs(plan)) {
-      LogicalPlan overFiles = (LogicalPlan) plan.transform(new FileRelation());
+      LogicalPlan overFiles = plan.transform(new FileRelation());
       if (PortableScan.isNeeded(overFiles)) {
         return PortableScan.of(overFiles);
       }
@@ -62,7 +62,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
 
   /** Returns Spark's own plans, which read from a DeltalogFileIndex. */
   private static Iterator plans(LogicalPlan plan) {
-    return FileSourceStrategy$.MODULE$.apply((LogicalPlan) plan.transform(new FileRelation())).iterator();
+    return FileSourceStrategy$.MODULE$.apply(plan.transform(new FileRelation())).iterator();
   }
 
   private static FileIndex location(FileSourceScanExec scan) {
@@ -72,7 +72,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   private static boolean readsOurs(LogicalPlan plan) {
     LogicalPlan source = plan;
     while (source instanceof Project || source instanceof Filter) {
-      source = (LogicalPlan) source.children().head();
+      source = source.children().head();
     }
     return FileRelation.isScan(source)
         || source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;

@@ -484,6 +484,6 @@ public class OwnStatement {
   }
 
   private static String unquoted(String word, ParserInterface spark) throws ParseException {
-    return (String) spark.parseMultipartIdentifier(word).head();
+    return spark.parseMultipartIdentifier(word).head();
   }
 }

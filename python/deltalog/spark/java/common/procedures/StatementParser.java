@@ -68,7 +68,7 @@ public class StatementParser implements InvocationHandler {
       }
     }
     // Spark's parser takes care of parameters, of which there may be some in the arguments.
-    Object[] call = (Object[]) arguments.clone();
+    Object[] call = arguments.clone();
     call[0] = statement.call();
     return ProcedurePlans.of((LogicalPlan) spark(method, call), statement);
   }

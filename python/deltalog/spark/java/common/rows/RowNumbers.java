@@ -49,7 +49,7 @@ public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
   public void initFromPageReadStore(PageReadStore pages) {
     super.initFromPageReadStore(pages);
     isContiguous = !pages.getRowIndexes().isPresent();
-    next = ((Long) pages.getRowIndexOffset().get()).longValue();
+    next = pages.getRowIndexOffset().get().longValue();
   }
 
   public void populateRowIndex(WritableColumnVector numbers, int rows) {

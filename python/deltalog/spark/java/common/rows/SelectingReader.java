@@ -84,7 +84,7 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
 
   /** Returns the condition for rows with its columns. */
   public static Expression bound(Expression condition) {
-    return (Expression) BindReferences$.MODULE$.bindReference(
+    return BindReferences$.MODULE$.bindReference(
         condition, package$.MODULE$.AttributeSeq(condition.references().toSeq()), false);
   }
 

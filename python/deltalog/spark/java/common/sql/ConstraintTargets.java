@@ -37,7 +37,7 @@ public class ConstraintTargets extends Rule {
   }
 
   private static String name(LogicalPlan query) {
-    LogicalPlan target = (LogicalPlan) query.children().head();
+    LogicalPlan target = query.children().head();
     return target instanceof SubqueryAlias ? ((SubqueryAlias) target).identifier().toString() : "the target";
   }
 }

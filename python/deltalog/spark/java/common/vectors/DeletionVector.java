@@ -108,7 +108,7 @@ public class DeletionVector {
   }
 
   private long bucket(int key, ByteBuffer bytes) throws MalformedVector {
-    ByteBuffer bitmap = (ByteBuffer) bytes.slice();
+    ByteBuffer bitmap = bytes.slice();
     long rows = RoaringForm.check(bytes);
     if (rows > 0) {
       bases.add(Long.valueOf((long) key << 32));

@@ -90,7 +90,7 @@ public class FileColumns {
     for (int i = 0; i < partitions.size(); i++) {
       columns.add(text(partition(attributes, i)).alias((String) directories.get(i)));
     }
-    return (Dataset) rows.select(Plans.seq(columns));
+    return rows.select(Plans.seq(columns));
   }
 
   /** Returns a partition column as the log has it: an empty value is NULL. */

@@ -65,7 +65,7 @@ public class FileRows extends AbstractFunction0 {
 
   private static Dataset fitted(SparkSession session, Dataset rows, Map fit) {
     List dropped = (List) fit.get("dropped");
-    Dataset kept = dropped.isEmpty() ? rows : (Dataset) rows.drop(Plans.seq(dropped));
+    Dataset kept = dropped.isEmpty() ? rows : rows.drop(Plans.seq(dropped));
     StructType schema = (StructType) DataType.fromJson((String) fit.get("schema"));
     String table = (String) fit.get("table");
     return ColumnFit.byName(session, kept, TableDefaults.checked(schema, table), table);

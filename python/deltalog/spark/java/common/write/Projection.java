@@ -57,6 +57,6 @@ public class Projection {
 
   /** Returns the rows with the columns. */
   public Dataset rows() {
-    return isChanged ? (Dataset) rows.select(Plans.seq(columns)) : rows;
+    return isChanged ? rows.select(Plans.seq(columns)) : rows;
   }
 }

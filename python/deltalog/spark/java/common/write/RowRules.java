@@ -135,7 +135,7 @@ public class RowRules {
   private Column text(Dataset rows, String rule, Column condition) {
     List conditions = new ArrayList();
     conditions.add(condition);
-    AttributeSet read = ((Dataset) rows.select(Plans.seq(conditions))).queryExecution().analyzed().references();
+    AttributeSet read = rows.select(Plans.seq(conditions)).queryExecution().analyzed().references();
     List parts = new ArrayList();
     parts.add(functions.lit(rule));
     Projection columns = new Projection(rows);

@@ -131,7 +131,7 @@ public class RuleExpression {
     Seq relation = Plans.seq(Arrays.asList(columns));
     LogicalPlan plan = new Project(Plans.seq(values), LocalRelation$.MODULE$.apply(relation));
     try {
-      plan = (LogicalPlan) ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.execute(plan);
+      plan = ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.execute(plan);
       ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.checkAnalysis(plan);
     } catch (Exception e) {
       throw refused(firstLine(e));
@@ -152,7 +152,7 @@ public class RuleExpression {
       known = new HashSet(names);
       List parameters = Plans.list(((LambdaFunction) part).arguments());
       for (int i = 0; i < parameters.size(); i++) {
-        known.add(key((String) ((UnresolvedNamedLambdaVariable) parameters.get(i)).nameParts().head()));
+        known.add(key(((UnresolvedNamedLambdaVariable) parameters.get(i)).nameParts().head()));
       }
     } else if (!PARTS.contains(partOf(part)) && !(MOMENTS.contains(partOf(part)) && mayChange())) {
       throw refused("it has a part that is not allowed there (" + partOf(part) + ")");

@@ -18,7 +18,7 @@ public class TableDefaults {
 
   /** Returns the columns as the log means them. */
   public static StructType ofLog(StructType schema) {
-    StructField[] fields = (StructField[]) schema.fields().clone();
+    StructField[] fields = schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {
       if (fields[i].metadata().contains(OF_OLD_ROWS)) {
         fields[i] = with(fields[i], new MetadataBuilder().withMetadata(fields[i].metadata()).remove(OF_OLD_ROWS));
@@ -33,7 +33,7 @@ public class TableDefaults {
    * (`write/rule_errors.py`).
    */
   public static StructType checked(StructType schema, String table) {
-    StructField[] fields = (StructField[]) schema.fields().clone();
+    StructField[] fields = schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {
       Metadata metadata = fields[i].metadata();
       if (metadata.contains(DEFAULT)) {

@@ -28,7 +28,7 @@ public class TableParquetFormat extends ParquetFileFormat {
 
   public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
     int width = schema.length() - marked.markers();
-    StructType columns = new StructType((StructField[]) Arrays.copyOf(schema.fields(), width));
+    StructType columns = new StructType(Arrays.copyOf(schema.fields(), width));
     OutputWriterFactory factory = super.prepareWrite(unshredding(session, columns), job, options, columns);
     Configuration configuration = job.getConfiguration();
     configuration.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
