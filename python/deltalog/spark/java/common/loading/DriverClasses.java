@@ -35,6 +35,8 @@ public final class DriverClasses {
   /** Null if no jar can be added. */
   private final ClassLoader loader = outermost(Thread.currentThread().getContextClassLoader());
 
+  private final String ownVersion = text(getClass().getClassLoader().getResource(MARKER));
+
   /**
    * Returns the outermost class loader to which jars can be added. ADD JAR gives the calling thread a child of this
    * loader, which other threads do not use.
@@ -62,9 +64,9 @@ public final class DriverClasses {
     return text(loader.getResource(MARKER));
   }
 
-  /** Returns the version of the classes in the jar that this class was loaded from. */
+  /** Returns the version of the wheel that Python has loaded, which may have been replaced since then. */
   public String ownVersion() {
-    return text(getClass().getClassLoader().getResource(MARKER));
+    return ownVersion;
   }
 
   /** Returns the path of the jar with the classes in the driver. */
