@@ -14,6 +14,7 @@ import pytest
 
 from scripts import spark_jars
 from scripts.class_symbols import symbols
+from tests.conftest import missing
 
 Program = Callable[[str], Path]
 
@@ -138,7 +139,7 @@ public class Sample implements Runnable {
 
 def test_the_symbols_of_others_are_listed(tmp_path: Path) -> None:
     if shutil.which("javac") is None:
-        pytest.skip("no javac")
+        missing("no javac")
     sources = {
         "own/Sample.java": CLASS,
         "their/Things.java": "package their; public class Things implements Named { public int count; "
