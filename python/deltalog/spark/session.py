@@ -17,13 +17,6 @@ from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_BUILTIN = "builtin"  # The default value since Spark 4.1.
-
-# Those of newer releases of Spark come first.
-_CATALOGS = ("TableLikeCatalog", "TableInfoCatalog", "DeltalogCatalog")
-# Rules of the optimizer, in their order: an aggregate that the log answers needs no scan.
-_OPTIMIZATIONS = ("AnswersFromLog", "PrunedSizes")
-
 _lock = threading.Lock()
 _bridged: Any = None  # The gateway whose JVM calls this process.
 
@@ -67,13 +60,12 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         if alias_delta:
             alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
-        _plan_statements(jvm, spark)
-        _analyze_statements(jvm, spark)
-        _parse_statements(jvm, spark)
-        _optimize(jvm, spark)
         if alias_delta:
             alias.add(jvm, spark._jsparkSession)
-        _install_catalog(spark, jvm, alias_delta)
+        jvm.static("SessionSetup", "extend", spark._jsparkSession)
+        _analyze_statements(jvm, spark)
+        _parse_statements(jvm, spark)
+        _check_catalog(spark)
         interrupts.install()
     return spark
 
@@ -107,13 +99,6 @@ def _bridge(jvm: Jvm) -> None:
         _bridged = jvm.gateway
 
 
-def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
-    methods = spark._jsparkSession.experimental()
-    strategies = jvm.sequence(methods.extraStrategies())
-    if not any(strategy.getClass().getSimpleName() == "DeltalogStrategy" for strategy in strategies):
-        getattr(methods, "extraStrategies_$eq")(jvm.seq([jvm.new("DeltalogStrategy"), *strategies]))
-
-
 def _analyze_statements(jvm: Jvm, spark: SparkSession) -> None:
     problem = jvm.static("AnalyzerHook", "install", spark._jsparkSession)
     if problem is not None:
@@ -135,25 +120,10 @@ def _parse_statements(jvm: Jvm, spark: SparkSession) -> None:
         )
 
 
-def _optimize(jvm: Jvm, spark: SparkSession) -> None:
-    methods = spark._jsparkSession.experimental()
-    rules = jvm.sequence(methods.extraOptimizations())
-    known = {rule.getClass().getSimpleName() for rule in rules}
-    ours = [jvm.new(name) for name in _OPTIMIZATIONS if name not in known]
-    if ours:
-        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, *ours]))
-
-
-def _install_catalog(spark: SparkSession, jvm: Jvm, alias_delta: bool) -> None:
-    """Installs our catalog, which adds tables by path to the built-in one and passes other names on to it.
-
-    With the alias, it also replaces the JVM connector's catalog, whose class is missing.
-    """
-    ours = f"{PACKAGE}.{next(filter(jvm.has, _CATALOGS))}"
-    current = spark.conf.get(_CATALOG, None)
-    if current == ours:
-        return
-    if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
+def _check_catalog(spark: SparkSession) -> None:
+    """Warns if the session has a catalog of the user's, which is not changed."""
+    current = str(spark.conf.get(_CATALOG))
+    if not current.startswith(f"{PACKAGE}."):
         warn_caller(
             f"{_CATALOG} is set to {current} and is not changed: in this session deltalog.`/path` is not a table "
             "name, SQL cannot define or change tables except by INSERT INTO, and a table read by name stays at the "
@@ -161,5 +131,3 @@ def _install_catalog(spark: SparkSession, jvm: Jvm, alias_delta: bool) -> None:
             "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
         )
-        return
-    spark.conf.set(_CATALOG, ours)

@@ -24,6 +24,8 @@ _SOURCE_PACKAGE = "io.deltalog.spark"
 # The name contains the version, so that classes of different versions are never confused.
 PACKAGE = f"{_SOURCE_PACKAGE}.v{re.sub('[^0-9A-Za-z]', '_', __version__)}"
 SOURCE = f"{PACKAGE}.DeltalogSource"
+_EXTENSIONS = f"{PACKAGE}.DeltalogExtensions"
+_EXTENSIONS_SERVICE = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 # Sources that only some Spark releases can compile, and the method that these have, with its class.
 _CATALOG = "org.apache.spark.sql.connector.catalog"
@@ -169,4 +171,5 @@ def _write_jar(jar: Path, classes: dict[str, bytes]) -> None:
         for path, content in classes.items():
             archive.writestr(path, content)
         archive.writestr(SERVICE, f"{SOURCE}\n")
+        archive.writestr(_EXTENSIONS_SERVICE, f"{_EXTENSIONS}\n")
         archive.writestr(_MARKER, stamp())
