@@ -23,10 +23,11 @@ KINDS = (
     "enabled",
     "new",
     "clone",
-    "new of clone",
     "untouched before",
     "used before",
     "used and enabled",
+    "of other extensions",
+    "without us",
     "connect",
     "batch",
     "second context",
@@ -64,18 +65,13 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite": lambda run: run.writer("overwrite", "deltalog").saveAsTable(run.name),
     "saveAsTable, append": lambda run: run.writer("append", "deltalog").saveAsTable(run.name),
     "saveAsTable, new": lambda run: run.writer("error", "deltalog").saveAsTable(f"{run.name}_new"),
-    "insertInto": lambda run: run.writer("append").insertInto(run.name),
     "save": lambda run: run.writer("overwrite", "deltalog").save(str(run.path)),
     "createOrReplace": lambda run: run.rows().writeTo(run.name).using("deltalog").createOrReplace(),
-    "replace": lambda run: run.rows().writeTo(run.name).using("deltalog").replace(),
-    "writeTo, append": lambda run: run.rows().writeTo(run.name).append(),
     "CREATE OR REPLACE AS": in_sql(f"CREATE OR REPLACE TABLE {{t}} USING deltalog AS {ROWS}"),
     "CREATE OR REPLACE": in_sql("CREATE OR REPLACE TABLE {t} (id INT, p STRING) USING deltalog"),
-    "REPLACE": in_sql("REPLACE TABLE {t} (id INT, p STRING) USING deltalog"),
     "CREATE": in_sql("CREATE TABLE {t}_new (id INT) USING deltalog"),
     "CREATE AS": in_sql(f"CREATE TABLE {{t}}_new USING deltalog AS {ROWS}"),
     "ADD COLUMN": in_sql("ALTER TABLE {t} ADD COLUMN n INT"),
-    "SET TBLPROPERTIES": in_sql("ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b')"),
     "COMMENT ON": in_sql("COMMENT ON TABLE {t} IS 'c'"),
     "INSERT": in_sql(f"INSERT INTO {{t}} {ROWS}"),
     "INSERT OVERWRITE": in_sql(f"INSERT OVERWRITE TABLE {{t}} {ROWS}"),
@@ -84,7 +80,6 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
     "MERGE": in_sql("MERGE INTO {t} USING (SELECT 1 AS k) ON id = k WHEN MATCHED THEN UPDATE SET p = 'm'"),
     "TRUNCATE": in_sql("TRUNCATE TABLE {t}"),
     "DELETE, by path": in_sql("DELETE FROM deltalog.`{p}` WHERE id = 1"),
-    "INSERT, by path": in_sql(f"INSERT INTO deltalog.`{{p}}` {ROWS}"),
     "SELECT": in_sql("SELECT * FROM {t}"),
     "SELECT, by path": in_sql("SELECT * FROM deltalog.`{p}`"),
     "DESCRIBE HISTORY": in_sql("DESCRIBE HISTORY {t}"),
@@ -108,12 +103,10 @@ REFUSED: dict[str, Callable[[Statement], Any]] = {
     .saveAsTable(f"{run.name}_other"),
     "INSERT OVERWRITE DIRECTORY": in_sql(f"INSERT OVERWRITE DIRECTORY '{{p}}' USING parquet {ROWS}"),
     "CREATE OR REPLACE AS, Parquet": in_sql(f"CREATE OR REPLACE TABLE {{t}} USING parquet AS {ROWS}"),
-    "createOrReplace, Parquet": lambda run: run.rows().writeTo(run.name).using("parquet").createOrReplace(),
     "LOAD DATA": in_sql("LOAD DATA LOCAL INPATH '{p}' INTO TABLE {t}"),
     "SET LOCATION": in_sql("ALTER TABLE {t} SET LOCATION '/tmp'"),
     "SET SERDE": in_sql("ALTER TABLE {t} SET SERDE 'a.b'"),
     "ADD PARTITION": in_sql("ALTER TABLE {t} ADD PARTITION (p = 'c')"),
-    "RECOVER PARTITIONS": in_sql("ALTER TABLE {t} RECOVER PARTITIONS"),
     "MSCK REPAIR": in_sql("MSCK REPAIR TABLE {t}"),
 }
 
@@ -132,7 +125,7 @@ class Warehouse:
     def table(self, kind: str) -> tuple[str, Path]:
         """Copies the table; returns its name, and its path."""
         self.count += 1
-        name = f"{kind}_{self.count}"
+        name = f"{kind.replace(' ', '_')}_{self.count}"
         path = self.directory / name
         shutil.copytree(self.template, path)
         return name, path
@@ -186,6 +179,24 @@ def started(directory: Path, port: int | None = None) -> SparkSession:
     return builder.getOrCreate()
 
 
+def with_other_extensions(spark: SparkSession) -> SparkSession:
+    """Returns a session of the same context with extensions of its own, as `withExtensions` makes it in Scala."""
+    jvm: Any = spark.sparkContext._jvm
+    shared = jvm.scala.Option.apply(spark._jsparkSession.sharedState())
+    extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
+    none, empty = jvm.scala.Option.empty(), jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({})
+    context = spark.sparkContext._jsc.sc()
+    made = jvm.org.apache.spark.sql.classic.SparkSession(context, shared, none, extensions, empty, empty)
+    return SparkSession(spark.sparkContext, made)
+
+
+def without_us(spark: SparkSession) -> SparkSession:
+    """Returns a session that has neither our extensions nor our catalog."""
+    session = with_other_extensions(spark)
+    session.conf.set("spark.sql.catalog.spark_catalog", "builtin")
+    return session
+
+
 def in_a_batch(spark: SparkSession, directory: Path, run: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     """Calls a function with the session that foreachBatch has."""
     found: dict[str, Any] = {}
@@ -209,22 +220,18 @@ def main(directory: Path, port: int) -> dict[str, dict[str, Any]]:
     used = spark.newSession()
     used.range(1).collect()
     deltalog.spark.enable(spark)
-    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     sessions = {
         "enabled": spark,
         "new": spark.newSession(),
-        "clone": clone,
-        "new of clone": clone.newSession(),
+        "clone": SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession()),
         "untouched before": untouched,
         "used before": used,
-        "used and enabled": used.newSession(),
+        "of other extensions": with_other_extensions(spark),
+        "without us": without_us(spark),
         "connect": ConnectSession(f"sc://127.0.0.1:{port}"),
     }
-    found = {}
-    for kind, session in sessions.items():
-        if kind == "used and enabled":
-            session = deltalog.spark.enable(used)
-        found[kind] = all_outcomes(spark, warehouse, kind.replace(" ", "_"), session)
+    found = {kind: all_outcomes(spark, warehouse, kind, session) for kind, session in sessions.items()}
+    found["used and enabled"] = all_outcomes(spark, warehouse, "enabled late", deltalog.spark.enable(used))
     found["batch"] = in_a_batch(
         spark, directory, lambda session: all_outcomes(spark, warehouse, "batch", session)
     )

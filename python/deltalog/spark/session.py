@@ -23,10 +23,11 @@ _bridged: Any = None  # The gateway whose JVM calls this process.
 
 @raises_pyspark_errors
 def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
-    """Enables the format `deltalog` in `spark`, and returns `spark`.
+    """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
-    Further calls have no effect. Call it again for each session created by `newSession()`, and for the session of
-    a new Spark context.
+    Later sessions are those of `newSession()` and `cloneSession()`, of the batches of streams, of new Spark contexts,
+    and of Spark Connect's clients of this application. Further calls have no effect. A session that was in use before
+    needs a call of its own; until then, it refuses statements on tables that are named.
 
     With `alias_delta=True` the format is also called `delta`, so that existing notebooks and catalogs work:
     `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. The alias applies to
@@ -41,7 +42,6 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
-    hide_secrets(spark)
     if is_connect(spark):
         return _enable_portable(spark, alias_delta)
     hide_from_py4j()
@@ -73,6 +73,7 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
 def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
     from deltalog.spark import portable
 
+    hide_secrets(spark)
     portable.enable(spark, alias_delta)
     return spark
 

@@ -24,6 +24,11 @@ import org.apache.spark.sql.types.StructType;
  */
 public class DeltalogCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
+  /** Gives a session that has only this catalog, by its setting, the extensions without which it can read no table. */
+  public DeltalogCatalog() {
+    DeltalogExtensions.extend(((org.apache.spark.sql.classic.SparkSession) session()).extensions());
+  }
+
   private static boolean isPath(Identifier name) {
     return name.namespace().length == 1 && CatalogEntries.isOurs(name.namespace()[0]) && name.name().indexOf('/') >= 0;
   }

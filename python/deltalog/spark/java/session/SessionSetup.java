@@ -9,8 +9,8 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /** What a session needs and extensions have no place for: settings, the last rules of the optimizer, and our jar. */
 public class SessionSetup {
-  private static final String CATALOG = "spark.sql.catalog.spark_catalog";
-  private static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
+  static final String CATALOG = "spark.sql.catalog.spark_catalog";
+  static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
 
   /** The catalog that notebooks set for the JVM connector. With the alias, its class is missing. */
   private static final String CATALOG_OF_CONNECTOR = "org.apache.spark.sql.delta.catalog.DeltaCatalog";

@@ -1,0 +1,30 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * Keeps Spark's own session catalog from tables of ours, in a session that was in use before it had our extensions. The
+ * catalog would take such a table for one that has only an entry and a directory: it drops it to replace it, changes its
+ * entry, and makes entries without a log. It asks the source about the table first.
+ */
+public class SessionGuard {
+  private static final String CATALOG = ".V2SessionCatalog";
+
+  private SessionGuard() {}
+
+  /** Throws an error if Spark's catalog is calling. Spark does not tell the source, so the stack of calls does. */
+  static void check() {
+    StackTraceElement[] calls = new Throwable().getStackTrace();
+    for (int i = 0; i < calls.length; i++) {
+      if (calls[i].getClassName().endsWith(CATALOG)) {
+        throw Bridge.refusals().catalog(configured());
+      }
+    }
+  }
+
+  /** Returns the class of the session catalog, or null if it is Spark's own. */
+  static String configured() {
+    String catalog = SQLConf.get().getConfString(SessionSetup.CATALOG, null);
+    return SessionSetup.BUILTIN.equals(catalog) ? null : catalog;
+  }
+}
