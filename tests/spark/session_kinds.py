@@ -1,8 +1,10 @@
-"""Runs statements in sessions of every kind, each on a table of its own, and prints as JSON what became of the tables.
+"""Runs statements in sessions of every kind, each on a table of its own, and writes to a file what became of the tables.
 
 A process of its own, because some kinds of sessions exist only before `enable`, or after the first context has stopped.
 
     python -m tests.spark.session_kinds DIRECTORY PORT
+
+The file is DIRECTORY/outcomes.json; a Connect server uses the port.
 """
 
 import json
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import deltalog
@@ -96,11 +100,13 @@ REFUSED: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite, ORC": lambda run: run.writer("overwrite", "orc").saveAsTable(run.name),
     "save, overwrite, Parquet": lambda run: run.writer("overwrite", "parquet").save(str(run.path)),
     "save, append, CSV": lambda run: run.writer("append", "csv").save(str(run.path)),
-    "save, overwrite, below the table": lambda run: run.writer("overwrite", "parquet").save(f"{run.path}/p=a"),
+    "save, overwrite, below the table": lambda run: run.writer("overwrite", "parquet").save(
+        f"{run.path}/p=a"
+    ),
     "save, overwrite, the log": lambda run: run.writer("overwrite", "json").save(f"{run.path}/_delta_log"),
-    "external table over it": lambda run: run.writer("overwrite", "parquet")
-    .option("path", str(run.path))
-    .saveAsTable(f"{run.name}_other"),
+    "external table over it": lambda run: (
+        run.writer("overwrite", "parquet").option("path", str(run.path)).saveAsTable(f"{run.name}_other")
+    ),
     "INSERT OVERWRITE DIRECTORY": in_sql(f"INSERT OVERWRITE DIRECTORY '{{p}}' USING parquet {ROWS}"),
     "CREATE OR REPLACE AS, Parquet": in_sql(f"CREATE OR REPLACE TABLE {{t}} USING parquet AS {ROWS}"),
     "LOAD DATA": in_sql("LOAD DATA LOCAL INPATH '{p}' INTO TABLE {t}"),
@@ -135,7 +141,9 @@ def contents(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def outcome(owner: SparkSession, warehouse: Warehouse, kind: str, session: Any, statement: str) -> dict[str, Any]:
+def outcome(
+    owner: SparkSession, warehouse: Warehouse, kind: str, session: Any, statement: str
+) -> dict[str, Any]:
     """Executes a statement, and looks at the table as it is then."""
     name, path = warehouse.table(kind)
     before = contents(path)
@@ -143,7 +151,7 @@ def outcome(owner: SparkSession, warehouse: Warehouse, kind: str, session: Any, 
     try:
         owner.sql(f"CREATE TABLE {name} USING deltalog")
         {**WORKS, **REFUSED}[statement](Statement(session, name, path))
-    except Exception as problem:
+    except (PySparkException, Py4JError, deltalog.DeltaError) as problem:
         error = f"{type(problem).__name__}: {problem}"
     after = contents(path)
     new = warehouse.directory / f"{name}_new"
@@ -170,7 +178,9 @@ def all_outcomes(owner: SparkSession, warehouse: Warehouse, kind: str, session: 
 
 def started(directory: Path, port: int | None = None) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "1").config(
+        "spark.ui.showConsoleProgress", "false"
+    )
     builder = builder.config("spark.sql.warehouse.dir", str(directory / "warehouse"))
     if port is not None:
         builder = builder.config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
@@ -193,7 +203,7 @@ def with_other_extensions(spark: SparkSession) -> SparkSession:
 def without_us(spark: SparkSession) -> SparkSession:
     """Returns a session that has neither our extensions nor our catalog."""
     session = with_other_extensions(spark)
-    session.conf.set("spark.sql.catalog.spark_catalog", "builtin")
+    session.conf.unset("spark.sql.catalog.spark_catalog")
     return session
 
 
@@ -203,7 +213,9 @@ def in_a_batch(spark: SparkSession, directory: Path, run: Callable[[Any], dict[s
     spark.range(1).write.parquet(str(directory / "in"))
     stream = spark.readStream.schema("id long").parquet(str(directory / "in")).writeStream
     stream = stream.foreachBatch(lambda batch, _: found.update(run(batch.sparkSession)))
-    started = stream.trigger(availableNow=True).option("checkpointLocation", str(directory / "checkpoint")).start()
+    started = (
+        stream.trigger(availableNow=True).option("checkpointLocation", str(directory / "checkpoint")).start()
+    )
     started.awaitTermination()
     return found
 
@@ -243,4 +255,5 @@ def main(directory: Path, port: int) -> dict[str, dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))
+    working = Path(sys.argv[1])
+    working.joinpath("outcomes.json").write_text(json.dumps(main(working, int(sys.argv[2]))))

@@ -83,7 +83,7 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
 def test_the_java_package_contains_the_version(spark: SparkSession) -> None:
     """Classes of two versions are never confused, neither in the driver nor in messages to executors."""
     assert deltalog.__version__.replace(".", "_") in classes.PACKAGE
-    strategy = spark._jsparkSession.experimental().extraStrategies().head()
+    strategy = spark._jsparkSession.sessionState().planner().strategies().head()
     assert strategy.getClass().getName() == f"{classes.PACKAGE}.DeltalogStrategy"
 
 

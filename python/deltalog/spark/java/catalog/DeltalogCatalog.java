@@ -24,11 +24,6 @@ import org.apache.spark.sql.types.StructType;
  */
 public class DeltalogCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
-  /** Gives a session that has only this catalog, by its setting, the extensions without which it can read no table. */
-  public DeltalogCatalog() {
-    DeltalogExtensions.extend(((org.apache.spark.sql.classic.SparkSession) session()).extensions());
-  }
-
   private static boolean isPath(Identifier name) {
     return name.namespace().length == 1 && CatalogEntries.isOurs(name.namespace()[0]) && name.name().indexOf('/') >= 0;
   }
@@ -43,8 +38,11 @@ public class DeltalogCatalog extends DelegatingCatalogExtension
     return given == null ? SQLConf.get().defaultDataSourceName() : (String) given;
   }
 
+  /** Returns the active session. If it has only this catalog, by its setting, it gets our extensions, too. */
   private static SparkSession session() {
-    return SparkSession.active();
+    SparkSession active = SparkSession.active();
+    DeltalogExtensions.extend(((org.apache.spark.sql.classic.SparkSession) active).extensions());
+    return active;
   }
 
   /** Returns a table of ours with one more option (unless it is null), or null if the name is not ours. */

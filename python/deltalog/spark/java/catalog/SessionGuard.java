@@ -3,9 +3,9 @@ package io.deltalog.spark;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Keeps Spark's own session catalog from tables of ours, in a session that was in use before it had our extensions. The
- * catalog would take such a table for one that has only an entry and a directory: it drops it to replace it, changes its
- * entry, and makes entries without a log. It asks the source about the table first.
+ * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours was set. That catalog
+ * takes a table for its entry and its directory: it drops the table to replace it, changes the entry alone, and makes
+ * entries without a log. It asks the source about the table first.
  */
 public class SessionGuard {
   private static final String CATALOG = ".V2SessionCatalog";

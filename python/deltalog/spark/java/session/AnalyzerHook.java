@@ -5,7 +5,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
 /**
- * Puts rules of ours into the analyzer of a session that was in use before it had our extensions. The analyzer reads its
+ * Puts our rules into the analyzer of a session that was in use before it had our extensions. The analyzer reads its
  * lists of rules at each run, from fields that can be set (HiddenFields).
  */
 public class AnalyzerHook {

@@ -15,6 +15,14 @@ public class RefusedWriteExec extends OwnCommandExec {
     this.table = table;
   }
 
+  public int productArity() {
+    return 3;
+  }
+
+  public Object productElement(int index) {
+    return index == 0 ? statement : index == 1 ? directory : table;
+  }
+
   public Seq run() {
     throw Bridge.refusals().write(directory.toString(), table.toString());
   }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 
 /**
- * Finds writes of Spark's own sources to a directory of a Delta table. Their files would be no rows of the table, and an
- * overwrite would delete those of the table, with its log.
+ * Finds writes of Spark's own sources to a directory of a Delta table. Their files would not be rows of the table, and
+ * an overwrite would delete the table's files and its log.
  */
 public class TableDirectory {
   private static final String LOG = "_delta_log";
