@@ -1,4 +1,4 @@
-"""Runs statements in sessions of every kind, each on a table of its own, and writes to a file what became of the tables.
+"""Runs statements in sessions of every kind, each on a table of its own, and writes to a file what became of these.
 
 A process of its own, because some kinds of sessions exist only before `enable`, or after the first context has stopped.
 

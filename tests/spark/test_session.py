@@ -115,7 +115,7 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
     rows = spark.range(1).write.mode("overwrite")
     try:
         with pytest.raises(
-            InvalidArgumentError, match="of_ours is a Delta table.*format parquet.*format\\('deltalog'\\)"
+            InvalidArgumentError, match=r"of_ours is a Delta table.*parquet.*format\('deltalog'\)"
         ):
             rows.saveAsTable("of_ours")
         for directory in (path, f"{path}/p=1", f"{path}/_delta_log"):
