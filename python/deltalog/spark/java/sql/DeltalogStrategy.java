@@ -33,7 +33,7 @@ public class DeltalogStrategy extends SparkStrategy {
     if (isRefused(plan)) {
       return only(new RefusedStatementExec(plan));
     }
-    Path directory = TableDirectory.target(plan);
+    Path directory = TableDirectory.target(plan, session());
     Path table = directory == null ? null : TableDirectory.tableOf(directory, session());
     return table == null ? ScanPlan.of(plan) : only(new RefusedWriteExec(plan, directory, table));
   }

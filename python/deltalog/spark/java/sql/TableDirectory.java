@@ -5,10 +5,14 @@ import java.net.URI;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 
 /**
@@ -22,9 +26,12 @@ public class TableDirectory {
   private TableDirectory() {}
 
   /** Returns the directory to which a statement writes files, or null if it does nothing like that. */
-  static Path target(LogicalPlan plan) {
+  static Path target(LogicalPlan plan, SparkSession session) {
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       return ((InsertIntoHadoopFsRelationCommand) plan).outputPath();
+    }
+    if (plan instanceof LoadDataCommand) {
+      return place(((LoadDataCommand) plan).table(), session);
     }
     // Spark may lack the classes for Hive: InsertIntoHiveDirCommand, InsertIntoHiveTable.
     if (!plan.getClass().getSimpleName().startsWith("InsertIntoHive")) {
@@ -40,6 +47,16 @@ public class TableDirectory {
       }
     }
     return null;
+  }
+
+  private static Path place(TableIdentifier name, SparkSession session) {
+    try {
+      return new Path(session.sessionState().catalog().getTableMetadata(name).location());
+    } catch (NoSuchNamespaceException e) {
+      return null; // Spark's own command has the better error message.
+    } catch (NoSuchTableException e) {
+      return null;
+    }
   }
 
   /**
