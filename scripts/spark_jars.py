@@ -33,7 +33,10 @@ PACKAGE = "io.deltalog.spark"
 MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
 SYMBOLS = "META-INF/deltalog-spark-symbols"
-SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+SERVICES = {
+    "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": "DeltalogSource",
+    "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": "DeltalogExtensions",
+}
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
@@ -111,7 +114,9 @@ def compiled(command: str, major: int, release: str, class_path: Path) -> dict[s
         if major == JAVA:
             options.append("-Werror")  # Newer compilers find more.
         files = [str(file) for file in (*sources(release), written)]
-        subprocess.run([command, *options, "-cp", f"{class_path}/*", "-d", str(classes), *files], check=True)
+        arguments = [*options, "-cp", f"{class_path}/*", "-d", str(classes), *files]
+        if subprocess.run([command, *arguments], check=False).returncode != 0:
+            sys.exit(f"the Java classes of the Spark layer do not compile for Spark {release}")
         return {file.relative_to(classes).as_posix(): file.read_bytes() for file in classes.rglob("*.class")}
 
 
@@ -153,7 +158,7 @@ def build(release: str, directory: Path) -> Path:
         MARKER: stamp(),
         BUILD: build_of_spark(spark_jars),
         SYMBOLS: symbols(classes.values(), PACKAGE),
-        SERVICE: f"{PACKAGE}.DeltalogSource\n",
+        **{service: f"{PACKAGE}.{name}\n" for service, name in SERVICES.items()},
     }
     write_jar(jar, {**classes, **{name: text.encode() for name, text in texts.items()}})
     return jar

@@ -39,6 +39,7 @@ OLDEST = {
     "test_portable",
     "test_procedures",
     "test_session",
+    "test_session_kinds",
     "test_statement_commits",
     "test_statement_scans",
 }

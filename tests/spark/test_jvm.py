@@ -91,7 +91,7 @@ def test_executors_receive_a_copy(spark: SparkSession) -> None:
 
 def test_settings_can_name_the_classes(spark: SparkSession) -> None:
     """The package does not change with the version of deltalog."""
-    strategy = spark._jsparkSession.experimental().extraStrategies().head()
+    strategy = spark._jsparkSession.sessionState().planner().strategies().head()
     assert strategy.getClass().getName() == "io.deltalog.spark.DeltalogStrategy"
     assert spark.conf.get("spark.sql.catalog.spark_catalog") == "io.deltalog.spark.DeltalogCatalog"
 

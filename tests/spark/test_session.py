@@ -9,9 +9,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog.spark
-from deltalog import NotATableError
+from deltalog import InvalidArgumentError, NotATableError
+from deltalog.spark import secrecy
 from deltalog.spark.errors import DeltaError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.jars import PACKAGE
 from tests.spark.processes import run_python
+from tests.spark.session_kinds import with_other_extensions, without_us
 
 HIDDEN = "spark.sql.redaction.options.regex"
 
@@ -22,24 +26,51 @@ def ids(frame: DataFrame) -> list[int]:
 
 
 def test_enable_can_be_called_twice(spark: SparkSession, path: str) -> None:
-    before = spark._jsparkSession.experimental().extraStrategies().size()
     assert deltalog.spark.enable(spark) is spark
-    assert spark._jsparkSession.experimental().extraStrategies().size() == before
     spark.range(2).write.format("deltalog").save(path)
     assert ids(spark.read.format("deltalog").load(path)) == [0, 1]
+
+
+def parts_of_ours(spark: SparkSession) -> list[str]:
+    """Returns the classes of ours that plan the statements of a session."""
+    state = spark._jsparkSession.sessionState()
+    analyzer, experimental = state.analyzer(), spark._jsparkSession.experimental()
+    jvm = Jvm(spark.sparkContext._gateway)
+    lists = [
+        analyzer.hintResolutionRules(),
+        analyzer.extendedResolutionRules(),
+        analyzer.postHocResolutionRules(),
+        state.planner().strategies(),
+        experimental.extraOptimizations(),
+    ]
+    found = [part.getClass().getName() for parts in lists for part in jvm.sequence(parts)]
+    return [name.removeprefix(f"{PACKAGE}.") for name in found if name.startswith(PACKAGE)]
+
+
+def test_every_session_has_each_part_once(spark: SparkSession) -> None:
+    used = with_other_extensions(spark)
+    used.range(1).collect()
+    deltalog.spark.enable(used)
+    jvm_session = spark._jsparkSession
+    copies = [SparkSession(spark.sparkContext, jvm_session.cloneSession()) for _ in range(2)]
+    expected = parts_of_ours(spark)
+    assert len(set(expected)) == len(expected)
+    assert {"EvolvingMerges", "StatementRule", "DeltalogStrategy", "PrunedSizes"} <= set(expected)
+    for session in (spark.newSession(), *copies, deltalog.spark.enable(copies[0]), used, used.newSession()):
+        assert parts_of_ours(session) == expected
+        parser = session._jsparkSession.sessionState().sqlParser()
+        assert "StatementParser" in spark._jvm.java.lang.reflect.Proxy.getInvocationHandler(parser).toString()  # type: ignore[union-attr]
 
 
 @pytest.mark.newest
 def test_plans_hide_options_that_may_be_secrets(spark: SparkSession) -> None:
     other = spark.newSession()
-    before = other.conf.get(HIDDEN)
-    deltalog.spark.enable(deltalog.spark.enable(other))
+    other.range(1).collect()
     pattern = other.conf.get(HIDDEN)
-    assert before is not None
-    assert pattern is not None
     # Spark's own remains, and ours is there once.
-    assert pattern.startswith(f"{before}|")
-    assert pattern.count("azure") == 1
+    assert pattern == f"(?i)url|{secrecy._HIDDEN}"
+    deltalog.spark.enable(other)
+    assert other.conf.get(HIDDEN) == pattern
     names = ("endpoint_url", "aws_access_key_id", "azure_storage_account_key", "fs.azure.account.key.lake")
     shown = ("aws_region", "primary_key", "path")
     for name in (*names, *shown):
@@ -51,13 +82,50 @@ def test_plans_hide_options_that_may_be_secrets(spark: SparkSession) -> None:
 
 
 def test_new_sessions_read_and_write(spark: SparkSession, path: str) -> None:
-    other = deltalog.spark.enable(spark.newSession())
+    other = spark.newSession()
     spark.range(2).write.format("deltalog").save(path)
     assert ids(other.sql(f"SELECT * FROM deltalog.`{path}`")) == [0, 1]
     other.sql(f"INSERT INTO deltalog.`{path}` VALUES (7)")
     assert ids(spark.table(f"deltalog.`{path}`")) == [0, 1, 7]
-    not_enabled = spark.newSession()  # The format's name is known to the whole application.
-    assert ids(not_enabled.read.format("deltalog").load(path)) == [0, 1, 7]
+    late = without_us(spark)  # The format's name is known to the whole application.
+    assert ids(late.read.format("deltalog").load(path)) == [0, 1, 7]
+
+
+def test_new_sessions_replace_a_table_by_a_version(spark: SparkSession) -> None:
+    """Without our catalog, Spark drops the table first."""
+    for replace in (
+        lambda rows: rows.write.format("deltalog").mode("overwrite").saveAsTable("of_new"),
+        lambda rows: rows.sparkSession.sql(
+            "CREATE OR REPLACE TABLE of_new USING deltalog AS SELECT 3L AS id"
+        ),
+        lambda rows: rows.writeTo("of_new").using("deltalog").createOrReplace(),
+    ):
+        spark.range(2).write.format("deltalog").saveAsTable("of_new")
+        try:
+            replace(spark.newSession().range(3, 4))
+            assert ids(spark.table("of_new")) == [3]
+            assert ids(spark.sql("SELECT * FROM of_new VERSION AS OF 0")) == [0, 1]
+        finally:
+            spark.sql("DROP TABLE of_new")
+
+
+def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) -> None:
+    spark.range(2).write.format("deltalog").option("path", path).saveAsTable("of_ours")
+    rows = spark.range(1).write.mode("overwrite")
+    try:
+        with pytest.raises(
+            InvalidArgumentError, match=r"of_ours is a Delta table.*parquet.*format\('deltalog'\)"
+        ):
+            rows.saveAsTable("of_ours")
+        for directory in (path, f"{path}/p=1", f"{path}/_delta_log"):
+            with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
+                rows.parquet(directory)
+        with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
+            spark.sql(f"INSERT OVERWRITE DIRECTORY '{path}' USING json SELECT 1 AS id")
+        assert ids(spark.table("of_ours")) == [0, 1]
+        rows.parquet(f"{path} beside")  # Other directories are not our business.
+    finally:
+        spark.sql("DROP TABLE of_ours")
 
 
 def test_several_threads_read_at_once(spark: SparkSession, path: str) -> None:

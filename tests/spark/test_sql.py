@@ -10,8 +10,9 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from deltalog import NotATableError
+from deltalog import NotATableError, UnsupportedFeatureError
 from deltalog.spark.errors import DeltaError
+from tests.spark.session_kinds import without_us
 
 
 def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
@@ -190,12 +191,11 @@ PAST_THE_LOG = [
 ]
 
 
-def test_sessions_without_enable_cannot_bypass_the_log(spark: SparkSession, sql_table: str) -> None:
+def test_sessions_without_us_cannot_bypass_the_log(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
-    other = spark.newSession()
+    other = without_us(spark)
     for statement in PAST_THE_LOG:
-        refused = "does not support|not supported|NON_PARTITION_COLUMN|UNRESOLVED_COLUMN"
-        with pytest.raises(PySparkException, match=refused):
+        with pytest.raises(UnsupportedFeatureError, match=r"call deltalog\.spark\.enable"):
             other.sql(statement)
         assert everything_under(sql_table) == before, statement

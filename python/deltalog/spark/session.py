@@ -11,27 +11,23 @@ from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm, alias, callback
-from deltalog.spark.jvm.jars import PACKAGE, ClassesError, give_to_executors, load
+from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_BUILTIN = "builtin"  # The default value since Spark 4.1.
-_OURS = f"{PACKAGE}.DeltalogCatalog"
-# Rules of the optimizer, in their order: an aggregate that the log answers needs no scan.
-_OPTIMIZATIONS = ("AnswersFromLog", "PrunedSizes")
-
 _lock = threading.Lock()
 _bridged: Any = None  # The gateway whose JVM calls this process.
 
 
 @raises_pyspark_errors
 def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
-    """Enables the format `deltalog` in `spark`, and returns `spark`.
+    """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
-    Further calls have no effect. Call it again for each session created by `newSession()`, and for the session of
-    a new Spark context.
+    Later sessions are those of `newSession()` and `cloneSession()`, of the batches of streams, of new Spark contexts,
+    and of Spark Connect's clients of this application. Further calls have no effect. A session that was in use before
+    needs a call of its own; until then, it refuses statements on tables that are named.
 
     With `alias_delta=True` the format is also called `delta`, so that existing notebooks and catalogs work:
     `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. The alias applies to
@@ -46,7 +42,6 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
-    hide_secrets(spark)
     if is_connect(spark):
         return _enable_portable(spark, alias_delta)
     hide_from_py4j()
@@ -65,13 +60,12 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         if alias_delta:
             alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
-        _plan_statements(jvm, spark)
-        _analyze_statements(jvm, spark)
-        _parse_statements(jvm, spark)
-        _optimize(jvm, spark)
         if alias_delta:
             alias.add(jvm, spark._jsparkSession)
-        _install_catalog(spark, alias_delta)
+        jvm.static("SessionSetup", "extend", spark._jsparkSession)
+        _analyze_statements(jvm, spark)
+        _parse_statements(jvm, spark)
+        _check_catalog(spark)
         interrupts.install()
     return spark
 
@@ -79,17 +73,17 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
 def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
     from deltalog.spark import portable
 
+    hide_secrets(spark)
     portable.enable(spark, alias_delta)
     return spark
 
 
 def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
-    """Adds the classes to the driver and the executors; returns why that is impossible, or None."""
+    """Adds the classes to the driver; returns why that is impossible, or None."""
     try:
-        jar = load(jvm.classes, spark.version)
+        load(jvm.classes, spark.version)
     except ClassesError as error:
         return str(error)
-    give_to_executors(spark.sparkContext, jar)
     return None
 
 
@@ -100,13 +94,6 @@ def _bridge(jvm: Jvm) -> None:
         errors.install_conversion()
         callback.serve(jvm, Bridge(jvm))
         _bridged = jvm.gateway
-
-
-def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
-    methods = spark._jsparkSession.experimental()
-    strategies = jvm.sequence(methods.extraStrategies())
-    if not any(strategy.getClass().getSimpleName() == "DeltalogStrategy" for strategy in strategies):
-        getattr(methods, "extraStrategies_$eq")(jvm.seq([jvm.new("DeltalogStrategy"), *strategies]))
 
 
 def _analyze_statements(jvm: Jvm, spark: SparkSession) -> None:
@@ -130,24 +117,10 @@ def _parse_statements(jvm: Jvm, spark: SparkSession) -> None:
         )
 
 
-def _optimize(jvm: Jvm, spark: SparkSession) -> None:
-    methods = spark._jsparkSession.experimental()
-    rules = jvm.sequence(methods.extraOptimizations())
-    known = {rule.getClass().getSimpleName() for rule in rules}
-    ours = [jvm.new(name) for name in _OPTIMIZATIONS if name not in known]
-    if ours:
-        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, *ours]))
-
-
-def _install_catalog(spark: SparkSession, alias_delta: bool) -> None:
-    """Installs our catalog, which adds tables by path to the built-in one and passes other names on to it.
-
-    With the alias, it also replaces the JVM connector's catalog, whose class is missing.
-    """
-    current = spark.conf.get(_CATALOG, None)
-    if current == _OURS:
-        return
-    if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
+def _check_catalog(spark: SparkSession) -> None:
+    """Warns if the session has a catalog of the user's, which is not changed."""
+    current = str(spark.conf.get(_CATALOG))
+    if not current.startswith(f"{PACKAGE}."):
         warn_caller(
             f"{_CATALOG} is set to {current} and is not changed: in this session deltalog.`/path` is not a table "
             "name, SQL cannot define or change tables except by INSERT INTO, and a table read by name stays at the "
@@ -155,5 +128,3 @@ def _install_catalog(spark: SparkSession, alias_delta: bool) -> None:
             "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
         )
-        return
-    spark.conf.set(_CATALOG, _OURS)

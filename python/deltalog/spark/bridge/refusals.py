@@ -15,19 +15,36 @@ class Refusals(Role):
         name = statements.describe(statement)
         if name in ("DELETE", "UPDATE", "MERGE"):
             raise UnsupportedFeatureError(
-                f"{name} is not enabled in this session, which is a copy of another one, as in foreachBatch: call "
-                "deltalog.spark.enable(session) for it, or use the methods of deltalog.tables.DeltaTable"
+                f"{name} is not enabled in this session: call deltalog.spark.enable(session) for it, or use the "
+                "methods of deltalog.tables.DeltaTable"
             )
         raise UnsupportedFeatureError(f"{name} is not supported yet by deltalog")
 
-    def existing(self, session: Any, name: Any) -> NoReturn:
-        statements.refuse_format(self._jvm, session, name)
-        self.catalog()
+    def existing(self, session: Any, definition: Any, catalog: str | None) -> NoReturn:
+        statements.refuse_format(self._jvm, session, definition.identifier())
+        if not self._jvm.static("CatalogEntries", "isEntry", definition):
+            name = definition.identifier().unquotedString()
+            raise InvalidArgumentError(
+                f"{name} is a Delta table, which a table of the format {definition.provider().get()} would replace: "
+                "write with format('deltalog'), or drop the table first"
+            )
+        self.catalog(catalog)
 
-    def catalog(self) -> NoReturn:
+    def catalog(self, catalog: str | None) -> NoReturn:
+        if catalog is None:
+            raise UnsupportedFeatureError(
+                "this session was in use before deltalog was enabled in another one, and has no tables of deltalog by "
+                "their names: call deltalog.spark.enable(session) for it, or use paths with load(path) and save(path)"
+            )
         raise UnsupportedFeatureError(
-            "deltalog creates tables only in its own session catalog, but spark.sql.catalog.spark_catalog is set to "
-            "another one: unset it and call deltalog.spark.enable(spark), or write to a path with save(path)"
+            "deltalog defines tables only in its own session catalog, but spark.sql.catalog.spark_catalog is set to "
+            f"{catalog}: unset it and call deltalog.spark.enable(spark), or write to a path with save(path)"
+        )
+
+    def write(self, directory: str, table: str) -> NoReturn:
+        raise InvalidArgumentError(
+            f"the directory {directory} belongs to the Delta table {table}, to which only commits add files: write "
+            "with format('deltalog'), or delete the table first"
         )
 
     def table(self, table: str, reason: str) -> NoReturn:

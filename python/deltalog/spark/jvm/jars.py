@@ -1,7 +1,7 @@
 """The jars with this package's Java classes: one for each minor release of Spark, made when the wheel was built.
 
 The driver loads the classes through a class loader that all its threads share (`DriverClasses.java`). The executors
-of each Spark context receive the jar through `addJar`.
+of each Spark context receive the jar through `addJar` (`ExecutorJar.java`).
 """
 
 import functools
@@ -69,13 +69,6 @@ def load(classes: Any, spark_version: str) -> str:
             "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
         )
     return str(classes.jar())
-
-
-def give_to_executors(spark_context: Any, jar: str) -> None:
-    """Adds the jar to a Spark context, unless it already has the jar."""
-    jars = spark_context._jsc.sc().listJars()
-    if not any(str(jars.apply(index)).endswith(f"/{Path(jar).name}") for index in range(jars.size())):
-        spark_context._jsc.addJar(jar)
 
 
 def _fitting(classes: Any, spark_version: str) -> str:

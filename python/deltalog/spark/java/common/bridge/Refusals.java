@@ -1,7 +1,7 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
@@ -12,11 +12,19 @@ public interface Refusals {
   /** A statement that is not supported, or not in this session. */
   RuntimeException statement(LogicalPlan statement);
 
-  /** A write to an existing table, which has another format or is not in a catalog of ours. */
-  RuntimeException existing(SparkSession session, TableIdentifier name);
+  /**
+   * A write that would replace an existing table by one of another format, or one that is not in a catalog of ours.
+   *
+   * @param definition the new table
+   * @param catalog the class of the session catalog, or null if it is Spark's own
+   */
+  RuntimeException existing(SparkSession session, CatalogTable definition, String catalog);
 
-  /** A definition of a table of ours in a catalog that knows nothing of the log. */
-  RuntimeException catalog();
+  /** A use of a table of ours in a catalog that knows nothing of the log: its class, or null if it is Spark's own. */
+  RuntimeException catalog(String catalog);
+
+  /** A write to a directory that belongs to a table, by another source. */
+  RuntimeException write(String directory, String table);
 
   /** A name or a path that is no Delta table, for a reason. */
   RuntimeException table(String table, String reason);

@@ -39,8 +39,11 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return given == null ? SQLConf.get().defaultDataSourceName() : (String) given;
   }
 
+  /** Returns the active session. If it has only this catalog, by its setting, it gets our extensions, too. */
   private static SparkSession session() {
-    return SparkSession.active();
+    SparkSession active = SparkSession.active();
+    DeltalogExtensions.extend(((org.apache.spark.sql.classic.SparkSession) active).extensions());
+    return active;
   }
 
   /** Returns a table of ours with one more option (unless it is null), or null if the name is not ours. */

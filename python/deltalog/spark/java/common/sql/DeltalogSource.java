@@ -42,10 +42,12 @@ public class DeltalogSource
   }
 
   public StructType inferSchema(CaseInsensitiveStringMap options) {
+    SessionGuard.check();
     return new StructType();
   }
 
   public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+    SessionGuard.check();
     return new SourceTable(schema, transforms);
   }
 

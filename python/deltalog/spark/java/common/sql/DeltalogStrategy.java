@@ -2,6 +2,8 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -28,7 +30,16 @@ public class DeltalogStrategy extends SparkStrategy {
     if (plan instanceof StatementCommand) {
       return only(new StatementExec((StatementCommand) plan));
     }
-    return isRefused(plan) ? only(new RefusedStatementExec(plan)) : ScanPlan.of(plan);
+    if (isRefused(plan)) {
+      return only(new RefusedStatementExec(plan));
+    }
+    Path directory = TableDirectory.target(plan, session());
+    Path table = directory == null ? null : TableDirectory.tableOf(directory, session());
+    return table == null ? ScanPlan.of(plan) : only(new RefusedWriteExec(plan, directory, table));
+  }
+
+  private static SparkSession session() {
+    return (SparkSession) org.apache.spark.sql.SparkSession.active();
   }
 
   private static scala.collection.immutable.Seq only(SparkPlan planned) {
@@ -38,8 +49,10 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   private static boolean isRefused(LogicalPlan plan) {
-    if (plan instanceof CreateDataSourceTableAsSelectCommand) {
-      return CatalogEntries.isEntry(((CreateDataSourceTableAsSelectCommand) plan).table());
+    CatalogTable defined = defined(plan);
+    if (defined != null) {
+      return CatalogEntries.isEntry(defined)
+          || changesExisting(plan) && known(session().sessionState().catalog(), defined.identifier());
     }
     if (plan instanceof V2CreateTablePlan && isOutsideOurCatalog((V2CreateTablePlan) plan)) {
       return true;
@@ -49,9 +62,27 @@ public class DeltalogStrategy extends SparkStrategy {
       return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
     if (StatementRule.isStatement(plan)) {
-      return true; // The analyzer has no rule of ours; see AnalyzerHook.
+      return true; // The analyzer has no rule of ours: the session was in use before.
     }
     return plan instanceof RunnableCommand && changesTable(plan.getClass().getSimpleName()) && namesOurs(plan);
+  }
+
+  /** Returns the table that CREATE TABLE AS or saveAsTable defines in Spark's own way, or null. */
+  static CatalogTable defined(LogicalPlan plan) {
+    // Spark may lack the class for Hive.
+    boolean defines = plan instanceof CreateDataSourceTableAsSelectCommand
+        || plan.getClass().getSimpleName().equals("CreateHiveTableAsSelectCommand");
+    return defines ? (CatalogTable) plan.productElement(0) : null;
+  }
+
+  /** Returns whether such a statement replaces, or adds to, a table that exists. */
+  private static boolean changesExisting(LogicalPlan plan) {
+    for (int i = 0; i < plan.productArity(); i++) {
+      if (plan.productElement(i) == SaveMode.Overwrite || plan.productElement(i) == SaveMode.Append) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Returns whether the statement creates a table of ours in a catalog that knows nothing of the log. */
@@ -82,7 +113,7 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   private static boolean namesOurs(LogicalPlan command) {
-    SessionCatalog catalog = ((SparkSession) org.apache.spark.sql.SparkSession.active()).sessionState().catalog();
+    SessionCatalog catalog = session().sessionState().catalog();
     for (int i = 0; i < command.productArity(); i++) {
       Object field = command.productElement(i);
       if (field instanceof TableIdentifier && known(catalog, (TableIdentifier) field)) {

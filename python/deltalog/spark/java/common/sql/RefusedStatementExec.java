@@ -1,8 +1,8 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
-import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
 import scala.collection.immutable.Seq;
 
 /** A statement that is refused when it runs, but not when it is explained. */
@@ -12,12 +12,12 @@ public class RefusedStatementExec extends OwnCommandExec {
   }
 
   public Seq run() {
-    if (statement instanceof CreateDataSourceTableAsSelectCommand) {
-      throw Bridge.refusals().existing(
-          session(), ((CreateDataSourceTableAsSelectCommand) statement).table().identifier());
+    CatalogTable replacing = DeltalogStrategy.defined(statement);
+    if (replacing != null) {
+      throw Bridge.refusals().existing(session(), replacing, SessionGuard.configured());
     }
     if (statement instanceof V2CreateTablePlan) {
-      throw Bridge.refusals().catalog();
+      throw Bridge.refusals().catalog(SessionGuard.configured());
     }
     throw Bridge.refusals().statement(statement);
   }

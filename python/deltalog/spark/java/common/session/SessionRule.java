@@ -1,0 +1,45 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.Constructor;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.runtime.AbstractFunction1;
+
+/** Makes a rule of ours for the analyzer of a session. */
+public class SessionRule extends AbstractFunction1 {
+  /** The rules before Spark resolves anything. */
+  static final Class[] HINTS = {EvolvingMerges.class, NamedChangeFeeds.class};
+
+  /** The rules among those of Spark that resolve names. */
+  static final Class[] RESOLUTION = {MergeEvolution.class, MergeTargets.class};
+
+  /** The rules after the resolution. The last one follows Spark's padding of values of the type char. */
+  static final Class[] POST_HOC = {
+    DynamicOverwrites.class, ConstraintTargets.class, TableSecrets.class, StatementRule.class
+  };
+
+  private final Class type;
+
+  /** Takes the class of the rule, whose constructor has no parameter or the session. */
+  public SessionRule(Class type) {
+    this.type = type;
+  }
+
+  /** Returns the rule. With the first one, Spark begins to make the analyzer of the session, whose settings exist. */
+  public Object apply(Object session) {
+    if (type == HINTS[0]) {
+      SessionSetup.complete((SparkSession) session);
+    }
+    return of((SparkSession) session);
+  }
+
+  Rule of(SparkSession session) {
+    Constructor constructor = type.getConstructors()[0];
+    Object[] arguments = constructor.getParameterCount() == 0 ? new Object[0] : new Object[] {session};
+    try {
+      return (Rule) constructor.newInstance(arguments);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("deltalog cannot make its rule " + type.getSimpleName(), e);
+    }
+  }
+}
