@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +94,14 @@ def test_new_sessions_read_and_write(spark: SparkSession, path: str) -> None:
 
 def test_new_sessions_replace_a_table_by_a_version(spark: SparkSession) -> None:
     """Without our catalog, Spark drops the table first."""
-    for replace in (
+    replacements: tuple[Callable[[DataFrame], Any], ...] = (
         lambda rows: rows.write.format("deltalog").mode("overwrite").saveAsTable("of_new"),
         lambda rows: rows.sparkSession.sql(
             "CREATE OR REPLACE TABLE of_new USING deltalog AS SELECT 3L AS id"
         ),
         lambda rows: rows.writeTo("of_new").using("deltalog").createOrReplace(),
-    ):
+    )
+    for replace in replacements:
         spark.range(2).write.format("deltalog").saveAsTable("of_new")
         try:
             replace(spark.newSession().range(3, 4))
