@@ -19,8 +19,21 @@ uv := $(bin)/uv
 # The licenses of the crates in the wheel, which is made anew for each wheel.
 licenses := python/deltalog/THIRD_PARTY_LICENSES.txt
 
-wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
-	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so' -not -path $(licenses))
+# The Java classes of the Spark layer, which are made of its sources, one jar for each Spark minor.
+jars := python/deltalog/spark/jars
+jar_sources := Cargo.toml scripts/spark_jars.py scripts/class_symbols.py \
+	$(shell find python/deltalog/spark/java -name '*.java')
+newest_spark := $(lastword $(SPARKS))
+
+# The Spark minors that the wheel has classes for: `all`, as in the wheel that is published, or those that are
+# `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
+WHEEL_SPARKS := $(if $(filter wheel test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
+wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spark) $(filter $(SPARKS), \
+	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%))))
+wheel_jars := $(wheel_sparks:%=$(jars)/deltalog-spark-%.jar)
+
+wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(wheel_jars) \
+	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so' -not -name '*.jar' -not -path $(licenses))
 
 # --- set-up; the time of each stamp file is when its step was last done ---
 
@@ -38,8 +51,15 @@ WHEEL_FEATURES := $(if $(filter dev,$(WHEEL_PROFILE)),--features as-tests)
 
 wheel := dist/.wheel-$(WHEEL_PROFILE)
 
+$(jars)/deltalog-spark-%.jar: $(jar_sources) .venvs/%/.deps
+	.venvs/$*/bin/python -m scripts.spark_jars $*
+
+# The newest PySpark is in .venv, too.
+$(jars)/deltalog-spark-$(newest_spark).jar: $(jar_sources) .venv/.deps
+	$(bin)/python -m scripts.spark_jars $(newest_spark)
+
 $(wheel): $(wheel_sources) | .venv/.deps
-	rm -rf dist && mkdir dist
+	rm -rf dist $(filter-out $(wheel_jars),$(wildcard $(jars)/*.jar)) && mkdir dist
 	$(bin)/python scripts/licenses.py $(licenses)
 	$(bin)/maturin build --profile $(WHEEL_PROFILE) $(WHEEL_FEATURES) --quiet --interpreter $(bin)/python --out dist
 	touch $@
@@ -91,7 +111,7 @@ $(s3_server): Cargo.lock $(shell find crates/testkit -name '*.rs' -o -name Cargo
 	touch $@
 
 # Keeps files that make would delete as intermediate. (`.SECONDARY` would not build a missing wheel of another profile.)
-.PRECIOUS: .venvs/%/.deps .venvs/%/.wheel
+.PRECIOUS: .venvs/%/.deps .venvs/%/.wheel $(jars)/deltalog-spark-%.jar
 
 # --- commands ---
 
@@ -103,8 +123,12 @@ help: ## list the commands
 .PHONY: build
 build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the test tools
 
+.PHONY: wheel
+wheel: $(wheel) ## make the wheel that is published, with the classes for every Spark, in dist/
+	$(bin)/python -m scripts.spark_jars --check dist/*.whl $(SPARKS)
+
 .PHONY: develop
-develop: .venv/.deps ## make a quick debug build in .venv; the Python files are used in place
+develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Python files are used in place
 	$(bin)/python scripts/licenses.py $(licenses)
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --features as-tests --quiet --uv
 	rm -f .venv/.wheel
@@ -155,10 +179,12 @@ fuzz: ## read damaged files with every parser of bytes, all at once, a minute ea
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test --workspace --locked --test hostile -- --test-threads 32
 
 TABLES ?= 1000-100999
+SPARK_TABLES ?= 1000-1999
 
 .PHONY: hostile
 hostile: .venv/.wheel ## do everything to tables that somebody has changed on purpose
-	DELTALOG_HOSTILE_TABLES=$(TABLES) $(bin)/python -m pytest tests/hostile $(PYTEST_ARGS)
+	DELTALOG_HOSTILE_TABLES=$(TABLES) DELTALOG_HOSTILE_SPARK_TABLES=$(SPARK_TABLES) \
+		$(bin)/python -m pytest tests/hostile $(PYTEST_ARGS)
 
 LEAK_ROUNDS ?= 14
 
@@ -176,7 +202,7 @@ test-spark: .venv/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_
 
 # How many of these tests run at the same time: each keeps about one core busy. The longest begin.
 WHEEL_JOBS ?= 2
-wheel_tests := test-spark-$(lastword $(SPARKS)) test-python $(filter-out %-$(lastword $(SPARKS)),$(SPARKS:%=test-spark-%))
+wheel_tests := test-spark-$(newest_spark) test-python $(filter-out %-$(newest_spark),$(SPARKS:%=test-spark-%))
 
 .PHONY: test-wheel
 test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-aws/.complete .cache/hdfs/.complete ## test-python, and the Spark layer on the newest patch of every minor
@@ -186,7 +212,7 @@ test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-
 spark-environments: $(SPARKS:%=.venvs/%/.wheel)
 
 # Only the newest Spark runs all tests: the others run what depends on Spark's internals, and the oldest a little more.
-SPARK_TESTS = $(if $(filter $*,$(lastword $(SPARKS))),,-m '$(if $(filter $*,$(firstword $(SPARKS))),oldest or )every_spark')
+SPARK_TESTS = $(if $(filter $*,$(newest_spark)),,-m '$(if $(filter $*,$(firstword $(SPARKS))),oldest or )every_spark')
 
 .PHONY: $(SPARKS:%=test-spark-%)
 $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
@@ -224,4 +250,4 @@ demo: .venv/.wheel ## run a pipeline over 336,776 real flights; writes demo-outp
 
 .PHONY: clean
 clean: ## remove everything that the commands have made
-	rm -rf .venv .venvs .cache dist target demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venvs .cache dist $(jars) target demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -21,6 +21,7 @@ from benches.contender import (
     SPARK_JVM,
     SPARK_OURS,
     SPARK_PARQUET,
+    SPARK_START,
     Contender,
 )
 from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, TableSpec
@@ -386,6 +387,16 @@ CASES = (
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("partitions", "ours", "deltalake"),),
         limits=(Limit("partitions", "ours", peak_bytes=600 * _MEBI),),
+    ),
+    Case(
+        name="spark-enable",
+        about="Spark: enable a session that has executed one statement; a first SELECT; each in a new JVM",
+        operation="enable",
+        setup=setups.table_alone,
+        tables={"small": Data(400_000)},
+        contenders=(SPARK_START,),
+        ratios=(),
+        limits=(Limit("enable", "ours", seconds=1.0),),
     ),
     Case(
         name="spark-scan",

@@ -8,6 +8,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-python3}
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+javac=${java}c
 missing=0
 
 need() { # need WHAT HOW-TO-INSTALL
@@ -73,6 +74,15 @@ if ! command -v "$java" >/dev/null || ! have=$("$java" -version 2>&1); then
 else
     have=$(sed -n 's/.*version "\([0-9]*\).*/\1/p' <<<"$have")
     at_least "${have:-0}" 17 || need "Java 17 or newer ($java is ${have:-unknown})" \
+        "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
+fi
+
+# Those that run Java do not all compile it.
+if ! command -v "$javac" >/dev/null || ! have=$("$javac" -version 2>&1); then
+    need "the compiler of a JDK 17 or newer ($javac)" "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
+else
+    have=$(sed -n 's/^javac \([0-9]*\).*/\1/p' <<<"$have")
+    at_least "${have:-0}" 17 || need "the compiler of a JDK 17 or newer ($javac is ${have:-unknown})" \
         "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
 fi
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ GOOD = {
     "cargo": "echo 'cargo 9.1.0 (abc 2030-01-01)'",
     "python3": f'exec {sys.executable} "$@"',
     "java": "echo 'openjdk version \"21.0.2\" 2024-01-16' >&2",
+    "javac": "echo 'javac 21.0.2'",
 }
 
 
@@ -55,8 +58,9 @@ def test_names_everything_missing_and_the_command_that_installs_it(root: Path, t
         "cargo,",
         "Python",
         "Java",
+        "the",
     ]
-    assert len([line for line in said if line.startswith("    install: ")]) == 4
+    assert len([line for line in said if line.startswith("    install: ")]) == 5
 
 
 @pytest.mark.parametrize(
@@ -65,6 +69,8 @@ def test_names_everything_missing_and_the_command_that_installs_it(root: Path, t
         ("cargo", "echo 'cargo 1.70.0 (abc)'", "this is 1.70.0"),
         ("java", "echo 'java version \"1.8.0_401\"' >&2", "is 1)"),
         ("java", "exit 1", "missing: Java 17 or newer"),
+        ("javac", "echo 'javac 1.8.0_401'", "JDK 17 or newer (javac is 1)"),
+        ("javac", "exit 1", "missing: the compiler of a JDK 17 or newer (javac)"),
         ("python3", "echo 3.9", "python3 is 3.9"),
     ],
 )
@@ -126,8 +132,14 @@ def test_stages_stop_at_the_first_failure(root: Path, tmp_path: Path) -> None:
     assert total.endswith("exit 3")
 
 
-def test_a_wheel_of_another_profile_is_built_anew(root: Path, tmp_path: Path) -> None:
-    """What is measured after CI has run is not CI's debug build."""
+JAR = "python/deltalog/spark/jars/deltalog-spark-4.3.jar"
+STAMPS = (".venv/.deps", ".venvs/4.3/.deps", JAR, "dist/.wheel-dev", ".venv/.wheel", ".venvs/4.3/.wheel")
+Steps = Callable[..., str]
+
+
+@pytest.fixture
+def steps(root: Path, tmp_path: Path) -> Steps:
+    """Returns what make would do in a directory where all that is in `STAMPS` has been made."""
     shutil.copy(root / "Makefile", tmp_path)
     sources = [
         "Cargo.toml",
@@ -135,21 +147,22 @@ def test_a_wheel_of_another_profile_is_built_anew(root: Path, tmp_path: Path) ->
         "pyproject.toml",
         "README.md",
         "LICENSE",
+        "python/deltalog/spark/java/common/sql/Some.java",
         "scripts/prerequisites.sh",
         "scripts/hadoop_aws.py",
         "scripts/jvm_connector.py",
         "scripts/mini_hdfs.py",
+        "scripts/spark_jars.py",
+        "scripts/class_symbols.py",
     ]
-    made = [".venv/.deps", "dist/.wheel-dev", ".venv/.wheel", ".venvs/4.3/.deps", ".venvs/4.3/.wheel"]
-    for directory in ("crates", "python"):
-        (tmp_path / directory).mkdir()
-    for seconds, name in enumerate([*sources, *made]):
+    (tmp_path / "crates").mkdir()
+    for seconds, name in enumerate([*sources, *STAMPS]):
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True, parents=True)
         file.touch()
         os.utime(file, (1_000_000 + seconds, 1_000_000 + seconds))
 
-    def steps(*arguments: str) -> str:
+    def run(*arguments: str) -> str:
         # The tests themselves may run below a make that was told another profile.
         inherited = ("WHEEL_PROFILE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
         environment = {name: value for name, value in os.environ.items() if name not in inherited}
@@ -159,6 +172,30 @@ def test_a_wheel_of_another_profile_is_built_anew(root: Path, tmp_path: Path) ->
         )
         return ran.stdout
 
+    return run
+
+
+def test_a_wheel_of_another_profile_is_built_anew(steps: Steps) -> None:
+    """What is measured after CI has run is not CI's debug build."""
     for target in ("build", "test-spark-4.3"):
         assert "--profile release" in steps(target)
         assert "maturin" not in steps(target, "WHEEL_PROFILE=dev")
+
+
+def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Steps, tmp_path: Path) -> None:
+    def compiled(*arguments: str) -> list[str]:
+        found = re.findall(r"-m scripts\.spark_jars (4\.\d)", steps(*arguments, "WHEEL_PROFILE=dev"))
+        return sorted(set(found))  # A make that another one starts would do the same again.
+
+    assert compiled("build") == []
+    assert compiled("test-spark-4.1") == ["4.1"]
+    assert compiled("wheel") == compiled("test-wheel") == ["4.0", "4.1", "4.2"]
+    assert re.search(r"spark_jars --check dist/\S* 4\.0 4\.1 4\.2 4\.3\n", steps("wheel"))
+    (tmp_path / ".venvs" / "4.0").mkdir()
+    (tmp_path / ".venvs" / "4.0" / ".deps").touch()
+    assert compiled("build") == compiled("develop") == ["4.0"]
+    (tmp_path / "python/deltalog/spark/java/common/sql/Some.java").touch()
+    assert compiled("build") == compiled("develop") == ["4.0", "4.3"]
+    outdated = tmp_path / "python/deltalog/spark/jars/deltalog-spark-4.1.jar"
+    outdated.touch()
+    assert f"rm -rf dist {outdated.relative_to(tmp_path)} &&" in steps("build")

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.hostile.files import change_footer, change_vector, replace_data
 from tests.hostile.place import Place
 from tests.hostile.tables import Files
 
@@ -242,8 +243,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     damage,
     link,
     add_stray_files,
+    change_footer,
+    replace_data,
+    change_vector,
 )
-WEIGHTS = (4, 3, 2, 1, 4, 2, 1)
+WEIGHTS = (4, 3, 2, 1, 3, 2, 1, 3, 3, 2)
 
 
 def _files(place: Place) -> list[Path]:

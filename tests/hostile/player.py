@@ -1,4 +1,4 @@
-"""Plays seeds in a process of its own, because a fault may end it: `python -m tests.hostile.player FIRST LAST`.
+"""Plays seeds in a process of its own, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
 
 Prints a line for each seed when it begins, and one for each fault.
 """
@@ -7,42 +7,56 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 
+from benches.watch import peak_bytes
 from deltalog import DeltaError, InternalError, upkeep
 from tests.hostile.mutations import mutate, write
 from tests.hostile.place import CANARY, Place
 from tests.hostile.tables import Files, base_tables
-from tests.hostile.verbs import VERBS
+from tests.hostile.verbs import VERBS, Verb
 
 CALLS = 5
+SPARK_CALLS = 3
 MOST_SECONDS = 20
 MOST_MEMORY = 1 << 30
 
 
-def play(seed: int, tables: list[Files], directory: Path) -> list[str]:
+@dataclass
+class Game:
+    """The verbs that are called, how many of them on each table, and the errors that they may raise."""
+
+    verbs: Mapping[str, Verb]
+    calls: int
+    expected: tuple[type[Exception], ...] = (DeltaError, pa.ArrowException, OSError)
+    crashes: tuple[str, ...] = ("panicked",)
+    check: Callable[[], object] = bool
+
+
+def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[str]:
     """Makes a table that belongs to `seed`, calls some verbs on it, and returns what went wrong."""
     random = Random(seed)
     place = Place(directory)
     write(place, random.choice(tables))
     steps = mutate(random, place)
     faults = []
-    for name in random.sample(sorted(VERBS), CALLS):
+    for name in random.sample(sorted(game.verbs), game.calls):
         steps.append(name)
         began = time.monotonic()
-        fault = call(name, place)
+        fault = call(game, name, place)
         if fault is None and time.monotonic() - began > MOST_SECONDS:
             fault = f"took {time.monotonic() - began:.0f} s"
-        # Linux counts it in KiB.
-        if fault is None and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_MEMORY >> 10:
+        # `ru_maxrss` would not do: on Linux a process begins with that of its parent.
+        if fault is None and peak_bytes() > MOST_MEMORY:
             fault = "took too much memory"
         faults += [fault] if fault else place.faults()
         if faults:
@@ -50,32 +64,51 @@ def play(seed: int, tables: list[Files], directory: Path) -> list[str]:
     return [f"{' -> '.join(steps)}: {fault}" for fault in faults]
 
 
-def call(name: str, place: Place) -> str | None:
+def call(game: Game, name: str, place: Place) -> str | None:
     try:
-        shown = repr(VERBS[name](place))
+        shown = repr(game.verbs[name](place))
     except InternalError:
         return traceback.format_exc()
-    except (DeltaError, pa.ArrowException, OSError) as error:
+    except game.expected as error:
         shown = "".join(traceback.format_exception(error))
         # An error of a stream is one of pyarrow.
-        is_ours = isinstance(error, (DeltaError, pa.ArrowException)) or str(error).startswith("Io error")
-        if "panicked" in shown or not is_ours:
+        is_ours = not isinstance(error, OSError) or isinstance(error, pa.ArrowException | DeltaError)
+        if any(crash in shown for crash in game.crashes) or not (
+            is_ours or str(error).startswith("Io error")
+        ):
             return shown
     except BaseException:  # noqa: BLE001 - a panic is none of the others
         return traceback.format_exc()
     return f"shows a secret: {shown[:2000]}" if CANARY.decode() in shown else None
 
 
+def in_spark(scratch: str) -> Game:
+    from tests.hostile import spark_verbs
+
+    spark = spark_verbs.session(scratch)
+    plain = Game(spark_verbs.spark_verbs(spark), SPARK_CALLS, check=spark.range(1).collect)
+    return replace(
+        plain,
+        expected=(*plain.expected, *spark_verbs.EXPECTED),
+        crashes=(*plain.crashes, *spark_verbs.CRASHES),
+    )
+
+
 def main() -> None:
-    first, last = map(int, sys.argv[1:])
+    first, last = map(int, sys.argv[1:3])
     os.environ["CANARY"] = os.environ["AWS_SECRET_ACCESS_KEY"] = CANARY.decode()
     upkeep.run_in_background(False)
     tables = base_tables()
-    for seed in range(first, last):
-        print("seed", seed, flush=True)  # noqa: T201
-        with tempfile.TemporaryDirectory() as directory:
-            for fault in play(seed, tables, Path(directory)):
-                print("fault", json.dumps(fault), flush=True)  # noqa: T201
+    with tempfile.TemporaryDirectory() as scratch:
+        game = in_spark(scratch) if "spark" in sys.argv[3:] else Game(VERBS, CALLS)
+        for seed in range(first, last):
+            print("seed", seed, flush=True)  # noqa: T201
+            # A task of Spark that was told to end may still be on its way.
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+                for fault in play(game, seed, tables, Path(directory)):
+                    print("fault", json.dumps(fault), flush=True)  # noqa: T201
+                    # A JVM that has ended would fail all that follows.
+                    game.check()
 
 
 if __name__ == "__main__":

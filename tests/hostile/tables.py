@@ -1,7 +1,7 @@
 """Tables to mutate, as the files that they consist of.
 
 Each is small and different: partitions and checkpoints; vectors, feeds, row ids, rules and defaults; column mapping and
-a V2 checkpoint.
+a V2 checkpoint; nested columns and variants.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import deltalog
 from deltalog import DeltaTable, Field, Schema, write_deltalake
+from tests import variants
 
 Files = dict[str, bytes]
 
@@ -86,7 +87,17 @@ def _mapped(path: Path) -> Path:
     return path
 
 
-_MAKERS = (_partitioned, _with_vectors, _mapped)
+def _nested(path: Path) -> Path:
+    nested = variants.table().rename_columns(["n", "v", "s", "l", "m"])
+    write_deltalake(path, nested, configuration={"delta.enableDeletionVectors": "true"})
+    write_deltalake(path, nested, mode="append")
+    table = DeltaTable(path)
+    table.delete("n = 1")
+    table.create_checkpoint()
+    return path
+
+
+_MAKERS = (_partitioned, _with_vectors, _mapped, _nested)
 
 
 def _files(path: Path) -> Files:

@@ -1,7 +1,8 @@
 """Tables that somebody has changed on purpose: whatever is done to them ends in rows or in a typed error.
 
 No call crashes the process, hangs, panics, takes unbounded memory, touches a file outside of the table, or shows a
-secret. `DELTALOG_HOSTILE_TABLES=1000-1999` plays these seeds instead of the few that CI plays (`make hostile`).
+secret. `DELTALOG_HOSTILE_TABLES=1000-1999` plays these seeds instead of the few that CI plays (`make hostile`), and
+`DELTALOG_HOSTILE_SPARK_TABLES` in Spark.
 """
 
 from __future__ import annotations
@@ -17,25 +18,39 @@ from pathlib import Path
 import pytest
 
 ASKED = os.environ.get("DELTALOG_HOSTILE_TABLES", "0-99")
+ASKED_OF_SPARK = os.environ.get("DELTALOG_HOSTILE_SPARK_TABLES", "0-19")
 # Of a process, for one seed.
 MOST_SECONDS = 100
 
 
-@pytest.mark.timeout(0)
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+pytestmark = [
+    pytest.mark.timeout(0),
+    pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there"),
+]
+
+
 def test_nothing_outside_is_touched_and_nothing_crashes(root: Path) -> None:
-    first, _, last = ASKED.partition("-")
+    play(root, "DELTALOG_HOSTILE_TABLES", ASKED)
+
+
+def test_the_same_in_spark(root: Path) -> None:
+    play(root, "DELTALOG_HOSTILE_SPARK_TABLES", ASKED_OF_SPARK, "spark")
+
+
+def play(root: Path, setting: str, asked: str, *options: str) -> None:
+    first, _, last = asked.partition("-")
     seed, end = int(first), int(last or first) + 1
     faults: list[str] = []
     while seed < end:
-        seed, more = played(root, seed, end)
+        seed, more = played(root, seed, end, *options)
         faults += more
-    assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)
+    assert not faults, f"{len(faults)} faults\n" + "\n".join(f"{setting}={fault}" for fault in faults)
 
 
-def played(root: Path, first: int, end: int) -> tuple[int, list[str]]:
+def played(root: Path, first: int, end: int, *options: str) -> tuple[int, list[str]]:
     """Plays seeds from `first` on, and returns the one that is next, and the faults; one if the process has ended."""
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.hostile.player", str(first), str(end)]
+    player = ["-m", "tests.hostile.player", str(first), str(end), *options]
+    command = [sys.executable, "-X", "faulthandler", *player]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root, errors="replace"
     )
@@ -69,13 +84,11 @@ def played(root: Path, first: int, end: int) -> tuple[int, list[str]]:
         if line.startswith("seed "):
             seed = int(line.split()[1])
         else:
-            faults.append(f"DELTALOG_HOSTILE_TABLES={seed} {json.loads(line.removeprefix('fault '))}")
+            faults.append(f"{seed} {json.loads(line.removeprefix('fault '))}")
     for thread in threads:
         thread.join()
     if process.wait() != 0:
         assert seed >= first, "".join(errors)
-        faults.append(
-            f"DELTALOG_HOSTILE_TABLES={seed} {ended} ({process.returncode})\n{''.join(errors)[-4000:]}"
-        )
+        faults.append(f"{seed} {ended} ({process.returncode})\n{''.join(errors)[-4000:]}")
         return seed + 1, faults
     return end, faults

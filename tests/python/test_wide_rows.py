@@ -8,7 +8,8 @@ import pyarrow.parquet
 import pytest
 
 import deltalog
-from deltalog import DeltaTable, _internal, write_deltalake
+from benches.watch import peak_bytes
+from deltalog import DeltaTable, Field, Schema, _internal, write_deltalake
 
 DOC = 320_000
 """The bytes of a document."""
@@ -65,3 +66,21 @@ def test_a_slice_of_a_very_large_column_is_written(tmp_path: Path, text: bool) -
     write_deltalake(tmp_path, pyarrow.table({"value": large.slice(1)}))
     found = pyarrow.table(DeltaTable(tmp_path).to_arrow()).column("value").to_pylist()
     assert found == (["ab", "", "cde"] if text else [b"ab", b"", b"cde"])
+
+
+def test_a_long_default_value_is_repeated_for_a_few_rows_at_once(tmp_path: Path) -> None:
+    """Whoever made the table decides how long it is: 300 rows would take 300 MB."""
+    schema = Schema([Field("id", "long"), Field("doc", "string")])
+    feature = {"delta.feature.allowColumnDefaults": "supported", "delta.enableChangeDataFeed": "true"}
+    table = DeltaTable.create(tmp_path, schema=schema, configuration=feature)
+    table.alter.set_column_default("doc", f"'{'d' * 1_000_000}'")
+    before = peak_bytes()
+    write_deltalake(tmp_path, pyarrow.table({"id": range(300)}), mode="append")
+    merge = DeltaTable(tmp_path).merge(
+        pyarrow.table({"id": range(200, 600)}), "s.id = t.id", source_alias="s", target_alias="t"
+    )
+    merge.when_not_matched_insert({"id": "s.id"}).execute()
+    table = DeltaTable(tmp_path)
+    assert (table.count(), table.count("octet_length(doc) = 1000000")) == (600, 600)
+    # Arrow, the encoder and the pages of the file have a batch each.
+    assert peak_bytes() - before < 1 << 30

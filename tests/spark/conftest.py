@@ -34,6 +34,7 @@ OLDEST = {
     "test_deleted_rows",
     "test_foreign_expressions",
     "test_job_output",
+    "test_jvm",
     "test_log_answers",
     "test_portable",
     "test_procedures",

@@ -149,7 +149,7 @@ def test_files_without_vectors_are_read_by_sparks_own_reader(
 ) -> None:
     frame = spark.read.format("deltalog").load(table[0])
     for condition, reader in (
-        (f"n >= {3 * ROWS} AND n < {4 * ROWS}", "ParquetFileFormat"),
+        (f"n >= {3 * ROWS} AND n < {4 * ROWS}", "GuardedFormat"),
         (f"n >= {3 * ROWS} AND n <= {4 * ROWS}", "SnapshotFormat"),
         ("n >= 0", "SnapshotFormat"),
     ):

@@ -1,19 +1,21 @@
 """The Java classes of this package in the JVM of a session: their visibility, and failures to load them."""
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
+import deltalake
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-import deltalog.spark
 from benches.tables import vectors
-from deltalog.spark.errors import DeltaError
-from deltalog.spark.jvm import compile as classes
+from deltalog.spark.jvm import Jvm
+from scripts import spark_jars
+from tests.spark.jar_copies import BUILD, MARKER, SYMBOLS, changed, of_this_spark, release, text
 from tests.spark.processes import run_python
 
 
@@ -80,17 +82,90 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
     assert done.stdout.splitlines() == [rows, rows, rows, "jars 1"], done.stderr
 
 
-def test_the_java_package_contains_the_version(spark: SparkSession) -> None:
-    """Classes of two versions are never confused, neither in the driver nor in messages to executors."""
-    assert deltalog.__version__.replace(".", "_") in classes.PACKAGE
+def test_executors_receive_a_copy(spark: SparkSession) -> None:
+    """Executors that start after the wheel has been replaced need the classes that the driver has."""
+    jars = spark._jsc.sc().listJars()
+    [given] = {name for name in map(jars.apply, range(jars.size())) if "deltalog-spark" in name}
+    assert re.search(rf"/deltalog-spark-{re.escape(release())}-\d+\.jar$", given)
+
+
+def test_settings_can_name_the_classes(spark: SparkSession) -> None:
+    """The package does not change with the version of deltalog."""
     strategy = spark._jsparkSession.sessionState().planner().strategies().head()
-    assert strategy.getClass().getName() == f"{classes.PACKAGE}.DeltalogStrategy"
+    assert strategy.getClass().getName() == "io.deltalog.spark.DeltalogStrategy"
+    assert spark.conf.get("spark.sql.catalog.spark_catalog") == "io.deltalog.spark.DeltalogCatalog"
 
 
-def test_classes_of_another_version_are_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "stamp", lambda: "0.0.1 (other sources)")
-    with pytest.raises(DeltaError, match=r"0\.0\.1.*restart"):
-        deltalog.spark.enable(spark.newSession())
+@pytest.mark.newest
+@pytest.mark.parametrize("version", [None, "0.0.1 (other sources)"])
+def test_a_jar_that_is_there_is_used_if_it_is_of_this_version(tmp_path: Path, version: str | None) -> None:
+    given = changed(tmp_path, "given.jar", **({} if version is None else {"MARKER": version}))
+    done = run_python(
+        f"""
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        spark = builder.config("spark.jars", {str(given)!r}).getOrCreate()
+        try:
+            deltalog.spark.enable(spark)
+            jars = spark.sparkContext._jsc.sc().listJars()
+            print(jars.size(), jars.apply(0).endswith("/given.jar"))
+        except deltalog.DeltaError as error:
+            print(type(error).__name__, str(error))
+        """
+    )
+    if version is None:
+        assert done.stdout.splitlines() == ["1 True"], done.stderr
+    else:
+        assert "UnsupportedFeatureError the JVM of this session has" in done.stdout, done.stderr
+        assert f"deltalog {version}, but Python has deltalog {text(MARKER)}: restart the JVM" in done.stdout
+
+
+def test_a_jar_for_another_build_of_spark_is_checked(spark: SparkSession, tmp_path: Path) -> None:
+    """Every symbol that the classes refer to must exist, with the same types."""
+    classes = Jvm(spark.sparkContext._gateway).classes
+
+    def missing(build: str, symbols: str = "") -> str:
+        jar = changed(tmp_path, "checked.jar", BUILD=build, SYMBOLS=f"{symbols}{text(SYMBOLS)}")
+        return str(classes.missing(str(jar)))
+
+    assert missing(text(BUILD), "class org.apache.spark.Gone\n") == ""
+    assert missing("another") == ""
+    for symbols, wanted in {
+        "class org.apache.spark.Gone\nmethod f ()V\n": "org.apache.spark.Gone",
+        "interface java.lang.String\n": "the interface java.lang.String",
+        "class java.lang.Runnable\n": "the class java.lang.Runnable",
+        "type java.lang.String\nmethod length ()J\n": "java.lang.String.length()J",
+        "class java.lang.String\nfield value I\n": "java.lang.String.value",
+        "class java.util.ArrayList\nmethod <init> (J)V\n": "java.util.ArrayList.<init>(J)V",
+    }.items():
+        assert missing("another", symbols) == wanted
+    kept = "class java.util.ArrayList\nfield modCount I\nmethod toString ()Ljava/lang/String;\n"
+    assert missing("another", f"{kept}interface java.util.List\nmethod hashCode ()I\n") == ""
+    many = "".join(f"class gone.C{number}\n" for number in range(5))
+    assert missing("another", many) == "gone.C0, gone.C1, gone.C2 and 2 more"
+
+
+def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
+    """A release may give an interface another method, which classes of ours would have to implement."""
+    jvm = Jvm(spark.sparkContext._gateway)
+    compiler = jvm.root.org.codehaus.janino.SimpleCompiler()
+    compiler.cook("package theirs; public abstract class Half implements Runnable {}")
+    half = bytearray(bytes(compiler.getBytecodes()["theirs.Half"]))
+    # The flags of the class follow its constants: it is no longer abstract.
+    flags = half.rindex(b"\x04\x21")
+    half[flags : flags + 2] = b"\x00\x21"
+    jar = changed(tmp_path, "half.jar", BUILD="another")
+    with zipfile.ZipFile(jar, "a") as archive:
+        archive.writestr("theirs/Half.class", bytes(half))
+    wanted = "an implementation of public abstract void java.lang.Runnable.run() in theirs.Half"
+    assert str(jvm.classes.missing(str(jar))) == wanted
+
+
+@pytest.mark.oldest
+def test_the_jar_is_what_the_sources_give(tmp_path: Path) -> None:
+    """The same sources, PySpark and JDK give the same bytes."""
+    assert spark_jars.build(release(), tmp_path).read_bytes() == of_this_spark().read_bytes()
 
 
 @pytest.mark.newest
@@ -111,26 +186,62 @@ def test_unpinned_threads_are_refused() -> None:
     assert done.stdout.splitlines() == ["UnsupportedFeatureError True"], done.stderr
 
 
+USE = """
+    import warnings
+    from pathlib import Path
+    from pyspark.sql import SparkSession
+    import deltalog.spark
+    from deltalog.spark.jvm import jars
+    jars._DIRECTORY = Path({directory!r})
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            deltalog.spark.enable(spark, alias_delta={alias})
+            {then}
+    for warning in caught:
+        if issubclass(warning.category, RuntimeWarning):
+            print("warned", warning.filename, warning.message)
+    spark.range(3).write.format("deltalog").mode("append").save({path!r})
+    for name in {names}:
+        print("rows", sorted(row.id for row in spark.read.format(name).load({path!r}).collect()))
+    print("native", spark._jsparkSession.experimental().extraStrategies().size() > 0)
+"""
+
+
+def use(directory: Path, path: str, alias: bool, then: str = "pass") -> list[str]:
+    """Returns what a process says that uses the jars in a directory, and executes a statement after `enable`."""
+    names = ("deltalog", "delta") if alias else ("deltalog",)
+    done = run_python(USE.format(directory=str(directory), path=path, alias=alias, names=names, then=then))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.newest
+def test_the_newest_jar_serves_if_it_fits(path: str, tmp_path: Path) -> None:
+    """It is needed once: the wheel may be replaced while the JVM runs."""
+    jar = changed(tmp_path / "jars", "deltalog-spark-3.9.jar", BUILD="another")
+    found = use(jar.parent, path, alias=True, then=f"Path({str(jar)!r}).unlink(missing_ok=True)")
+    assert found == ["rows [0, 1, 2]", "rows [0, 1, 2]", "native True"]
+
+
+@pytest.mark.newest
+def test_the_portable_source_is_used_if_no_jar_fits(path: str, tmp_path: Path) -> None:
+    symbols = f"class org.apache.spark.Gone\n{text(SYMBOLS)}"
+    changed(tmp_path / "jars", f"deltalog-spark-{release()}.jar", BUILD="another", SYMBOLS=symbols)
+    changed(tmp_path / "jars", "deltalog-spark-9.9.jar", BUILD="another", SYMBOLS="class org.Newer\n")
+    *warned, rows, of_alias, native = use(tmp_path / "jars", path, alias=True)
+    assert len(warned) == 2, "one for each call"
+    assert "warned <string> deltalog cannot use the native path of Spark" in warned[0]
+    assert "(org.apache.spark.Gone is missing)" in warned[0]
+    assert (rows, of_alias, native) == ("rows [0, 1, 2]", "rows [0, 1, 2]", "native False")
+    assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
+
+
 @pytest.mark.newest
 @pytest.mark.thorough
-def test_the_portable_source_is_used_if_the_sources_do_not_compile(path: str) -> None:
-    """A Spark release may change the classes that the sources use in a way that the probe does not detect."""
-    done = run_python(
-        f"""
-        import warnings
-        from pyspark.sql import SparkSession
-        import deltalog.spark
-        from deltalog.spark.jvm import compile as classes
-        sources = classes._sources
-        broken = f"package {{classes.PACKAGE}};\\nclass Broken extends org.apache.spark.Gone {{{{}}}}"
-        classes._sources = lambda: {{**sources(), "Broken.java": broken}}
-        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            deltalog.spark.enable(spark)
-        print("warned", [w.category.__name__ for w in caught if "Broken.java" in str(w.message)])
-        spark.range(3).write.format("deltalog").mode("append").save({path!r})
-        print("rows", sorted(row.id for row in spark.read.format("deltalog").load({path!r}).collect()))
-        """
-    )
-    assert done.stdout.splitlines() == ["warned ['RuntimeWarning']", "rows [0, 1, 2]"], done.stderr
+def test_the_portable_source_is_used_without_any_jar(path: str, tmp_path: Path) -> None:
+    *warned, rows, native = use(tmp_path, path, alias=False)
+    assert "lacks its Java classes" in warned[0]
+    assert "`make wheel`" in warned[0]
+    assert (rows, native) == ("rows [0, 1, 2]", "native False")

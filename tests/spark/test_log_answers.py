@@ -20,7 +20,7 @@ import deltalog
 import deltalog.spark
 from benches.tables import vectors
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.jvm.compile import PACKAGE, driver_loader
+from deltalog.spark.jvm.jars import PACKAGE
 from deltalog.spark.read import planner
 
 pytestmark = pytest.mark.usefixtures("answers_from_log")
@@ -358,7 +358,7 @@ def test_a_failure_in_java_keeps_the_scan(spark: SparkSession, path: str, proble
     values(spark, path)
     jvm = Jvm(spark.sparkContext._gateway)
     compiler = jvm.root.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(driver_loader(jvm.root))
+    compiler.setParentClassLoader(jvm.class_of("PythonCalls").getClassLoader())
     compiler.cook(BROKEN_CALLS)
     broken = compiler.getClassLoader().loadClass("BrokenCalls").getConstructors()[0]
     field = jvm.class_of("Bridge").getDeclaredField("python")

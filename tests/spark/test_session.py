@@ -2,10 +2,10 @@
 
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,7 +14,7 @@ from deltalog import InvalidArgumentError, NotATableError
 from deltalog.spark import secrecy
 from deltalog.spark.errors import DeltaError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.jvm.compile import PACKAGE
+from deltalog.spark.jvm.jars import PACKAGE
 from tests.spark.processes import run_python
 from tests.spark.session_kinds import with_other_extensions, without_us
 
@@ -94,13 +94,14 @@ def test_new_sessions_read_and_write(spark: SparkSession, path: str) -> None:
 
 def test_new_sessions_replace_a_table_by_a_version(spark: SparkSession) -> None:
     """Without our catalog, Spark drops the table first."""
-    for replace in (
+    replacements: tuple[Callable[[DataFrame], Any], ...] = (
         lambda rows: rows.write.format("deltalog").mode("overwrite").saveAsTable("of_new"),
         lambda rows: rows.sparkSession.sql(
             "CREATE OR REPLACE TABLE of_new USING deltalog AS SELECT 3L AS id"
         ),
         lambda rows: rows.writeTo("of_new").using("deltalog").createOrReplace(),
-    ):
+    )
+    for replace in replacements:
         spark.range(2).write.format("deltalog").saveAsTable("of_new")
         try:
             replace(spark.newSession().range(3, 4))
@@ -234,40 +235,6 @@ def test_invalid_options_are_refused(spark: SparkSession, path: str) -> None:
         spark.read.format("deltalog").load()
     with pytest.raises(DeltaError, match="schema"):
         spark.read.schema("z int").format("deltalog").load(path)
-
-
-@pytest.mark.newest
-@pytest.mark.thorough
-def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
-    done = run_python(
-        f"""
-        import warnings
-        from pyspark.sql import SparkSession
-        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        try:
-            spark.read.format("deltalog").load({path!r})
-        except Exception as error:
-            print("own error", "DATA_SOURCE_NOT_FOUND" in str(error))
-        import deltalog.spark
-        from deltalog.spark.jvm import probe
-        probe._CLASSES += ("org.apache.spark.Gone",)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            deltalog.spark.enable(spark)
-        gone = [w for w in caught if "org.apache.spark.Gone is missing" in str(w.message)]
-        print("warned", [(w.category.__name__, w.filename) for w in gone])
-        warnings.simplefilter("ignore")
-        for _ in range(2):
-            deltalog.spark.enable(spark, alias_delta=True)
-        spark.range(3).write.format("deltalog").mode("append").save({path!r})
-        for name in ("deltalog", "delta"):
-            print("rows", sorted(row.id for row in spark.read.format(name).load({path!r}).collect()))
-        """
-    )
-    assert done.returncode == 0, done.stderr
-    wanted = ["own error True", "warned [('RuntimeWarning', '<string>')]", "rows [0, 1, 2]", "rows [0, 1, 2]"]
-    assert done.stdout.splitlines() == wanted, done.stderr
-    assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 
 
 @pytest.mark.slow

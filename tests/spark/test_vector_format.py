@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 import deltalog
 from benches.tables import vectors
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.jvm.compile import PACKAGE
+from deltalog.spark.jvm.jars import PACKAGE
 from tests.crafted import CraftedTable, field
 
 ROWS = 140_000

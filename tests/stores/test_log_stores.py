@@ -31,10 +31,11 @@ class InMemory:
         self.faults: list[tuple[str, bool, BaseException]] = []
 
     def fail(self, method: str, has_effect: bool) -> None:
-        for fault in list(self.faults):
-            if fault[:2] == (method, has_effect):
-                self.faults.remove(fault)
-                raise fault[2]
+        with self.lock:
+            at = next((at for at, fault in enumerate(self.faults) if fault[:2] == (method, has_effect)), None)
+            fault = None if at is None else self.faults.pop(at)
+        if fault is not None:
+            raise fault[2]
 
     def put_if_absent(self, entry: LogEntry, /) -> bool:
         self.fail("put_if_absent", False)

@@ -24,7 +24,7 @@ from deltalog.errors import AfterCommitError
 from deltalog.spark.dml import cardinality
 from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.causes import causes
-from deltalog.spark.jvm.compile import PACKAGE
+from deltalog.spark.jvm.jars import PACKAGE
 from deltalog.spark.read import file_errors
 from deltalog.spark.write import refusals, rule_errors
 

@@ -10,8 +10,8 @@ from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.exceptions import raises_pyspark_errors
-from deltalog.spark.jvm import Jvm, alias, callback, probe
-from deltalog.spark.jvm.compile import PACKAGE, ClassesError, give_to_executors, load
+from deltalog.spark.jvm import Jvm, alias, callback
+from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
@@ -48,7 +48,8 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     gateway: Any = spark.sparkContext._gateway
     callback.check_pinned(gateway)
     with _lock:
-        problem = _problem(spark, gateway)
+        jvm = Jvm(gateway)
+        problem = _problem(spark, jvm)
         if problem is not None:
             warn_caller(
                 f"deltalog cannot use the native path of Spark {spark.version} ({problem}); the slower Python Data "
@@ -56,7 +57,6 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
                 RuntimeWarning,
             )
             return _enable_portable(spark, alias_delta)
-        jvm = Jvm(gateway)
         if alias_delta:
             alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
@@ -78,16 +78,12 @@ def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
     return spark
 
 
-def _problem(spark: SparkSession, gateway: Any) -> str | None:
-    """Adds the classes to the driver and the executors; returns why that is impossible, or None."""
-    missing = probe.missing_symbols(spark)
-    if missing:
-        return f"{missing} is missing"
+def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
+    """Adds the classes to the driver; returns why that is impossible, or None."""
     try:
-        jar = load(gateway.jvm, gateway)
+        load(jvm.classes, spark.version)
     except ClassesError as error:
-        return f"its classes differ from those that deltalog supports: {error}"
-    give_to_executors(spark.sparkContext, jar)
+        return str(error)
     return None
 
 

@@ -10,7 +10,9 @@ use chrono::Utc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::limits::EXPRESSION_BYTES;
 use crate::predicate::Expression;
+use crate::row_bytes::{too_large, weight};
 
 /// The default value of a column. Unlike a constraint, it is evaluated only if it is needed, so that a writer that
 /// gives all columns can write to a table with any default expression.
@@ -80,7 +82,8 @@ impl DefaultValue {
     ///
     /// # Errors
     /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
-    /// the column; SchemaMismatch if it lacks a field of the column.
+    /// the column; SchemaMismatch if it lacks a field of the column. InvalidArgument if the rows are too many for a value
+    /// that is very long.
     pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         self.value(data_type, rows).map_err(|error| {
             error
@@ -105,6 +108,14 @@ impl DefaultValue {
         let value = expression.evaluate(&without_columns)?;
         if !is_same {
             return Ok(value);
+        }
+        let bytes = weight(&value, 0, 1).saturating_mul(rows);
+        if rows > 1 && bytes > EXPRESSION_BYTES {
+            return Err(too_large(
+                format!("the default value of {rows} rows has {bytes} bytes"),
+                format!("it may have {EXPRESSION_BYTES} bytes at once"),
+                "write fewer rows at once",
+            ));
         }
         take(&value, &UInt64Array::from_value(0, rows), None)
             .map_err(|error| Error::invalid_argument("it cannot be repeated").with_source(error))

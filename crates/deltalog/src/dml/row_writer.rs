@@ -16,6 +16,7 @@ use crate::change_files::{Change, ChangeFiles, with_column};
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::protocol::Add;
+use crate::row_bytes::is_too_large;
 use crate::row_copy::RowCopy;
 use crate::scan::{ROW_COMMIT_VERSION, RowScan};
 use crate::snapshot::Snapshot;
@@ -92,7 +93,15 @@ impl RowWriter {
                 self.spec.clone().with_given_identities(),
             )?)?),
         };
-        let after = completion.complete(&without_commit_versions(after)?)?;
+        let after = match completion.complete(&without_commit_versions(after)?) {
+            // Values that are computed anew may be far larger than those that were given.
+            Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
+                let (former, new) = (halves(before), halves(after));
+                self.update(&former.0, &new.0)?;
+                return self.update(&former.1, &new.1);
+            }
+            after => after?,
+        };
         self.write(&after)?;
         self.record(before, Change::Before)?;
         self.record(&after, Change::After)
@@ -109,7 +118,14 @@ impl RowWriter {
                 self.inserted.insert(RowCompletion::new(RowCopy::with_ids(&self.base, self.spec.clone())?)?)
             }
         };
-        let rows = completion.complete(rows)?;
+        let rows = match completion.complete(rows) {
+            Err(error) if is_too_large(&error) && rows.num_rows() > 1 => {
+                let (first, second) = halves(rows);
+                self.insert(&first)?;
+                return self.insert(&second);
+            }
+            rows => rows?,
+        };
         self.write(&rows)?;
         self.record(&rows, Change::Insert)
     }
@@ -154,6 +170,12 @@ impl RowWriter {
     fn record(&mut self, rows: &RecordBatch, change: Change) -> Result<()> {
         self.changes.as_mut().map_or(Ok(()), |changes| changes.record(rows, change))
     }
+}
+
+/// Returns the first and the second half of rows.
+fn halves(rows: &RecordBatch) -> (RecordBatch, RecordBatch) {
+    let middle = rows.num_rows() / 2;
+    (rows.slice(0, middle), rows.slice(middle, rows.num_rows() - middle))
 }
 
 /// Returns changed rows, whose commit version is that of the commit. (PROTOCOL, "Row Tracking".)

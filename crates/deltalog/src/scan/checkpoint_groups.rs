@@ -15,13 +15,14 @@
 //! - Partition values of timestamps with a zone are unknown. A text without a zone is a time in UTC here, in
 //!   checkpoints and commits alike; the checkpoint's writer may have taken it for one in another zone.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
-use arrow::datatypes::{DataType, FieldRef, Int64Type};
+use arrow::datatypes::{DataType, FieldRef, Fields, Int64Type};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::arrow::parquet_to_arrow_schema;
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema_by_columns};
 use parquet::basic::Type;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
@@ -41,6 +42,12 @@ struct Column {
     max: Vec<String>,
     /// For statistics only: partition values have no counts.
     null_count: Option<Vec<String>>,
+}
+
+impl Column {
+    fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
+        [&self.min, &self.max].into_iter().chain(&self.null_count)
+    }
 }
 
 /// Returns a filter that rejects row groups without a file that may hold a row for which `predicate` is true,
@@ -80,13 +87,16 @@ pub(super) fn row_group_filter(
         })
     };
     let columns: Vec<Column> = predicate.columns().iter().filter_map(column).collect();
+    let paths: HashSet<Vec<String>> = columns.iter().flat_map(Column::paths).cloned().collect();
     let predicate = predicate.clone();
     Arc::new(move |metadata, group| {
         let Some(group) = metadata.row_groups().get(group) else { return true };
         if may_be_old(metadata) {
             return true;
         }
-        let bounds = columns.iter().map(|column| GroupColumn::read(column, metadata, group)).collect();
+        let leaves = Leaves::of(&paths, metadata, group);
+        let bounds =
+            columns.iter().map(|column| (column.path.clone(), GroupColumn::read(column, &leaves))).collect();
         let is_kept =
             prune(&predicate, &GroupBounds(bounds)).map_or(true, |keep| keep.is_empty() || keep.value(0));
         if !is_kept {
@@ -98,26 +108,29 @@ pub(super) fn row_group_filter(
 
 /// Returns how many rows of a row group are files.
 fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
+    let others = others_than_files(metadata, group).unwrap_or_default();
+    u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(others)
+}
+
+/// Returns how many rows of a row group are no files, if that is known.
+fn others_than_files(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Option<u64> {
     let columns = metadata.file_metadata().schema_descr().columns();
-    let path = columns
-        .iter()
-        .position(|column| matches!(column.path().parts(), [root, name] if root == "add" && name == "path"));
-    let nulls =
-        path.and_then(|path| group.columns().get(path)?.statistics()?.null_count_opt()).unwrap_or_default();
-    u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(nulls)
+    let path = columns.iter().position(
+        |column| matches!(column.path().parts(), [root, name] if root == "add" && name == "path"),
+    )?;
+    group.columns().get(path)?.statistics()?.null_count_opt()
 }
 
 /// The bounds of a column in a row group, as arrays of one value.
 struct GroupColumn {
-    path: ColumnPath,
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
     has_no_nulls: bool,
 }
 
 impl GroupColumn {
-    fn read(column: &Column, metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Self {
-        let leaf = |path: &[String]| Leaf::find(path, metadata, group);
+    fn read(column: &Column, leaves: &Leaves<'_>) -> Self {
+        let leaf = |path: &[String]| leaves.find(path);
         let (min, max) = (leaf(&column.min), leaf(&column.max));
         let has_no_nulls = match &column.null_count {
             None => min.is_some(),
@@ -125,7 +138,6 @@ impl GroupColumn {
                 .is_some_and(|leaf| leaf.bound(&DataType::Int64, false).is_some_and(|most| is_zero(&most))),
         };
         Self {
-            path: column.path.clone(),
             min: min.and_then(|leaf| widened_min_of_structs(&leaf.bound(&column.data_type, true)?)),
             max: max.and_then(|leaf| {
                 let max = leaf.above_cut(&widened_max_of_structs(&leaf.bound(&column.data_type, false)?)?)?;
@@ -142,6 +154,50 @@ fn is_zero(count: &ArrayRef) -> bool {
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
+/// Those leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands.
+struct Leaves<'a> {
+    metadata: &'a ParquetMetaData,
+    group: &'a RowGroupMetaData,
+    /// The place of each column by its path: the first one.
+    places: HashMap<&'a [String], usize>,
+    /// The fields of the needed columns.
+    fields: Fields,
+    /// How many rows of the row group are not files.
+    others: Option<u64>,
+}
+
+impl<'a> Leaves<'a> {
+    fn of(paths: &HashSet<Vec<String>>, metadata: &'a ParquetMetaData, group: &'a RowGroupMetaData) -> Self {
+        let descriptor = metadata.file_metadata().schema_descr();
+        let mut places = HashMap::with_capacity(paths.len());
+        for (place, column) in descriptor.columns().iter().enumerate() {
+            let path = column.path().parts();
+            if paths.contains(path) {
+                places.entry(path).or_insert(place);
+            }
+        }
+        let needed = ProjectionMask::leaves(descriptor, places.values().copied());
+        let fields = parquet_to_arrow_schema_by_columns(descriptor, needed, None);
+        let fields = fields.map_or_else(|_| Fields::empty(), |schema| schema.fields);
+        Self { metadata, group, places, fields, others: others_than_files(metadata, group) }
+    }
+
+    /// Returns the column at `path`; `None` if it is missing or a file has no value.
+    fn find(&self, path: &[String]) -> Option<Leaf<'a>> {
+        let index = *self.places.get(path)?;
+        // Rows that are not files have neither.
+        let nulls = self.group.columns().get(index)?.statistics()?.null_count_opt()?;
+        (nulls == self.others?).then_some(())?;
+        let (first, rest) = path.split_first()?;
+        let mut field = self.fields.find(first)?.1;
+        for name in rest {
+            let DataType::Struct(fields) = field.data_type() else { return None };
+            field = fields.find(name)?.1;
+        }
+        Some(Leaf { metadata: self.metadata, group: self.group, index, field: Arc::clone(field) })
+    }
+}
+
 /// A leaf column of the checkpoint with a value for every file of a row group.
 struct Leaf<'a> {
     metadata: &'a ParquetMetaData,
@@ -150,27 +206,7 @@ struct Leaf<'a> {
     field: FieldRef,
 }
 
-impl<'a> Leaf<'a> {
-    /// Finds the column at `path`; `None` if it is missing or a file has no value.
-    fn find(path: &[String], metadata: &'a ParquetMetaData, group: &'a RowGroupMetaData) -> Option<Self> {
-        let descriptor = metadata.file_metadata().schema_descr();
-        let find =
-            |path: &[String]| descriptor.columns().iter().position(|column| column.path().parts() == path);
-        let nulls = |index: usize| group.columns().get(index)?.statistics()?.null_count_opt();
-        let index = find(path)?;
-        let files = find(&["add".to_owned(), "path".to_owned()])?;
-        // Rows that are not files have neither.
-        (nulls(index)? == nulls(files)?).then_some(())?;
-        let schema = parquet_to_arrow_schema(descriptor, None).ok()?;
-        let (first, rest) = path.split_first()?;
-        let mut field = schema.fields().find(first)?.1.clone();
-        for name in rest {
-            let DataType::Struct(fields) = field.data_type() else { return None };
-            field = fields.find(name)?.1.clone();
-        }
-        Some(Self { metadata, group, index, field })
-    }
-
+impl Leaf<'_> {
     /// Returns a bound of all values that begin with the maximum `max`, unless it is exact or not of a type that is
     /// cut.
     fn above_cut(&self, max: &ArrayRef) -> Option<ArrayRef> {
@@ -195,11 +231,11 @@ impl<'a> Leaf<'a> {
 }
 
 /// A row group, as the one file that it is treated as.
-struct GroupBounds(Vec<GroupColumn>);
+struct GroupBounds(HashMap<ColumnPath, GroupColumn>);
 
 impl GroupBounds {
     fn find(&self, column: &ColumnPath) -> Option<&GroupColumn> {
-        self.0.iter().find(|known| known.path == *column)
+        self.0.get(column)
     }
 }
 

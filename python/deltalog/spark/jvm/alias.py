@@ -8,8 +8,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from deltalog._internal import InvalidArgumentError
-from deltalog.spark.jvm.compile import PACKAGE, SERVICE, driver_loader
 from deltalog.spark.jvm.gateway import Jvm
+from deltalog.spark.jvm.jars import PACKAGE, SERVICE
 
 NAME = "delta"
 # The catalog that notebooks set for the JVM connector. The class exists only with the connector.
@@ -34,13 +34,11 @@ def taken(owner: str) -> InvalidArgumentError:
 def add(jvm: Jvm, session: Any) -> None:
     """Makes `delta` another name of the format `deltalog`, after `check`. Further calls have no effect."""
     if _registered(jvm, session) is None:
-        directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
-        jar = directory / "deltalog-alias.jar"
-        for created in (directory, jar):  # The JVM deletes them in reverse order when it exits.
-            jvm.java("java.io.File")(str(created)).deleteOnExit()
-        with zipfile.ZipFile(jar, "w") as archive:
-            archive.writestr(SERVICE, f"{_ALIAS}\n")
-        driver_loader(jvm.root).addURL(jvm.java("java.io.File")(str(jar)).toURI().toURL())
+        with tempfile.TemporaryDirectory(prefix="deltalog-") as directory:
+            jar = Path(directory, "deltalog-alias.jar")
+            with zipfile.ZipFile(jar, "w") as archive:
+                archive.writestr(SERVICE, f"{_ALIAS}\n")
+            jvm.classes.add(str(jar))
     jvm.static("DeltaAlias", "enable")
 
 

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deltalog.spark.jvm.compile import PACKAGE, driver_loader
+from deltalog.spark.jvm.jars import driver_classes
 
 _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
 _CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
@@ -37,8 +37,9 @@ class Jvm:
         self._members: dict[tuple[object, ...], Any] = {}
 
     @functools.cached_property
-    def _loader(self) -> Any:
-        return driver_loader(self.root)
+    def classes(self) -> Any:
+        """The `DriverClasses`. Raises `ClassesError` if this installation has none."""
+        return driver_classes(self.gateway)
 
     def java(self, name: str) -> Any:
         """Returns a class of the application by its full name, for its static members and its constructor."""
@@ -57,12 +58,8 @@ class Jvm:
     def class_of(self, name: str) -> Any:
         """Returns a class of this package by its simple name."""
         if name not in self._classes:
-            self._classes[name] = self._loader.loadClass(f"{PACKAGE}.{name}")
+            self._classes[name] = self.classes.type(name)
         return self._classes[name]
-
-    def has(self, name: str) -> bool:
-        """Returns whether there is a class of this package, because some need a newer Spark."""
-        return self._loader.getResource(f"{PACKAGE.replace('.', '/')}/{name}.class") is not None
 
     def new(self, name: str, *arguments: Any) -> Any:
         """Creates an object of a class of this package."""
@@ -80,8 +77,7 @@ class Jvm:
     @functools.cached_property
     def _reflection(self) -> Any:
         """The object that reaches the classes of this package, which py4j does not find by name."""
-        nothing = self.java("java.util.ArrayList")().toArray()
-        return self.class_of("Reflection").getConstructors()[0].newInstance(nothing)
+        return self.classes.reflection()
 
     def seq(self, items: Iterable[Any]) -> Any:
         return self.java(_PYTHON_UTILS).toSeq(list(items))

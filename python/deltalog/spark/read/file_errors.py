@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from deltalog import errors
 from deltalog._internal import DeltaError, MissingFileError
 from deltalog.spark.jvm.causes import causes
-from deltalog.spark.jvm.compile import PACKAGE
+from deltalog.spark.jvm.jars import PACKAGE
 from deltalog.spark.location import unescaped
 from deltalog.spark.read.table_version import TableVersion
 

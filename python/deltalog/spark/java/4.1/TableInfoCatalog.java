@@ -1,0 +1,58 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.*;
+import org.apache.spark.sql.connector.catalog.constraints.Check;
+import org.apache.spark.sql.connector.catalog.constraints.Constraint;
+
+/**
+ * The catalog of Spark releases whose statements define tables by a TableInfo (from 4.1). It adds CHECK constraints.
+ */
+public abstract class TableInfoCatalog extends BaseCatalog {
+
+  public Set capabilities() {
+    Set all = new HashSet(super.capabilities());
+    all.add(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
+    return all;
+  }
+
+  public Table createTable(Identifier name, TableInfo table)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    return createTable(name, table.columns(), table.partitions(), withConstraints(table));
+  }
+
+  public StagedTable stageCreate(Identifier name, TableInfo table)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    return stageCreate(name, table.columns(), table.partitions(), withConstraints(table));
+  }
+
+  public StagedTable stageReplace(Identifier name, TableInfo table)
+      throws NoSuchNamespaceException, NoSuchTableException {
+    return stageReplace(name, table.columns(), table.partitions(), withConstraints(table));
+  }
+
+  public StagedTable stageCreateOrReplace(Identifier name, TableInfo table) throws NoSuchNamespaceException {
+    return stageCreateOrReplace(name, table.columns(), table.partitions(), withConstraints(table));
+  }
+
+  /** Returns the properties, among them the constraints as the log has them. */
+  private static Map withConstraints(TableInfo table) {
+    Map properties = new HashMap(table.properties());
+    Constraint[] constraints = table.constraints();
+    for (int i = 0; i < constraints.length; i++) {
+      if (!(constraints[i] instanceof Check)) {
+        throw new UnsupportedOperationException(
+            "the constraint " + constraints[i].toDDL() + " is not supported by deltalog: a Delta table has CHECK "
+                + "constraints");
+      }
+      properties.put(TableDefinition.CONSTRAINT + constraints[i].name(), ((Check) constraints[i]).predicateSql());
+    }
+    return properties;
+  }
+}

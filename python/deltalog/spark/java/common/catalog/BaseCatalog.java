@@ -1,0 +1,206 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.connector.catalog.*;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The session catalog, extended by deltalog's tables: those of its entries with this provider, and those named
+ * deltalog.`/path`. All other names are passed on.
+ *
+ * Each lookup of a table loads the newest version, unless the query asks for another one. DeltalogCatalog extends it by
+ * what the catalogs of the Spark release can do besides.
+ */
+public abstract class BaseCatalog extends DelegatingCatalogExtension
+    implements StagingTableCatalog, ProcedureCatalog {
+  private static boolean isPath(Identifier name) {
+    return name.namespace().length == 1 && CatalogEntries.isOurs(name.namespace()[0]) && name.name().indexOf('/') >= 0;
+  }
+
+  private static boolean isOurs(Identifier name, Map properties) {
+    return isPath(name) || CatalogEntries.isOurs(provider(properties));
+  }
+
+  /** Returns the source of a new table. Without one, Spark's own catalog takes that of spark.sql.sources.default. */
+  private static String provider(Map properties) {
+    Object given = properties.get(TableCatalog.PROP_PROVIDER);
+    return given == null ? SQLConf.get().defaultDataSourceName() : (String) given;
+  }
+
+  /** Returns the active session. If it has only this catalog, by its setting, it gets our extensions, too. */
+  private static SparkSession session() {
+    SparkSession active = SparkSession.active();
+    DeltalogExtensions.extend(((org.apache.spark.sql.classic.SparkSession) active).extensions());
+    return active;
+  }
+
+  /** Returns a table of ours with one more option (unless it is null), or null if the name is not ours. */
+  private static DeltalogTable find(Identifier name, String option, String value) {
+    CatalogTable entry = isPath(name) ? null : CatalogEntries.find(name);
+    Map options = options(name, entry);
+    if (options == null) {
+      return null;
+    }
+    String provider = entry == null ? name.namespace()[0] : entry.provider().get();
+    if (option != null) {
+      options.put(option, value);
+    }
+    SparkSession session = session();
+    String described = Bridge.tables().state(session, TableOptions.json(options));
+    TableState state = TableState.of(session, described, TableOptions.scala(options));
+    return new DeltalogTable(label(name), state, state.columns(), provider, options, false);
+  }
+
+  /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
+  public static Map options(Identifier name) {
+    return options(name, isPath(name) ? null : CatalogEntries.find(name));
+  }
+
+  private static Map options(Identifier name, CatalogTable entry) {
+    if (!isPath(name)) {
+      return entry == null ? null : CatalogEntries.options(entry);
+    }
+    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    options.put("path", name.name());
+    return options;
+  }
+
+  private static String label(Identifier name) {
+    String database = name.namespace()[0] + ".";
+    return isPath(name) ? database + "`" + name.name() + "`" : "spark_catalog." + database + name.name();
+  }
+
+  public Table loadTable(Identifier name) throws NoSuchTableException {
+    Table found = find(name, null, null);
+    return found == null ? BuiltinCatalog.load((TableCatalog) delegate, name) : found;
+  }
+
+  /** Loads a table for writing; for reading, Spark requests no privileges. */
+  public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
+    boolean isSaveAsTable = WriterApi.isSaveAsTable();
+    if (isSaveAsTable && isPath(name) && !tableExists(name)) {
+      throw new NoSuchTableException(name);
+    }
+    DeltalogTable found = find(name, null, null);
+    if (found == null) {
+      return BuiltinCatalog.load((TableCatalog) delegate, name);
+    }
+    return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges, found.schema()));
+  }
+
+  public Table loadTable(Identifier name, String version) throws NoSuchTableException {
+    Table found = find(name, "versionAsOf", version);
+    return found == null ? super.loadTable(name, version) : found;
+  }
+
+  public Table loadTable(Identifier name, long micros) throws NoSuchTableException {
+    Table found = find(name, "timestampAsOfMicros", String.valueOf(micros));
+    return found == null ? super.loadTable(name, micros) : found;
+  }
+
+  public boolean tableExists(Identifier name) {
+    if (isPath(name)) {
+      return Bridge.tables().exists(session(), name.name());
+    }
+    return super.tableExists(name);
+  }
+
+  /** Returns all that Spark has a word for: default values, generated and identity columns. */
+  public Set capabilities() {
+    Set all = new HashSet(super.capabilities());
+    all.add(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+    all.add(TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS);
+    all.add(TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS);
+    return all;
+  }
+
+  public Table createTable(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    if (!isOurs(name, properties)) {
+      return super.createTable(name, columns, transforms, properties);
+    }
+    Bridge.definitions().create(session(), definition(name, columns, transforms, properties, "create"));
+    return null; // As Spark's own catalog, to save a lookup that nothing needs.
+  }
+
+  public StagedTable stageCreate(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    if (!isOurs(name, properties)) {
+      super.createTable(name, columns, transforms, properties);
+      try {
+        return new OtherStagedTable(this, name, loadTable(name));
+      } catch (NoSuchTableException e) {
+        throw new IllegalStateException("Spark's catalog has lost the table " + name + " that it has just created", e);
+      }
+    }
+    return staged(name, columns, transforms, properties, "create");
+  }
+
+  public StagedTable stageReplace(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      throws NoSuchNamespaceException, NoSuchTableException {
+    return replacing(name, columns, transforms, properties, "replace");
+  }
+
+  public StagedTable stageCreateOrReplace(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      throws NoSuchNamespaceException {
+    return replacing(name, columns, transforms, properties, "createOrReplace");
+  }
+
+  private static StagedTable replacing(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
+    if (!isOurs(name, properties)) {
+      throw new UnsupportedOperationException(
+          "REPLACE TABLE is not supported for the data source " + provider(properties)
+              + ": the table " + label(name) + " would be lost if the statement failed. Drop it first");
+    }
+    return staged(name, columns, transforms, properties, WriterApi.isSaveAsTable() ? "overwrite" : mode);
+  }
+
+  private static StagedTable staged(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
+    StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
+    String definition = definition(name, columns, transforms, properties, mode);
+    return new StagedDeltalogTable(label(name), schema, transforms, definition);
+  }
+
+  private static String definition(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
+    Map all = new HashMap(properties);
+    if (!isPath(name)) {
+      CatalogEntries.checkName(name.name());
+      all.put(TableCatalog.PROP_PROVIDER, provider(properties));
+    }
+    return TableDefinition.json(name, isPath(name), columns, transforms, all, mode);
+  }
+
+  public Table alterTable(Identifier name, TableChange... changes) throws NoSuchTableException {
+    DeltalogTable found = find(name, null, null);
+    if (found == null) {
+      return super.alterTable(name, changes);
+    }
+    Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    return find(name, null, null);
+  }
+
+  /** Returns a procedure of ours; Spark's own catalog has none. */
+  public UnboundProcedure loadProcedure(Identifier name) {
+    boolean isOurs = Procedures.isOurs(name.namespace());
+    return new Procedures().load(isOurs ? name.name() : name.toString(), true);
+  }
+
+  public Identifier[] listProcedures(String[] namespace) {
+    return new Procedures().listProcedures(namespace);
+  }
+}

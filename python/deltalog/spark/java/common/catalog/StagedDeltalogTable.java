@@ -1,0 +1,79 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table that a statement defines and may fill. Definition and rows become one commit, so a job that fails leaves
+ * everything as it was.
+ */
+public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarget {
+  private final String name;
+  private final StructType schema;
+  private final Transform[] transforms;
+  private final String definition;
+  private boolean isWritten;
+
+  /** Creates the table; definition is that of TableDefinition. */
+  public StagedDeltalogTable(String name, StructType schema, Transform[] transforms, String definition) {
+    this.name = name;
+    this.schema = schema;
+    this.transforms = transforms;
+    this.definition = definition;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public StructType schema() {
+    return schema;
+  }
+
+  public Transform[] partitioning() {
+    return transforms;
+  }
+
+  public Map properties() {
+    return new HashMap();
+  }
+
+  public Set capabilities() {
+    Set all = new HashSet();
+    all.add(TableCapability.BATCH_WRITE);
+    all.add(TableCapability.TRUNCATE);
+    return all;
+  }
+
+  public boolean acceptsAnySchema() {
+    return false;
+  }
+
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new DeltalogWriteBuilder(this, info.options());
+  }
+
+  public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options) {
+    Bridge.definitions().createAsSelect(session, definition, rows, TableOptions.json(options));
+    isWritten = true;
+  }
+
+  public void commitStagedChanges() {
+    if (!isWritten) {
+      Bridge.definitions().create(org.apache.spark.sql.SparkSession.active(), definition);
+    }
+  }
+
+  public void abortStagedChanges() {}
+}

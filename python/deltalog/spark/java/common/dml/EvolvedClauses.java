@@ -1,0 +1,259 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.*;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/** The clauses of a MERGE that may add columns, whose two tables are resolved. See MergeEvolution. */
+public class EvolvedClauses {
+  private final MergeIntoTable statement;
+  private final List target;
+  private final List source;
+  /** From the names of columns that are added or have another type, in lower case, to their attributes. */
+  private final Map evolved = new HashMap();
+  private final EvolvedTarget made;
+
+  /** Asks Python which columns the statement adds. */
+  public EvolvedClauses(SparkSession session, MergeIntoTable statement) {
+    this.statement = statement;
+    this.target = Plans.list(statement.targetTable().output());
+    this.source = Plans.list(statement.sourceTable().output());
+    List paths = new ArrayList();
+    boolean hasStar = addPaths(statement.matchedActions(), paths) | addPaths(statement.notMatchedActions(), paths);
+    List fields = new ArrayList();
+    for (int i = 0; i < source.size(); i++) {
+      Attribute column = (Attribute) source.get(i);
+      fields.add(new StructField(column.name(), column.dataType(), true, Metadata.empty()));
+    }
+    StructType all = new StructType((StructField[]) fields.toArray(new StructField[0]));
+    String data = assigned(all, new ArrayList(), paths, hasStar).json();
+    String planner = StatementTarget.of(statement).relation().planner();
+    StructType changed = (StructType) DataType.fromJson(Bridge.statements().evolved(planner, data));
+    StructField[] columns = changed.fields();
+    Attribute[] attributes = new Attribute[columns.length];
+    for (int i = 0; i < columns.length; i++) {
+      // A name that nobody writes.
+      attributes[i] = new AttributeReference(
+          "__deltalog_evolved " + columns[i].name(), columns[i].dataType(), columns[i].nullable(),
+          columns[i].metadata(), NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
+      evolved.put(columns[i].name().toLowerCase(Locale.ROOT), attributes[i]);
+    }
+    made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
+  }
+
+  /** Returns the statement with its columns, for Spark's analyzer to resolve the rest. */
+  public MergeIntoTable statement() {
+    Map changes = new HashMap();
+    changes.put("targetTable", made);
+    changes.put("matchedActions", actions(statement.matchedActions(), true));
+    changes.put("notMatchedActions", actions(statement.notMatchedActions(), true));
+    changes.put("notMatchedBySourceActions", actions(statement.notMatchedBySourceActions(), false));
+    changes.put("withSchemaEvolution", Boolean.FALSE);
+    try {
+      return (MergeIntoTable) CaseClass.with((scala.Product) (Object) statement, changes);
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's MERGE: " + e, e);
+    }
+  }
+
+  /** Adds the paths of the columns and fields that clauses assign; returns whether one of them assigns all. */
+  private boolean addPaths(Seq actions, List paths) {
+    boolean hasStar = false;
+    Iterator each = actions.iterator();
+    while (each.hasNext()) {
+      Object action = each.next();
+      hasStar = hasStar || action instanceof UpdateStarAction || action instanceof InsertStarAction;
+      Iterator assignments = assignments(action).iterator();
+      while (assignments.hasNext()) {
+        String[] path = path(((Assignment) assignments.next()).key(), true);
+        if (path != null) {
+          paths.add(path);
+        }
+      }
+    }
+    return hasStar;
+  }
+
+  private static Seq assignments(Object action) {
+    if (action instanceof UpdateAction) {
+      return ((UpdateAction) action).assignments();
+    }
+    return action instanceof InsertAction ? ((InsertAction) action).assignments() : (Seq) Nil$.MODULE$;
+  }
+
+  /**
+   * Returns the path of an assigned column or field: in the table, else in the source, if columns may be added. Null
+   * if there is none, or if the column is resolved already.
+   */
+  private String[] path(Expression key, boolean adds) {
+    if (!(key instanceof UnresolvedAttribute)) {
+      return null;
+    }
+    String[] parts = (String[]) Plans.list(((UnresolvedAttribute) key).nameParts()).toArray(new String[0]);
+    String[] path = path(target, parts);
+    return path != null || !adds ? path : path(source, parts);
+  }
+
+  /** Returns the path of a name without its qualifier, with the column's own spelling; null if no column has it. */
+  private static String[] path(List columns, String[] parts) {
+    for (int qualifier = parts.length - 1; qualifier >= 0; qualifier--) {
+      for (int i = 0; i < columns.size(); i++) {
+        Attribute column = (Attribute) columns.get(i);
+        if (column.name().equalsIgnoreCase(parts[qualifier]) && isQualified(column, parts, qualifier)) {
+          String[] path = Arrays.copyOfRange(parts, qualifier, parts.length);
+          path[0] = column.name();
+          if (field(column, path) != null) {
+            return path;
+          }
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Returns whether the first parts are the end of a column's qualifier. */
+  private static boolean isQualified(Attribute column, String[] parts, int count) {
+    List qualifier = Plans.list(column.qualifier());
+    for (int i = 1; i <= count; i++) {
+      int at = qualifier.size() - i;
+      if (at < 0 || !((String) qualifier.get(at)).equalsIgnoreCase(parts[count - i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Returns the field of a column at a path that begins with the column's name; null if there is none. */
+  private static Expression field(Expression column, String[] path) {
+    Expression found = column;
+    for (int i = 1; i < path.length; i++) {
+      DataType type = found.dataType();
+      int at = type instanceof StructType ? FieldFit.indexOf((StructType) type, path[i]) : -1;
+      if (at < 0) {
+        return null;
+      }
+      found = new GetStructField(found, at, Option.apply(((StructType) type).fields()[at].name()));
+    }
+    return found;
+  }
+
+  /** Returns the part of the source's columns that clauses assign. */
+  private static StructType assigned(StructType columns, List base, List paths, boolean hasStar) {
+    List kept = new ArrayList();
+    for (int i = 0; i < columns.fields().length; i++) {
+      StructField field = columns.fields()[i];
+      List path = new ArrayList(base);
+      path.add(field.name());
+      boolean isAssigned = false;
+      boolean hasAssigned = false;
+      for (int j = 0; j < paths.size(); j++) {
+        String[] other = (String[]) paths.get(j);
+        if (isPrefix(path, other)) {
+          isAssigned = isAssigned || other.length == path.size();
+          hasAssigned = true;
+        }
+      }
+      if (isAssigned) {
+        kept.add(field);
+      } else if (field.dataType() instanceof StructType && (hasAssigned || hasStar)) {
+        StructType parts = assigned((StructType) field.dataType(), path, paths, hasStar);
+        kept.add(new StructField(field.name(), parts, true, Metadata.empty()));
+      } else if (hasStar) {
+        kept.add(field);
+      }
+    }
+    return new StructType((StructField[]) kept.toArray(new StructField[0]));
+  }
+
+  private static boolean isPrefix(List path, String[] other) {
+    for (int i = 0; i < path.size(); i++) {
+      if (i >= other.length || !((String) path.get(i)).equalsIgnoreCase(other[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private Seq actions(Seq actions, boolean adds) {
+    List changed = new ArrayList();
+    Iterator each = actions.iterator();
+    while (each.hasNext()) {
+      changed.add(action((MergeAction) each.next(), adds));
+    }
+    return Plans.seq(changed);
+  }
+
+  private MergeAction action(MergeAction action, boolean adds) {
+    if (action instanceof DeleteAction) {
+      return action;
+    }
+    boolean isStar = action instanceof UpdateStarAction || action instanceof InsertStarAction;
+    boolean isUpdate = action instanceof UpdateStarAction || action instanceof UpdateAction;
+    Seq assigned = isStar ? all(isUpdate) : explicit(assignments(action), adds);
+    try {
+      return (MergeAction) CaseClass.create(
+          isUpdate ? UpdateAction.class : InsertAction.class, new Object[] {action.condition(), assigned});
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's MERGE: " + e, e);
+    }
+  }
+
+  /** Returns the assignments of all columns of the source. */
+  private Seq all(boolean isUpdate) {
+    List made = new ArrayList();
+    for (int i = 0; i < source.size(); i++) {
+      Attribute value = (Attribute) source.get(i);
+      Expression key = column(value.name());
+      Expression old = isUpdate ? (Expression) named(target, value.name()) : null;
+      made.add(new Assignment(key, fitted(value, key, old)));
+    }
+    return Plans.seq(made);
+  }
+
+  /** Returns assignments as they were written, with the columns that are known by now. */
+  private Seq explicit(Seq assignments, boolean adds) {
+    List made = new ArrayList();
+    Iterator each = assignments.iterator();
+    while (each.hasNext()) {
+      Assignment assignment = (Assignment) each.next();
+      String[] path = path(assignment.key(), adds);
+      Expression column = path == null ? null : column(path[0]);
+      Expression key = column == null ? null : field(column, path);
+      made.add(key == null ? assignment : new Assignment(key, fitted(assignment.value(), key, null)));
+    }
+    return Plans.seq(made);
+  }
+
+  private static Expression fitted(Expression value, Expression key, Expression old) {
+    boolean isDefault = value instanceof UnresolvedAttribute
+        && ((UnresolvedAttribute) value).name().equalsIgnoreCase("DEFAULT");
+    return isDefault || !FieldFit.hasFields(key.dataType()) ? value : new EvolvedValue(value, old, key.dataType());
+  }
+
+  /** Returns the column with a name as the statement leaves it; null if there is none. */
+  private Attribute column(String name) {
+    Attribute changed = (Attribute) evolved.get(name.toLowerCase(Locale.ROOT));
+    return changed == null ? named(target, name) : changed;
+  }
+
+  private static Attribute named(List columns, String name) {
+    for (int i = 0; i < columns.size(); i++) {
+      if (((Attribute) columns.get(i)).name().equalsIgnoreCase(name)) {
+        return (Attribute) columns.get(i);
+      }
+    }
+    return null;
+  }
+}

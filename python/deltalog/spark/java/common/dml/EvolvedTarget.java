@@ -1,0 +1,91 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * The target of a MERGE that may add columns: the table as it is, and the columns that the statement adds or changes,
+ * for its assignments.
+ *
+ * - Conditions and values see the table as it is: the further columns have names that nobody writes. Assignments refer
+ *   to them by their ids.
+ * - Nothing is changed by the analysis, which also explains a statement: the columns are added by its commit.
+ */
+public class EvolvedTarget extends LogicalPlan {
+  private final LogicalPlan child;
+  private final Attribute[] columns;
+  private final String[] names;
+  private final String data;
+
+  /**
+   * Creates the target.
+   *
+   * @param columns the columns that are added, or have another type
+   * @param names the names that these have in the table
+   * @param data the columns of the source that the statement may add, as the JSON of a schema
+   */
+  public EvolvedTarget(LogicalPlan child, Attribute[] columns, String[] names, String data) {
+    this.child = child;
+    this.columns = columns;
+    this.names = names;
+    this.data = data;
+  }
+
+  public Attribute[] columns() {
+    return columns;
+  }
+
+  public String[] names() {
+    return names;
+  }
+
+  public String data() {
+    return data;
+  }
+
+  /** Returns the evolved target in the plan of a target; null if there is none. */
+  public static EvolvedTarget in(LogicalPlan plan) {
+    LogicalPlan at = plan;
+    while (!(at instanceof EvolvedTarget)) {
+      if (at.children().size() != 1) {
+        return null;
+      }
+      at = at.children().head();
+    }
+    return (EvolvedTarget) at;
+  }
+
+  public Seq output() {
+    List all = Plans.list(child.output());
+    all.addAll(Arrays.asList(columns));
+    return Plans.seq(all);
+  }
+
+  public Seq children() {
+    List children = new ArrayList();
+    children.add(child);
+    return Plans.seq(children);
+  }
+
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
+    return new EvolvedTarget((LogicalPlan) children.head(), columns, names, data);
+  }
+
+  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  public int productArity() {
+    return 4;
+  }
+
+  public Object productElement(int index) {
+    return index == 0 ? (Object) child : index == 1 ? (Object) columns : index == 2 ? (Object) names : (Object) data;
+  }
+
+  public boolean canEqual(Object other) {
+    return other instanceof EvolvedTarget;
+  }
+}

@@ -1,0 +1,91 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
+import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.types.DataType;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * A value that a MERGE which may add columns assigns to a column with fields. The value may lack some of them, so that
+ * Spark's analyzer would not find it fit; it is fitted when the statement is executed (FieldFit).
+ */
+public class EvolvedValue extends Expression {
+  private final Expression value;
+  private final Expression old;
+  private final DataType type;
+
+  /** Creates it for a column of a type; old is the column if it keeps the fields that the value lacks, or null. */
+  public EvolvedValue(Expression value, Expression old, DataType type) {
+    this.value = value;
+    this.old = old;
+    this.type = type;
+  }
+
+  /** Returns the value with all fields of the column. */
+  public Expression fitted() {
+    return FieldFit.fitted(value, type, old);
+  }
+
+  /** Returns an expression with all such values in it fitted. */
+  public static Expression fitted(Expression expression) {
+    if (expression instanceof EvolvedValue) {
+      return ((EvolvedValue) expression).fitted();
+    }
+    List children = Plans.list(expression.children());
+    boolean isSame = true;
+    for (int i = 0; i < children.size(); i++) {
+      Expression child = fitted((Expression) children.get(i));
+      isSame = isSame && child == children.get(i);
+      children.set(i, child);
+    }
+    return isSame ? expression : expression.withNewChildren(Plans.seq(children));
+  }
+
+  public DataType dataType() {
+    return type;
+  }
+
+  public boolean nullable() {
+    return value.nullable();
+  }
+
+  public Seq children() {
+    List children = new ArrayList();
+    children.add(value);
+    if (old != null) {
+      children.add(old);
+    }
+    return Plans.seq(children);
+  }
+
+  public Expression withNewChildrenInternal(IndexedSeq children) {
+    Expression keeping = old == null ? null : (Expression) children.apply(1);
+    return new EvolvedValue((Expression) children.apply(0), keeping, type);
+  }
+
+  public Object eval(InternalRow row) {
+    throw new IllegalStateException("deltalog: a value of a MERGE was not fitted to its column");
+  }
+
+  public ExprCode doGenCode(CodegenContext context, ExprCode code) {
+    throw new IllegalStateException("deltalog: a value of a MERGE was not fitted to its column");
+  }
+
+  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  public int productArity() {
+    return 3;
+  }
+
+  public Object productElement(int index) {
+    return index == 0 ? (Object) value : index == 1 ? (Object) old : (Object) type;
+  }
+
+  public boolean canEqual(Object other) {
+    return other instanceof EvolvedValue;
+  }
+}

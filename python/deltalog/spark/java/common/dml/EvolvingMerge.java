@@ -1,0 +1,62 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/**
+ * A MERGE that may add columns, while Spark's analyzer resolves its two tables. The clauses are hidden from it: it
+ * would look for their columns in the table as it is. MergeEvolution puts a MERGE in its place.
+ */
+public class EvolvingMerge extends LogicalPlan {
+  private final LogicalPlan target;
+  private final LogicalPlan source;
+  private final MergeIntoTable statement;
+
+  public EvolvingMerge(LogicalPlan target, LogicalPlan source, MergeIntoTable statement) {
+    this.target = target;
+    this.source = source;
+    this.statement = statement;
+  }
+
+  public LogicalPlan target() {
+    return target;
+  }
+
+  public LogicalPlan source() {
+    return source;
+  }
+
+  /** Returns the statement as it was written, whose two tables are not resolved. */
+  public MergeIntoTable statement() {
+    return statement;
+  }
+
+  public Seq output() {
+    return (Seq) Nil$.MODULE$;
+  }
+
+  public Seq children() {
+    return Plans.seq(Arrays.asList(new Object[] {target, source}));
+  }
+
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
+    return new EvolvingMerge((LogicalPlan) children.apply(0), (LogicalPlan) children.apply(1), statement);
+  }
+
+  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  public int productArity() {
+    return 3;
+  }
+
+  public Object productElement(int index) {
+    return index == 0 ? (Object) target : index == 1 ? (Object) source : (Object) statement;
+  }
+
+  public boolean canEqual(Object other) {
+    return other instanceof EvolvingMerge;
+  }
+}

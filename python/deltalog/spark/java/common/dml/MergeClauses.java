@@ -1,0 +1,106 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** The clauses of one kind of a MERGE, in their order, numbered from a first number on. */
+public class MergeClauses {
+  private final int first;
+  private final List conditions = new ArrayList();
+  /** The new values of all columns, or null for a clause that deletes. */
+  private final List values = new ArrayList();
+  private boolean writes;
+
+  /** Reads the resolved actions for the columns of the table, of which some are computed if an INSERT has no value. */
+  public MergeClauses(Seq actions, Attribute[] columns, int first, Set computed) {
+    this.first = first;
+    Iterator each = actions.iterator();
+    while (each.hasNext()) {
+      MergeAction action = (MergeAction) each.next();
+      conditions.add(action.condition().isDefined() ? action.condition().get() : null);
+      Expression[] assigned = null;
+      if (action instanceof UpdateAction) {
+        assigned = Plans.updated(columns, ((UpdateAction) action).assignments());
+      } else if (action instanceof InsertAction) {
+        Seq assignments = ((InsertAction) action).assignments();
+        assigned = Plans.inserted(optional(columns, computed, assignments), assignments);
+      }
+      values.add(assigned);
+      writes = writes || assigned != null;
+    }
+  }
+
+  /** Returns the columns, of which those that are computed may be NULL until then. */
+  private static Attribute[] optional(Attribute[] columns, Set computed, Seq assignments) {
+    Set missing = new HashSet(computed);
+    List assigned = Plans.assigned(assignments);
+    for (int i = 0; i < assigned.size(); i++) {
+      missing.remove(((String) assigned.get(i)).toLowerCase(Locale.ROOT));
+    }
+    Attribute[] optional = columns.clone();
+    for (int i = 0; i < columns.length; i++) {
+      if (missing.contains(columns[i].name().toLowerCase(Locale.ROOT))) {
+        optional[i] = columns[i].withNullability(true);
+      }
+    }
+    return optional;
+  }
+
+  public boolean isEmpty() {
+    return conditions.isEmpty();
+  }
+
+  public int size() {
+    return conditions.size();
+  }
+
+  /** Returns whether any clause writes rows. */
+  public boolean writes() {
+    return writes;
+  }
+
+  /** Returns the number of the first clause whose condition is true, or 0. */
+  public Expression number() {
+    List branches = new ArrayList();
+    for (int i = 0; i < conditions.size(); i++) {
+      Expression condition = (Expression) conditions.get(i);
+      Expression holds = condition == null ? Literal$.MODULE$.TrueLiteral() : condition;
+      branches.add(Plans.branch(holds, Plans.integer(first + i)));
+    }
+    return Plans.choose(branches, Plans.integer(0));
+  }
+
+  /** Adds a branch for the value of a column in each clause that writes and that gives it another value. */
+  public void addValues(List branches, int column, Attribute old, Attribute number) {
+    for (int i = 0; i < values.size(); i++) {
+      Expression[] assigned = (Expression[]) values.get(i);
+      if (assigned != null && !assigned[column].semanticEquals(old)) {
+        branches.add(Plans.branch(is(number, i), assigned[column]));
+      }
+    }
+  }
+
+  /** Adds a branch for what happens to a row in each clause, besides more bits. Rows to write have its number. */
+  public void addActions(List branches, Attribute number, int more) {
+    for (int i = 0; i < values.size(); i++) {
+      int writes = RowAction.REMOVE | RowAction.WRITE | RowAction.ofClause(first + i);
+      int bits = values.get(i) == null ? RowAction.REMOVE : writes;
+      branches.add(Plans.branch(is(number, i), Plans.integer(bits | more)));
+    }
+  }
+
+  private Expression is(Attribute number, int clause) {
+    return new org.apache.spark.sql.catalyst.expressions.EqualTo(number, Plans.integer(first + clause));
+  }
+}

@@ -1,0 +1,224 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.Inner$;
+import org.apache.spark.sql.catalyst.plans.JoinType;
+import org.apache.spark.sql.catalyst.plans.LeftOuter$;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * The plans of a MERGE: the target's rows joined with the source, and the source's rows to insert.
+ *
+ * The source never is the side of the join whose rows are all kept, so that it can be broadcast for every combination
+ * of clauses: which rows of the source have matched is noted while rows are written (SourceMatches).
+ */
+public class MergePlans {
+  private final StatementScan scan;
+  private final MergeIntoTable statement;
+  private MergeClauses matched;
+  private MergeClauses notMatched;
+  private MergeClauses bySource;
+  private final boolean matchesOnce;
+
+  /** Creates them; matchesOnce says that a row of the target must not match several rows of the source. */
+  public MergePlans(StatementScan scan, LogicalPlan statement, boolean matchesOnce) {
+    this.scan = scan;
+    this.matchesOnce = matchesOnce;
+    this.statement = (MergeIntoTable) statement;
+  }
+
+  /**
+   * Fits the values of all clauses to the columns of the table. To be called first. The names of the columns that are
+   * computed where an INSERT clause leaves them out are in lower case.
+   */
+  public void resolve(Seq computed) {
+    Attribute[] columns = scan.columns();
+    Set names = new HashSet(Plans.list(computed));
+    matched = new MergeClauses(statement.matchedActions(), columns, 1, names);
+    bySource = new MergeClauses(statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names);
+    notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names);
+  }
+
+  /**
+   * Returns the parts of the condition that say that a column of the target equals a value of the source, and that tell
+   * by the order of the values which rows can match.
+   */
+  public static List keys(LogicalPlan statement) {
+    MergeIntoTable merge = (MergeIntoTable) statement;
+    List keys = new ArrayList();
+    List parts = Plans.conjuncts(merge.mergeCondition());
+    for (int i = 0; i < parts.size(); i++) {
+      if (parts.get(i) instanceof EqualTo) {
+        EqualTo equality = (EqualTo) parts.get(i);
+        addKey(keys, equality.left(), equality.right(), merge);
+        addKey(keys, equality.right(), equality.left(), merge);
+      }
+    }
+    return keys;
+  }
+
+  private static void addKey(List keys, Expression column, Expression value, MergeIntoTable merge) {
+    boolean isOfTarget = column instanceof Attribute
+        && StatementTarget.of(merge).stored(column).nonEmpty();
+    if (isOfTarget && value.deterministic() && !value.references().isEmpty()
+        && value.references().subsetOf(merge.sourceTable().outputSet())) {
+      MergeKey key = new MergeKey((Attribute) column, value);
+      if (key.isOrdered()) {
+        keys.add(key);
+      }
+    }
+  }
+
+  /** Returns the parts of the condition that look at the target alone. */
+  public static List targetFilters(LogicalPlan statement) {
+    MergeIntoTable merge = (MergeIntoTable) statement;
+    List filters = new ArrayList();
+    List parts = Plans.conjuncts(merge.mergeCondition());
+    for (int i = 0; i < parts.size(); i++) {
+      Expression part = (Expression) parts.get(i);
+      if (part.deterministic() && part.references().subsetOf(merge.targetTable().outputSet())
+          && StatementTarget.of(merge).stored(part).nonEmpty() && !SubqueryExpression.hasSubquery(part)) {
+        filters.add(part);
+      }
+    }
+    return filters;
+  }
+
+  /**
+   * Returns, for each row of the source, whether it meets the parts of the condition that look at the source alone, and
+   * if it does, the values of the keys (KeySummary). The condition may be what protects them from errors.
+   */
+  public static LogicalPlan sourceKeys(LogicalPlan statement, LogicalPlan source, List keys) {
+    MergeIntoTable merge = (MergeIntoTable) statement;
+    Expression canMatch = Literal$.MODULE$.TrueLiteral();
+    List parts = Plans.conjuncts(merge.mergeCondition());
+    for (int i = 0; i < parts.size(); i++) {
+      Expression part = (Expression) parts.get(i);
+      if (part.deterministic() && part.references().subsetOf(merge.sourceTable().outputSet())
+          && !SubqueryExpression.hasSubquery(part)) {
+        canMatch = new And(canMatch, part);
+      }
+    }
+    List columns = new ArrayList();
+    columns.add(Plans.alias(canMatch, "can_match"));
+    for (int i = 0; i < keys.size(); i++) {
+      Expression value = ((MergeKey) keys.get(i)).value();
+      columns.add(Plans.alias(new If(canMatch, value, Plans.nothing(value.dataType())), "key" + i));
+    }
+    return new Project(Plans.seq(columns), source);
+  }
+
+  /** Returns whether rows are inserted. */
+  public boolean inserts() {
+    return !notMatched.isEmpty();
+  }
+
+  /** Returns whether the join writes rows of the table. */
+  public boolean changes() {
+    return matched.writes() || bySource.writes();
+  }
+
+  /**
+   * Returns the rows of the target that are changed or deleted; and all pairs that match, if there are clauses that
+   * insert, or if a row may match once only. The filters are true for all rows of the target that can match. The
+   * source has its rows' numbers as the column SOURCE. If changes are recorded, rows that are changed also come as they
+   * were.
+   */
+  public LogicalPlan changed(LogicalPlan source, Seq filters, boolean isBroadcast, boolean records) {
+    LogicalPlan target = scan.plan();
+    List conditions = Plans.list(filters);
+    for (int i = 0; i < conditions.size(); i++) {
+      target = new Filter((Expression) conditions.get(i), target);
+    }
+    LogicalPlan right = source;
+    if (isBroadcast) {
+      right = new ResolvedHint(source, new HintInfo(Option.apply(BROADCAST$.MODULE$)));
+    }
+    JoinType type = (JoinType) (bySource.isEmpty() ? (Object) Inner$.MODULE$ : (Object) LeftOuter$.MODULE$);
+    LogicalPlan joined =
+        new Join(target, right, type, Option.apply(statement.mergeCondition()), JoinHint$.MODULE$.NONE());
+    Attribute id = sourceId(joined);
+    Expression isPair = new IsNotNull(id);
+    Expression clause =
+        bySource.isEmpty() ? matched.number() : new If(isPair, matched.number(), bySource.number());
+    LogicalPlan numbered = numbered(joined, clause);
+    Attribute number = numbered.output().last();
+    boolean needsPairs = inserts() || matchesOnce;
+    if (!needsPairs) {
+      numbered = new Filter(new GreaterThan(number, Plans.integer(0)), numbered);
+    } else if (!bySource.isEmpty()) {
+      numbered = new Filter(new Or(isPair, new GreaterThan(number, Plans.integer(0))), numbered);
+    }
+    List columns = new ArrayList();
+    if (changes()) {
+      for (int i = 0; i < scan.columns().length; i++) {
+        Attribute old = scan.columns()[i];
+        List branches = new ArrayList();
+        matched.addValues(branches, i, old, number);
+        bySource.addValues(branches, i, old, number);
+        columns.add(Plans.alias(Plans.choose(branches, old), old.name()));
+      }
+      RowPlans.addTracking(columns, scan, true);
+    }
+    List actions = new ArrayList();
+    matched.addActions(actions, number, 0);
+    bySource.addActions(actions, number, RowAction.BY_SOURCE);
+    Expression action = Plans.choose(actions, Plans.integer(0));
+    if (needsPairs) {
+      action = new BitwiseOr(action, new If(isPair, Plans.integer(RowAction.MATCHED), Plans.integer(0)));
+    }
+    RowPlans.addMarkers(columns, action, scan);
+    if (inserts()) {
+      Expression number64 = new Coalesce(Plans.seq(Arrays.asList(new Object[] {id, Plans.bigint(0)})));
+      columns.add(Plans.alias(number64, RowAction.SOURCE));
+    }
+    return records ? RowPlans.withBefore(columns, scan, numbered) : new Project(Plans.seq(columns), numbered);
+  }
+
+  /** Returns the rows that the clauses with these numbers insert, of the rows of the source that have not matched. */
+  public LogicalPlan inserted(LogicalPlan source, Seq clauses) {
+    LogicalPlan numbered = numbered(source, notMatched.number());
+    Attribute number = numbered.output().last();
+    List columns = new ArrayList();
+    for (int i = 0; i < scan.columns().length; i++) {
+      Attribute column = scan.columns()[i];
+      List branches = new ArrayList();
+      notMatched.addValues(branches, i, column, number);
+      columns.add(Plans.alias(Plans.choose(branches, Plans.nothing(column.dataType())), column.name()));
+    }
+    for (int i = 0; i < scan.tracking().length; i++) {
+      Attribute column = scan.tracking()[i];
+      columns.add(Plans.alias(Plans.nothing(column.dataType()), column.name()));
+    }
+    List actions = new ArrayList();
+    List numbers = Plans.list(clauses);
+    for (int i = 0; i < numbers.size(); i++) {
+      int clause = ((Integer) numbers.get(i)).intValue();
+      Expression isOfClause = new EqualTo(number, Plans.integer(clause));
+      actions.add(Plans.branch(isOfClause, Plans.integer(RowAction.WRITE | RowAction.ofClause(clause))));
+      numbers.set(i, Plans.integer(clause));
+    }
+    columns.add(Plans.alias(Plans.choose(actions, Plans.integer(0)), RowAction.OPERATION));
+    columns.add(Plans.alias(Plans.integer(0), RowAction.FILE));
+    columns.add(Plans.alias(Plans.bigint(0), RowAction.ROW));
+    Expression isInserted = new In(number, Plans.seq(numbers));
+    return new Project(Plans.seq(columns), new Filter(isInserted, numbered));
+  }
+
+  private static LogicalPlan numbered(LogicalPlan rows, Expression clause) {
+    List columns = Plans.list(rows.output());
+    columns.add(Plans.alias(clause, "__deltalog_clause"));
+    return new Project(Plans.seq(columns), rows);
+  }
+
+  private static Attribute sourceId(LogicalPlan joined) {
+    return joined.output().last();
+  }
+}

@@ -1,0 +1,56 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+
+/**
+ * Gives a MERGE that only inserts a target that does not accept any schema. Before Spark 4.2 it asks for the table as
+ * an INSERT does (InsertColumns), and the analyzer leaves the clauses of such a target alone.
+ */
+public class MergeTargets extends Rule {
+  public TreeNode apply(TreeNode plan) {
+    if (!(plan instanceof MergeIntoTable)) {
+      return plan;
+    }
+    MergeIntoTable merge = (MergeIntoTable) plan;
+    LogicalPlan target = strict(merge.targetTable());
+    if (target == merge.targetTable()) {
+      return plan;
+    }
+    List children = new ArrayList();
+    children.add(target);
+    children.add(merge.sourceTable());
+    return plan.withNewChildren(Plans.seq(children));
+  }
+
+  /** Returns the target with columns to which Spark's analyzer fits rows. */
+  public static LogicalPlan strict(LogicalPlan plan) {
+    if (plan instanceof DataSourceV2Relation) {
+      Object table = ((DataSourceV2Relation) plan).table();
+      if (!(table instanceof DeltalogTable) || !((DeltalogTable) table).acceptsAnySchema()) {
+        return plan;
+      }
+      try {
+        Object same = ((DeltalogTable) table).accepting(false);
+        return (LogicalPlan) CaseClass.with((scala.Product) plan, Collections.singletonMap("table", same));
+      } catch (Exception e) {
+        throw new IllegalStateException("deltalog cannot use this version of Spark's relations: " + e, e);
+      }
+    }
+    if (plan.children().size() != 1) {
+      return plan;
+    }
+    LogicalPlan child = plan.children().head();
+    LogicalPlan made = strict(child);
+    if (made == child) {
+      return plan;
+    }
+    return plan.withNewChildren(Plans.seq(Collections.singletonList(made)));
+  }
+}

@@ -1,0 +1,229 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.AssignmentUtils$;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.optimizer.BooleanSimplification$;
+import org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime$;
+import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
+import org.apache.spark.sql.catalyst.optimizer.RewriteWithExpression$;
+import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType$;
+import org.apache.spark.storage.RDDInfo;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/** Parts of Spark's plans, and what differs in them between releases of Spark. */
+public class Plans {
+  private Plans() {}
+
+  public static Seq seq(List items) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
+  }
+
+  public static List list(Seq items) {
+    return new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(items));
+  }
+
+  public static Alias alias(Expression value, String name, ExprId id) {
+    return new Alias(value, name, id, (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$);
+  }
+
+  public static Alias alias(Expression value, String name) {
+    return alias(value, name, NamedExpression$.MODULE$.newExprId());
+  }
+
+  public static Literal integer(int value) {
+    return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
+  }
+
+  public static Literal bigint(long value) {
+    return new Literal(Long.valueOf(value), DataTypes.LongType);
+  }
+
+  public static Literal nothing(DataType type) {
+    return new Literal(null, type);
+  }
+
+  /** Returns a new column that may have the values of both. */
+  public static Attribute columnOf(Attribute column, Expression other) {
+    DataType type = StructType$.MODULE$.unionLikeMerge(column.dataType(), other.dataType());
+    boolean nullable = column.nullable() || other.nullable();
+    return new AttributeReference(column.name(), type, nullable, column.metadata(),
+        NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
+  }
+
+  /** Returns the value of the first branch whose condition is true; branches are Tuple2s. */
+  public static Expression choose(List branches, Expression otherwise) {
+    return branches.isEmpty() ? otherwise : new CaseWhen(seq(branches), Option.apply(otherwise));
+  }
+
+  public static Tuple2 branch(Expression condition, Expression value) {
+    return new Tuple2(condition, value);
+  }
+
+  /**
+   * Returns the value of each column, in their order, cast and checked as Spark does for a table's columns: those of
+   * the assignments, and for all others the old values.
+   */
+  public static Expression[] updated(Attribute[] columns, Seq assignments) {
+    return aligned("alignUpdateAssignments", columns, assignments);
+  }
+
+  /** Does the same for a new row; columns without an assignment have their default values. */
+  public static Expression[] inserted(Attribute[] columns, Seq assignments) {
+    return aligned("alignInsertAssignments", columns, assignments);
+  }
+
+  private static Expression[] aligned(String name, Attribute[] columns, Seq assignments) {
+    Method[] methods = AssignmentUtils$.MODULE$.getClass().getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals(name)) {
+        // The parameters that later releases have added are flags.
+        Object[] arguments = new Object[methods[i].getParameterCount()];
+        Arrays.fill(arguments, Boolean.FALSE);
+        arguments[0] = seq(Arrays.asList(columns));
+        arguments[1] = uncast(assignments);
+        try {
+          return values((Seq) methods[i].invoke(AssignmentUtils$.MODULE$, arguments));
+        } catch (InvocationTargetException e) {
+          Platform.throwException(e.getCause());
+        } catch (IllegalAccessException e) {
+          throw new IllegalStateException("deltalog cannot use this version of Spark's assignments: " + e, e);
+        }
+      }
+    }
+    throw new IllegalStateException("deltalog cannot use this version of Spark, which has no " + name);
+  }
+
+  /**
+   * Returns the assignments as they were written. Spark's analyzer has cast their values to the types of the columns,
+   * which takes fields of structs by position; what follows takes them by name, and by the rules for storing values.
+   */
+  private static Seq uncast(Seq assignments) {
+    List made = new ArrayList();
+    Iterator each = assignments.iterator();
+    while (each.hasNext()) {
+      Assignment assignment = (Assignment) each.next();
+      made.add(new Assignment(assignment.key(), uncast(EvolvedValue.fitted(assignment.value()))));
+    }
+    return seq(made);
+  }
+
+  private static Expression uncast(Expression value) {
+    Expression inner = value;
+    if (inner instanceof StaticInvoke && ((StaticInvoke) inner).functionName().endsWith("TypeWriteSideCheck")) {
+      inner = ((StaticInvoke) inner).arguments().head();
+    }
+    if (!(inner instanceof Cast) || inner.getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isEmpty()) {
+      return value;
+    }
+    inner = ((Cast) inner).child();
+    return inner instanceof AssertNotNull ? ((AssertNotNull) inner).child() : inner;
+  }
+
+  /**
+   * Returns a condition on the columns of a relation in the form that the optimizer gives it, without a change of
+   * type.
+   */
+  public static Expression simplified(Expression condition, LogicalPlan relation) {
+    LogicalPlan filter = new Filter(condition, relation);
+    filter = ReplaceExpressions$.MODULE$.apply(filter);
+    filter = RewriteWithExpression$.MODULE$.apply(filter);
+    filter = ConstantFolding$.MODULE$.apply(filter);
+    filter = UnwrapCastInBinaryComparison$.MODULE$.apply(filter);
+    filter = BooleanSimplification$.MODULE$.apply(filter);
+    // The result may need columns of its own.
+    boolean isSame = filter instanceof Filter && ((Filter) filter).child() == relation;
+    return isSame ? ((Filter) filter).condition() : condition;
+  }
+
+  /** Returns the names of the columns to which assignments give a value as a whole or in part. */
+  public static List assigned(Seq assignments) {
+    List names = new ArrayList();
+    List all = list(assignments);
+    for (int i = 0; i < all.size(); i++) {
+      List columns = list(((Assignment) all.get(i)).key().references().toSeq());
+      for (int j = 0; j < columns.size(); j++) {
+        names.add(((Attribute) columns.get(j)).name());
+      }
+    }
+    return names;
+  }
+
+  /** Returns a statement in which the current time is that of this call, in all jobs that it takes. */
+  public static LogicalPlan atOneTime(LogicalPlan statement) {
+    return ComputeCurrentTime$.MODULE$.apply(statement);
+  }
+
+  /** Returns the id of the RDD that keeps the rows of a checkpoint; -1 if there is none. */
+  public static int keptRows(LogicalPlan plan) {
+    return plan instanceof LogicalRDD ? ((LogicalRDD) plan).rdd().id() : -1;
+  }
+
+  /** Returns how many bytes the rows of an RDD take where they are kept; -1 if that is not known. */
+  public static long storedBytes(SparkSession session, int id) {
+    RDDInfo[] stored = session.sparkContext().getRDDStorageInfo();
+    for (int i = 0; i < stored.length; i++) {
+      if (stored[i].id() == id) {
+        return stored[i].memSize() + stored[i].diskSize();
+      }
+    }
+    return -1;
+  }
+
+  private static Expression[] values(Seq assignments) {
+    Expression[] values = new Expression[assignments.size()];
+    Iterator each = assignments.iterator();
+    for (int i = 0; i < values.length; i++) {
+      values[i] = ((Assignment) each.next()).value();
+    }
+    return values;
+  }
+
+  /** Returns a plan with the ids of the columns of another plan, which has the same columns. */
+  public static LogicalPlan renumbered(LogicalPlan plan, LogicalPlan like) {
+    List columns = list(plan.output());
+    List known = list(like.output());
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute column = (Attribute) columns.get(i);
+      columns.set(i, alias(column, column.name(), ((Attribute) known.get(i)).exprId()));
+    }
+    return new Project(seq(columns), plan);
+  }
+
+  /** Returns the parts of a condition that must all be true. */
+  public static List conjuncts(Expression condition) {
+    List parts = new ArrayList();
+    split(condition, parts);
+    return parts;
+  }
+
+  private static void split(Expression condition, List parts) {
+    if (condition instanceof And) {
+      split(((And) condition).left(), parts);
+      split(((And) condition).right(), parts);
+    } else {
+      parts.add(condition);
+    }
+  }
+}

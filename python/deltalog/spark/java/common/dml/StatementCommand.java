@@ -1,0 +1,87 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/** An analyzed DELETE, UPDATE or MERGE: a leaf, so that the optimizer leaves it alone, whose row says what was done. */
+public class StatementCommand extends LogicalPlan implements Command {
+  private final LogicalPlan statement;
+  private final Seq output;
+
+  public StatementCommand(LogicalPlan statement, Seq output) {
+    this.statement = statement;
+    this.output = output;
+  }
+
+  /** Returns the columns of the result, with the names of the JVM connector. */
+  public static Seq counts(boolean isMerge) {
+    StructType columns = new StructType().add("num_affected_rows", DataTypes.LongType, false);
+    if (isMerge) {
+      columns = columns.add("num_updated_rows", DataTypes.LongType, false)
+          .add("num_deleted_rows", DataTypes.LongType, false)
+          .add("num_inserted_rows", DataTypes.LongType, false);
+    }
+    return DataTypeUtils$.MODULE$.toAttributes(columns);
+  }
+
+  public LogicalPlan statement() {
+    return statement;
+  }
+
+  public Seq output() {
+    return output;
+  }
+
+  public Seq nodePatterns() {
+    return Plans.seq(Collections.singletonList(TreePattern$.MODULE$.COMMAND()));
+  }
+
+  /** Does nothing: Scala sets fields of a trait so. */
+  public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(Seq patterns) {}
+
+  public Seq children() {
+    return Plans.seq(new ArrayList());
+  }
+
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
+    return this;
+  }
+
+  public Statistics stats() {
+    try {
+      return (Statistics) CaseClass.create(Statistics.class, new Object[] {scala.math.BigInt.apply(1L)});
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's statistics: " + e, e);
+    }
+  }
+
+  public Statistics computeStats() {
+    return stats();
+  }
+
+  public String nodeName() {
+    return "Deltalog " + statement.nodeName();
+  }
+
+  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  public int productArity() {
+    return 2;
+  }
+
+  public Object productElement(int index) {
+    return index == 0 ? (Object) statement : (Object) output;
+  }
+
+  public boolean canEqual(Object other) {
+    return other == this;
+  }
+}

@@ -1,0 +1,51 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+
+/**
+ * Makes a command of a resolved DELETE, UPDATE or MERGE on a table of ours, at the end of the analysis. So the
+ * statement reaches us as it was analyzed, before caches and answers from the log take the place of tables in it, and
+ * it has a result.
+ */
+public class StatementRule extends Rule {
+  private final SparkSession session;
+
+  public StatementRule(SparkSession session) {
+    this.session = session;
+  }
+
+  /** Returns whether the plan is a statement that changes rows of a table of ours. */
+  public static boolean isStatement(Object plan) {
+    return (plan instanceof DeleteFromTable || plan instanceof UpdateTable || plan instanceof MergeIntoTable)
+        && StatementTarget.of((LogicalPlan) plan) != null;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    if (!isStatement(plan) || !((LogicalPlan) plan).resolved()) {
+      return plan;
+    }
+    boolean isMerge = plan instanceof MergeIntoTable;
+    LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : (LogicalPlan) plan;
+    // Spark checks only what it sees.
+    session.sessionState().analyzer().checkAnalysis(statement);
+    return new StatementCommand(statement, StatementCommand.counts(isMerge));
+  }
+
+  /**
+   * Returns the statement with a source whose analysis is complete. What follows this rule prepares expressions that
+   * are not deterministic, and functions for NULL, and does not see the statement any more.
+   */
+  private LogicalPlan withWholeSource(MergeIntoTable merge) {
+    Object source = session.sessionState().analyzer().execute(merge.sourceTable());
+    List children = Arrays.asList(new Object[] {merge.targetTable(), source});
+    return merge.withNewChildren(Plans.seq(children));
+  }
+}

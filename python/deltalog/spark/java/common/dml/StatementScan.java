@@ -1,0 +1,143 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.functions;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * A scan of the table that a statement changes, in which its columns have the ids that the statement's expressions
+ * refer to. The number of the file and the position of the row follow, and for row tracking the row id.
+ */
+public class StatementScan {
+  private final LogicalPlan stored;
+  private final Attribute[] storedColumns;
+  private final LogicalPlan plan;
+  private final Attribute[] columns;
+  private final Attribute file;
+  private final Attribute row;
+  private final Attribute[] tracking;
+
+  /** Creates the scan; described is the JSON of RelationDescription. */
+  public StatementScan(SparkSession session, String described, StatementTarget target) {
+    DeltalogRelation relation = RelationDescription.relation(
+        session, described, DeltalogRelation.withAllFiles(target.relation().options()));
+    String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
+    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
+    // A column of the table may have the name.
+    Column metadata = rows.metadataColumn("_metadata");
+    List selected = new ArrayList();
+    selected.add(functions.col("*"));
+    selected.add(metadata.getField(FileFacts.NUMBER).as(RowAction.FILE));
+    selected.add(metadata.getField("row_index").as(RowAction.ROW));
+    if (rowTracking.length > 0) {
+      selected.add(metadata.getField("row_id").as(rowTracking[0]));
+      selected.add(metadata.getField("row_commit_version").as(rowTracking[1]));
+    }
+    Attribute shown = target.metadata();
+    if (shown != null) {
+      selected.add(metadata.as(shown.name()));
+    }
+    LogicalPlan found = rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
+        .queryExecution().analyzed();
+    int width = found.output().size() - 2 - rowTracking.length - (shown == null ? 0 : 1);
+    List aliases = new ArrayList();
+    Iterator each = found.output().iterator();
+    while (each.hasNext()) {
+      Attribute column = (Attribute) each.next();
+      // A column of the table may have the name of one of ours.
+      boolean isMetadata = shown != null && aliases.size() == found.output().size() - 1;
+      Attribute known = aliases.size() < width ? named(target.output(), column.name()) : isMetadata ? shown : null;
+      ExprId id = known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId();
+      aliases.add(Plans.alias(column, column.name(), id));
+    }
+    LogicalPlan known = new Project(Plans.seq(aliases), found);
+    Attribute[] output = (Attribute[]) Plans.list(known.output()).toArray(new Attribute[0]);
+    file = output[width];
+    row = output[width + 1];
+    tracking = Arrays.copyOfRange(output, width + 2, width + 2 + rowTracking.length);
+    List further = new ArrayList(Arrays.asList(Arrays.copyOfRange(output, width, output.length)));
+    EvolvedColumns evolved =
+        new EvolvedColumns(target.evolved(), Arrays.copyOf(output, width));
+    stored = evolved.over(known);
+    storedColumns = evolved.columns();
+    further.addAll(evolved.changed());
+    plan = target.over(stored, further);
+    columns = storedColumns.clone();
+    for (int i = 0; i < width; i++) {
+      Attribute seen = named(plan.output(), output[i].name());
+      boolean isSame = storedColumns[i] == output[i];
+      columns[i] = seen == null || !isSame ? storedColumns[i] : seen;
+    }
+  }
+
+  private static Attribute named(Seq attributes, String name) {
+    Iterator each = attributes.iterator();
+    while (each.hasNext()) {
+      Attribute attribute = (Attribute) each.next();
+      if (attribute.name().equals(name)) {
+        return attribute;
+      }
+    }
+    return null;
+  }
+
+  /** Returns the values of all columns after an UPDATE with these assignments. */
+  public Expression[] updated(Seq assignments) {
+    return Plans.updated(columns, assignments);
+  }
+
+  /** Returns the rows as the statement sees them. */
+  public LogicalPlan plan() {
+    return plan;
+  }
+
+  /** Returns the table's columns of these rows, in their order, as the statement leaves them. */
+  public Attribute[] columns() {
+    return columns;
+  }
+
+  /** Returns the rows as the files have them. */
+  public LogicalPlan stored() {
+    return stored;
+  }
+
+  /** Returns the table's columns of these rows, in their order. */
+  public Attribute[] storedColumns() {
+    return storedColumns;
+  }
+
+  /** Returns whether the statement sees the values as the files have them, and none that is padded. */
+  public boolean showsStored() {
+    for (int i = 0; i < columns.length; i++) {
+      if (!columns[i].exprId().equals(storedColumns[i].exprId())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  public Attribute file() {
+    return file;
+  }
+
+  public Attribute row() {
+    return row;
+  }
+
+  /** Returns row id and row commit version, if the table tracks rows. */
+  public Attribute[] tracking() {
+    return tracking;
+  }
+}

@@ -1,0 +1,201 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils$;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** The table that a DELETE, UPDATE or MERGE changes, at the version that the statement reads. */
+public class StatementTarget {
+  private final DeltalogRelation relation;
+  private final LogicalPlan leaf;
+  private final LogicalPlan plan;
+
+  private StatementTarget(DeltalogRelation relation, LogicalPlan leaf, LogicalPlan plan) {
+    this.relation = relation;
+    this.leaf = leaf;
+    this.plan = plan;
+  }
+
+  /** Returns the target of an analyzed or optimized statement; null if it is not a table of ours. */
+  public static StatementTarget of(LogicalPlan statement) {
+    if (statement.children().isEmpty()) {
+      return null;
+    }
+    LogicalPlan plan = statement.children().head();
+    LogicalPlan leaf = leaf(plan);
+    return leaf == null ? null : new StatementTarget(relation(leaf), leaf, plan);
+  }
+
+  /** Returns the relation of the table in the plan of a target, which reads nothing else. */
+  private static LogicalPlan leaf(LogicalPlan plan) {
+    if (relation(plan) != null) {
+      return plan;
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      LogicalPlan found = leaf((LogicalPlan) children.next());
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Returns the plan of the target with other rows in place of the relation, and with more columns. Above the relation
+   * Spark has the name of the target, and the padding of columns of the type char.
+   */
+  public LogicalPlan over(LogicalPlan rows, List more) {
+    return over(plan, rows, more);
+  }
+
+  /** Returns whether the target is a table, and not a view of it. */
+  public boolean isTable() {
+    try {
+      over(leaf, new ArrayList());
+      return true;
+    } catch (UnsupportedOperationException e) {
+      return false;
+    }
+  }
+
+  private LogicalPlan over(LogicalPlan node, LogicalPlan rows, List more) {
+    if (node == leaf) {
+      return rows;
+    }
+    if (node instanceof EvolvedTarget) {
+      return over(node.children().head(), rows, more);
+    }
+    if (node instanceof SubqueryAlias) {
+      return over(((SubqueryAlias) node).child(), rows, more);
+    }
+    if (node instanceof Project && onlyPads((Project) node)) {
+      List columns = Plans.list(((Project) node).projectList());
+      columns.addAll(more);
+      return new Project(Plans.seq(columns), over(((Project) node).child(), rows, more));
+    }
+    throw new UnsupportedOperationException(node.nodeName());
+  }
+
+  private static DeltalogRelation relation(LogicalPlan plan) {
+    if (plan instanceof LogicalRelation) {
+      Object relation = ((LogicalRelation) plan).relation();
+      return relation instanceof DeltalogRelation ? (DeltalogRelation) relation : null;
+    }
+    if (plan instanceof DataSourceV2ScanRelation) {
+      return relation((LogicalPlan) (Object) ((DataSourceV2ScanRelation) plan).relation());
+    }
+    if (plan instanceof DataSourceV2Relation) {
+      Object table = ((DataSourceV2Relation) plan).table();
+      return table instanceof DeltalogTable ? ((DeltalogTable) table).relation() : null;
+    }
+    return null;
+  }
+
+  /** Returns whether a projection shows the table's columns, apart from the padding of columns of the type char. */
+  private boolean onlyPads(Project node) {
+    Iterator each = node.projectList().iterator();
+    while (each.hasNext()) {
+      NamedExpression column = (NamedExpression) each.next();
+      Iterator read = ((Expression) column).references().iterator();
+      Attribute first = read.hasNext() ? (Attribute) read.next() : null;
+      if (first == null || read.hasNext() || !leaf.outputSet().contains(first)
+          || !first.name().equals(column.name())) {
+        return false;
+      }
+      boolean isPadded = CharVarcharUtils$.MODULE$.getRawType(first.metadata()).isDefined();
+      if (!isPadded && !(column instanceof Attribute)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Returns the parts of a condition, all of which must be true, that look only at columns of the table as its files
+   * have them. Values of other columns, which are padded, must not be compared with the statistics of files.
+   */
+  public Seq stored(Expression condition) {
+    List found = new ArrayList();
+    List parts = Plans.conjuncts(Plans.simplified(condition, leaf));
+    for (int i = 0; i < parts.size(); i++) {
+      if (((Expression) parts.get(i)).references().subsetOf(leaf.outputSet())) {
+        found.add(parts.get(i));
+      }
+    }
+    return Plans.seq(found);
+  }
+
+  /**
+   * Returns the text of a condition that means the same to deltalog as to Spark, or null. It must not look at padded
+   * values, nor at anything else than the row; and deltalog knows only the rules of ANSI SQL.
+   */
+  public String exact(Expression condition) {
+    Expression simple = Plans.simplified(condition, leaf);
+    boolean isAboutRows = simple.references().subsetOf(leaf.outputSet()) && !SubqueryExpression.hasSubquery(simple);
+    return isAboutRows && SQLConf.get().ansiEnabled() ? FilterText.exactOrNull(simple) : null;
+  }
+
+  /** Returns whether an expression of the statement has a subquery. */
+  public static boolean hasSubquery(LogicalPlan statement) {
+    Iterator each = statement.expressions().iterator();
+    while (each.hasNext()) {
+      if (SubqueryExpression.hasSubquery((Expression) each.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Returns the name of a table of our catalog as it is used in SQL; null for one that is read by a path. */
+  public String name() {
+    LogicalPlan source = leaf;
+    if (source instanceof DataSourceV2ScanRelation) {
+      source = (LogicalPlan) (Object) ((DataSourceV2ScanRelation) source).relation();
+    }
+    boolean isNamed = source instanceof DataSourceV2Relation
+        && ((DataSourceV2Relation) source).identifier().isDefined();
+    return isNamed ? ((DataSourceV2Relation) source).name() : null;
+  }
+
+  /** Returns the columns that the statement may add to the table; null if it adds none. */
+  public EvolvedTarget evolved() {
+    return EvolvedTarget.in(plan);
+  }
+
+  /** Returns the relation of the table. */
+  public DeltalogRelation relation() {
+    return relation;
+  }
+
+  /** Returns the column _metadata of the relation if the statement reads it, or null. */
+  public Attribute metadata() {
+    Iterator each = leaf.output().iterator();
+    while (each.hasNext()) {
+      Attribute column = (Attribute) each.next();
+      if (MetadataAttribute$.MODULE$.isValid(column.metadata())) {
+        return column;
+      }
+    }
+    return null;
+  }
+
+  /** Returns the columns of the relation, as far as the statement reads them. */
+  public Seq output() {
+    return leaf.output();
+  }
+}

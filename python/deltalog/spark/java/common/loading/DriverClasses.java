@@ -1,0 +1,149 @@
+package io.deltalog.spark;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.net.URLConnection;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Properties;
+
+/**
+ * The classes of this package in the driver: whether they are there, whether they fit Spark, and how they get there.
+ *
+ * Python loads this class alone, with a class loader that has no parent, before Spark can know the jar. So it refers to
+ * nothing but the classes of Java and to Reflection and LinkCheck, for which the same is true.
+ */
+public final class DriverClasses {
+  private static final String PACKAGE = "io.deltalog.spark.";
+
+  /** The version of the classes in a jar. The name is the same in every version, so that others are detected. */
+  private static final String MARKER = "META-INF/deltalog-spark-version";
+
+  /** The build of Spark that a jar was compiled for. */
+  private static final String BUILD = "META-INF/deltalog-spark-build";
+
+  private static final String BUILD_OF_SPARK = "spark-version-info.properties";
+
+  /** Null if no jar can be added. */
+  private final ClassLoader loader = outermost(Thread.currentThread().getContextClassLoader());
+
+  private final String ownVersion = text(getClass().getClassLoader().getResource(MARKER));
+
+  /**
+   * Returns the outermost class loader to which jars can be added. ADD JAR gives the calling thread a child of this
+   * loader, which other threads do not use.
+   */
+  private static ClassLoader outermost(ClassLoader innermost) {
+    ClassLoader found = null;
+    for (ClassLoader at = innermost; at != null; at = at.getParent()) {
+      found = takesJars(at) ? at : found;
+    }
+    return found;
+  }
+
+  private static boolean takesJars(ClassLoader loader) {
+    return loader instanceof URLClassLoader
+        && Arrays.stream(loader.getClass().getMethods()).anyMatch(method -> method.getName().equals("addURL"));
+  }
+
+  /** Returns whether jars can be added. All other methods need that. */
+  public boolean canBeAdded() {
+    return loader != null;
+  }
+
+  /** Returns the version of the classes in the driver, or null if there are none. */
+  public String version() {
+    return text(loader.getResource(MARKER));
+  }
+
+  /** Returns the version of the wheel that Python has loaded, which may have been replaced since then. */
+  public String ownVersion() {
+    return ownVersion;
+  }
+
+  /** Returns the path of the jar with the classes in the driver. */
+  public String jar() {
+    String inside = loader.getResource(MARKER).getPath();
+    return Path.of(URI.create(inside.substring(0, inside.lastIndexOf("!/")))).toString();
+  }
+
+  /** Returns what the classes of a jar need and this build of Spark lacks. */
+  public String missing(String jar) throws IOException {
+    try (URLClassLoader beside = new URLClassLoader(new URL[] {url(jar)}, loader)) {
+      if (text(beside.findResource(BUILD)).equals(buildOfSpark())) {
+        return "";
+      }
+      List<String> missing = new LinkCheck(beside, jar).missing();
+      String more = missing.size() > 3 ? " and " + (missing.size() - 3) + " more" : "";
+      return String.join(", ", missing.subList(0, Math.min(3, missing.size()))) + more;
+    }
+  }
+
+  /** Returns the revision that Spark was built from, or null. */
+  private String buildOfSpark() throws IOException {
+    try (InputStream stream = loader.getResourceAsStream(BUILD_OF_SPARK)) {
+      Properties properties = new Properties();
+      if (stream != null) {
+        properties.load(stream);
+      }
+      return properties.getProperty("revision");
+    }
+  }
+
+  /**
+   * Adds a copy of a jar to the driver, and returns its path. Executors that start later need these classes, even if
+   * the wheel has been replaced by then. The random name distinguishes the jar from those of other JVMs.
+   */
+  public String add(String jar) throws IOException, ReflectiveOperationException {
+    Path directory = Files.createTempDirectory("deltalog-");
+    String random = directory.getFileName().toString().replace("deltalog", "");
+    Path copy = directory.resolve(new File(jar).getName().replace(".jar", random + ".jar"));
+    directory.toFile().deleteOnExit(); // In reverse order: the directory is empty then.
+    copy.toFile().deleteOnExit();
+    Files.copy(Path.of(jar), copy);
+    addUrl(url(copy.toString()));
+    return copy.toString();
+  }
+
+  /** Adds a jar or a directory of classes to the driver. */
+  private void addUrl(URL url) throws ReflectiveOperationException {
+    loader.getClass().getMethod("addURL", URL.class).invoke(loader, url);
+  }
+
+  /** Returns a class of this package by its simple name, as Spark has it. */
+  public Class<?> type(String name) throws ClassNotFoundException {
+    return loader.loadClass(PACKAGE + name);
+  }
+
+  /** Returns the object through which Python reaches the classes. */
+  public Reflection reflection() {
+    return new Reflection();
+  }
+
+  private static URL url(String path) throws IOException {
+    return new File(path).toURI().toURL();
+  }
+
+  private static String text(URL resource) {
+    if (resource == null) {
+      return null;
+    }
+    try {
+      URLConnection connection = resource.openConnection();
+      connection.setUseCaches(false); // The cache would not notice that a wheel has been replaced.
+      try (InputStream stream = connection.getInputStream()) {
+        return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,151 @@
+package io.deltalog.spark;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+
+/**
+ * A check that a jar of ours fits a build of Spark for which it was not compiled.
+ *
+ * The build of the jar has listed all symbols of others to which its classes refer. Each must exist, with the same
+ * types. And classes of ours must have all methods that those which they extend and implement leave to them.
+ *
+ * The list has a line for each class ("class a.b.C", "interface a.b.C", or "type a.b.C" if its kind does not matter),
+ * followed by lines for its members ("field name descriptor", "method name descriptor").
+ */
+final class LinkCheck {
+  static final String SYMBOLS = "META-INF/deltalog-spark-symbols";
+
+  private final ClassLoader loader;
+  private final String jar;
+  private final Map<Class<?>, Set<String>> members = new HashMap<>();
+  private final List<String> missing = new ArrayList<>();
+
+  /** Checks a jar whose classes, and those of Spark, are found by a class loader. */
+  LinkCheck(ClassLoader loader, String jar) {
+    this.loader = loader;
+    this.jar = jar;
+  }
+
+  /** Returns what Spark lacks. */
+  List<String> missing() throws IOException {
+    try (JarFile opened = new JarFile(jar)) {
+      checkSymbols(opened);
+      opened.stream().map(JarEntry::getName).filter(name -> name.endsWith(".class")).forEach(this::checkOwn);
+    }
+    return missing;
+  }
+
+  private void checkSymbols(JarFile opened) throws IOException {
+    try (BufferedReader lines = new BufferedReader(new InputStreamReader(
+        opened.getInputStream(opened.getEntry(SYMBOLS)), StandardCharsets.UTF_8))) {
+      Class<?> type = null;
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        int space = line.indexOf(' ');
+        String kind = line.substring(0, space);
+        String symbol = line.substring(space + 1);
+        if (!kind.equals("field") && !kind.equals("method")) {
+          type = found(kind, symbol);
+        } else if (type != null && !members(type).contains(symbol)) {
+          missing.add(type.getName() + "." + (kind.equals("field") ? name(symbol) : symbol.replace(" ", "")));
+        }
+      }
+    }
+  }
+
+  private static String name(String symbol) {
+    return symbol.substring(0, symbol.indexOf(' '));
+  }
+
+  /** Returns a class, or null after noting that it is missing. */
+  private Class<?> found(String kind, String name) {
+    try {
+      Class<?> type = Class.forName(name, false, loader);
+      if (kind.equals("type") || type.isInterface() == kind.equals("interface")) {
+        members(type);
+        return type;
+      }
+      missing.add("the " + kind + " " + name);
+    } catch (ClassNotFoundException e) {
+      missing.add(name);
+    } catch (LinkageError e) {
+      missing.add(e + " in " + name);
+    }
+    return null;
+  }
+
+  /** Returns the members of a class and of all that it extends and implements, as in the list. */
+  private Set<String> members(Class<?> type) {
+    Set<String> known = members.get(type);
+    if (known != null) {
+      return known;
+    }
+    Set<String> all = new HashSet<>();
+    for (Class<?> inherited : type.getInterfaces()) {
+      all.addAll(members(inherited));
+    }
+    if (type.getSuperclass() != null) {
+      all.addAll(members(type.getSuperclass()));
+    } else if (type.isInterface()) {
+      all.addAll(members(Object.class));
+    }
+    all.removeIf(member -> member.startsWith("<init>"));
+    addDeclared(type, all);
+    members.put(type, all);
+    return all;
+  }
+
+  private static void addDeclared(Class<?> type, Set<String> all) {
+    for (Field field : type.getDeclaredFields()) {
+      if (!Modifier.isPrivate(field.getModifiers())) {
+        all.add(field.getName() + " " + field.getType().descriptorString());
+      }
+    }
+    for (Method method : type.getDeclaredMethods()) {
+      if (!Modifier.isPrivate(method.getModifiers())) {
+        all.add(method.getName() + " " + descriptor(method.getReturnType(), method.getParameterTypes()));
+      }
+    }
+    for (Constructor<?> constructor : type.getDeclaredConstructors()) {
+      if (!Modifier.isPrivate(constructor.getModifiers())) {
+        all.add("<init> " + descriptor(void.class, constructor.getParameterTypes()));
+      }
+    }
+  }
+
+  private static String descriptor(Class<?> returned, Class<?>[] parameters) {
+    return MethodType.methodType(returned, parameters).descriptorString();
+  }
+
+  /** Notes the methods that a class of ours leaves open. */
+  private void checkOwn(String file) {
+    String name = file.substring(0, file.length() - ".class".length()).replace('/', '.');
+    try {
+      Class<?> type = Class.forName(name, false, loader);
+      if (Modifier.isAbstract(type.getModifiers())) {
+        return;
+      }
+      for (Method method : type.getMethods()) {
+        if (Modifier.isAbstract(method.getModifiers())) {
+          missing.add("an implementation of " + method + " in " + name);
+        }
+      }
+    } catch (ClassNotFoundException | LinkageError e) {
+      missing.add(e + " in " + name);
+    }
+  }
+}

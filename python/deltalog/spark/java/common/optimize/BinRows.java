@@ -1,0 +1,125 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Option;
+import scala.collection.immutable.Map$;
+
+/**
+ * The rows of the files that an OPTIMIZE writes again. If all bins keep their order, each is one partition: file after
+ * file, each in its order. Else they are shuffled (OrderedRows).
+ *
+ * The last columns of the rows are the number of the old file and the position of the row there.
+ */
+public class BinRows extends MarkedRows {
+  static final String FILE = "__deltalog_file";
+  static final String ROW = "__deltalog_row";
+  /** Each file is a partition of its own: it is never split, and no other one fits beside it. */
+  private static final String[][] WHOLE_FILES = {
+    {"spark.sql.files.maxPartitionBytes", String.valueOf(1L << 60)},
+    {"spark.sql.files.openCostInBytes", String.valueOf(1L << 60)},
+  };
+  private static final String[][] SETTINGS = {
+    // Each bin becomes one file.
+    {"spark.sql.files.maxRecordsPerFile", "0"},
+    // Days are copied as they are. Files that say so have those of the old calendar, which the reader converts.
+    {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
+    {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
+    {"spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED"},
+    // Values are what the files have, as the core reads them: times of other writers are not shifted, texts are not
+    // padded, and a column is found in any spelling.
+    {"spark.sql.parquet.int96TimestampConversion", "false"},
+    {"spark.sql.readSideCharPadding", "false"},
+    {"spark.sql.caseSensitive", "false"},
+  };
+
+  private final Bins bins;
+
+  /** Describes the rows of bins, whose files have so many columns that track rows. */
+  public BinRows(Bins bins, int tracking) {
+    super(2, false, false, tracking);
+    this.bins = bins;
+  }
+
+  public TableCommitProtocol protocol(String root, boolean opensSeveral) {
+    return new BinCommitProtocol(root, bins);
+  }
+
+  /** Returns a copy of a session that reads each file as a whole. */
+  public static SparkSession session(SparkSession given) {
+    SparkSession session = copied(given);
+    session.conf().unset("spark.sql.files.maxPartitionNum");
+    set(session, WHOLE_FILES);
+    return session;
+  }
+
+  /** Returns a copy of a session that copies values as they are. */
+  static SparkSession copied(SparkSession given) {
+    SparkSession session = given.cloneSession();
+    set(session, SETTINGS);
+    return session;
+  }
+
+  private static void set(SparkSession session, String[][] settings) {
+    for (int i = 0; i < settings.length; i++) {
+      session.conf().set(settings[i][0], settings[i][1]);
+    }
+  }
+
+  /** Returns the rows of a relation, with those columns that track rows. */
+  public static Dataset scan(SparkSession session, String described) {
+    // Files that cannot be read are errors, whatever the session says.
+    scala.collection.immutable.Map options = DeltalogRelation.withAllFiles(
+        (scala.collection.immutable.Map) Map$.MODULE$.empty());
+    DeltalogRelation relation = RelationDescription.relation(session, described, options);
+    String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
+    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
+    // A column of the table may have the name.
+    Column metadata = rows.metadataColumn("_metadata");
+    List selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
+    if (tracking.length > 0) {
+      selected.add(metadata.getField("row_id").as(tracking[0]));
+      selected.add(metadata.getField("row_commit_version").as(tracking[1]));
+    }
+    selected.add(metadata.getField(FileFacts.NUMBER).as(FILE));
+    selected.add(metadata.getField("row_index").as(ROW));
+    return rows.select(Plans.seq(selected));
+  }
+
+  /**
+   * Returns the rows of a scan in bins, without the columns of which the directories are made.
+   *
+   * @param directories the names of these columns, as JSON
+   * @param areLast whether they are the last columns, and not among those of the table
+   * @param more the number of the columns behind those of the table
+   */
+  public static Dataset packed(
+      SparkSession session, Dataset rows, Bins bins, String directories, boolean areLast, int more) {
+    List kept = Arrays.asList(kept(rows, directories, areLast, more));
+    Dataset chosen = rows.select(Plans.seq(Projection.columns(kept)));
+    RDD found = chosen.queryExecution().toRdd();
+    RDD packed = found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
+    return session.internalCreateDataFrame(packed, chosen.schema(), false);
+  }
+
+  /** Returns the columns without those of directories; see packed. Only positions tell them apart. */
+  static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
+    List left = Arrays.asList((String[]) Json.value(directories, String[].class));
+    Attribute[] all = Projection.attributes(rows);
+    int end = areLast ? all.length - left.size() : all.length;
+    List kept = new ArrayList();
+    for (int i = 0; i < end; i++) {
+      boolean isOfDirectory = !areLast && i < end - more && left.contains(all[i].name());
+      if (!isOfDirectory) {
+        kept.add(all[i]);
+      }
+    }
+    return (Attribute[]) kept.toArray(new Attribute[0]);
+  }
+}

@@ -1,0 +1,160 @@
+package io.deltalog.spark;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.reflect.ClassTag$;
+
+/**
+ * The rows of bins that an OPTIMIZE orders along a curve: each new file is one partition of Spark, with a part of the
+ * curve.
+ *
+ * 1. A job draws a sample of the columns, from which the ranks of values and the ends of files follow (CurvePlaces),
+ *    and counts the rows of each old file.
+ * 2. The rows get the number of their task and their place on the curve, are shuffled, and sorted. Bins that keep their
+ *    order are sorted by their old files.
+ *
+ * What a row gets depends on its values, its file and its position only, so that a task which is repeated shuffles the
+ * same rows to the same tasks. Columns of a table may have any names: positions tell ours apart from them.
+ */
+public class OrderedRows {
+  /** The columns behind those of a scan (BinRows). */
+  private static final String TASK = "__deltalog_task";
+  private static final String PLACE = "__deltalog_place";
+
+  private final SparkSession session;
+  private final Dataset scan;
+  private final Bins bins;
+  private final List paths;
+  private final CurveGrid grid;
+  private final SampleJob sample;
+  private CurvePlaces places;
+
+  /**
+   * Takes the rows of a scan (BinRows), and reads a sample of them.
+   *
+   * @param names the parts of the name of each column by which rows are ordered, as JSON
+   */
+  public OrderedRows(SparkSession session, Dataset scan, Bins bins, String names, boolean isHilbert, int bits) {
+    this.session = session;
+    this.scan = scan;
+    this.bins = bins;
+    this.paths = (List) Json.value(names, List.class);
+    this.grid = new CurveGrid(isHilbert, paths.size(), bits);
+    Dataset sampled = read(false);
+    this.sample = new SampleJob(sampled, bins, columns(sampled.schema()));
+    sample.run();
+  }
+
+  /** Returns a copy of a session that shuffles rows to as many tasks as it is asked for. */
+  public static SparkSession session(SparkSession given) {
+    SparkSession session = BinRows.copied(given);
+    session.conf().set("spark.sql.adaptive.enabled", "false");
+    return session;
+  }
+
+  /** Returns the number of rows of each old file, as 64-bit numbers. */
+  public byte[] counts() {
+    ByteBuffer counts = ByteBuffer.allocate(8 * sample.counts().length);
+    counts.asLongBuffer().put(sample.counts());
+    return counts.array();
+  }
+
+  /** Returns the rows of the scan with two more columns: which task writes a row, and its place. */
+  public Dataset keyed() {
+    places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
+    StructType schema = scan.schema();
+    // The last columns are the numbers of the file and of the row.
+    KeyedRows keys = new KeyedRows(places, columns(schema), keys(bins.tasks()), schema.length() - 2);
+    RDD rows = scan.queryExecution().toRdd();
+    RDD keyed = rows.mapPartitions(keys, true, ClassTag$.MODULE$.apply(InternalRow.class));
+    StructType with = schema.add(TASK, DataTypes.IntegerType, false).add(PLACE, DataTypes.BinaryType, false);
+    return session.internalCreateDataFrame(keyed, with, false);
+  }
+
+  /** Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see BinRows.packed. */
+  public Dataset shuffled(Dataset keyed, String directories, boolean areLast, int more) {
+    Attribute[] kept = BinRows.kept(keyed, directories, areLast, more);
+    int task = kept.length - 2;
+    if (!kept[task].name().equals(TASK) || !kept[task + 1].name().equals(PLACE)) {
+      throw new IllegalStateException("an internal error of deltalog: the rows have no tasks; nothing was committed");
+    }
+    List by = Projection.columns(Arrays.asList(new Object[] {kept[task]}));
+    List place = Projection.columns(Arrays.asList(new Object[] {kept[task + 1]}));
+    Dataset parts = keyed.repartition(bins.tasks(), Plans.seq(by));
+    Dataset sorted = parts.sortWithinPartitions(Plans.seq(place));
+    return sorted.select(Plans.seq(Projection.columns(Arrays.asList(kept).subList(0, task))));
+  }
+
+  /** Finds rows of old files in the new ones; see RowSearch.find. */
+  public byte[] find(byte[] asked) {
+    Dataset read = read(true);
+    return new RowSearch(read, bins, places, columns(read.schema())).find(asked);
+  }
+
+  /** Returns the columns by which rows are ordered, the number of the file, and perhaps the position of the row. */
+  private Dataset read(boolean withPositions) {
+    List all = Arrays.asList(Projection.attributes(scan));
+    List chosen = ordering();
+    chosen.addAll(all.subList(all.size() - 2, withPositions ? all.size() : all.size() - 1));
+    return scan.select(Plans.seq(Projection.columns(chosen)));
+  }
+
+  /** Returns the columns of the table by which rows are ordered, or with fields by which they are. */
+  private List ordering() {
+    Attribute[] all = Projection.attributes(scan);
+    List chosen = new ArrayList();
+    List found = new ArrayList();
+    for (int i = 0; i < all.length; i++) {
+      for (int path = 0; path < paths.size(); path++) {
+        String name = (String) ((List) paths.get(path)).get(0);
+        if (all[i].name().equals(name) && !found.contains(name)) {
+          chosen.add(all[i]);
+          found.add(name);
+        }
+      }
+    }
+    return chosen;
+  }
+
+  private OrderedColumn[] columns(StructType schema) {
+    OrderedColumn[] columns = new OrderedColumn[paths.size()];
+    for (int i = 0; i < columns.length; i++) {
+      columns[i] = new OrderedColumn(schema, (List) paths.get(i));
+    }
+    return columns;
+  }
+
+  /** Returns for each task a number that Spark's shuffle by one column brings to its partition. */
+  private static int[] keys(int tasks) {
+    Expression number = new BoundReference(0, DataTypes.IntegerType, false);
+    Expression partition =
+        new HashPartitioning(Plans.seq(Arrays.asList(new Object[] {number})), tasks).partitionIdExpression();
+    int[] keys = new int[tasks];
+    boolean[] isKnown = new boolean[tasks];
+    GenericInternalRow row = new GenericInternalRow(1);
+    int known = 0;
+    for (int key = 0; known < tasks; key++) {
+      row.update(0, Integer.valueOf(key));
+      int found = ((Integer) partition.eval(row)).intValue();
+      if (!isKnown[found]) {
+        isKnown[found] = true;
+        keys[found] = key;
+        known++;
+      }
+    }
+    return keys;
+  }
+}

@@ -1,0 +1,110 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * The relation of files that Spark's own strategy scans, in place of the scan of a table of our catalog. Its columns
+ * keep their expression ids, so the plan around it stays valid.
+ */
+public class FileRelation extends scala.runtime.AbstractPartialFunction {
+  /** Spark's mark of the column _metadata of a table. */
+  private static final String METADATA_COLUMN = "__metadata_col";
+
+  /** Returns whether the plan is a scan of a table of our catalog. */
+  public static boolean isScan(Object plan) {
+    return plan instanceof DataSourceV2ScanRelation && ((DataSourceV2ScanRelation) plan).scan() instanceof DeltalogScan;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return isScan(node);
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    if (!isScan(node)) {
+      return otherwise.apply(node);
+    }
+    DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
+    return new Project((Seq) scan.output(), (LogicalPlan) of(scan));
+  }
+
+  /** Returns the relation, which has all columns of the table. */
+  public static LogicalRelation of(DataSourceV2ScanRelation scan) {
+    DeltalogRelation relation = ((DeltalogScan) scan.scan()).table().relation();
+    Map read = new HashMap();
+    Iterator columns = scan.output().iterator();
+    while (columns.hasNext()) {
+      AttributeReference column = (AttributeReference) columns.next();
+      read.put(column.exprId(), column);
+    }
+    List output = new ArrayList();
+    List metadata = new ArrayList();
+    // The type of a column that is read may lack fields that the query does not use.
+    Map types = new HashMap();
+    Iterator all = scan.relation().output().iterator();
+    while (all.hasNext()) {
+      AttributeReference column = (AttributeReference) all.next();
+      AttributeReference asRead = (AttributeReference) read.get(column.exprId());
+      if (column.metadata().contains(METADATA_COLUMN)) {
+        if (asRead != null) {
+          metadata.add(marked(asRead, relation.fileFormat().createFileMetadataCol()));
+        }
+      } else {
+        output.add(asRead == null ? column : asRead);
+        if (asRead != null && !asRead.dataType().equals(column.dataType())) {
+          types.put(column.name(), asRead.dataType());
+        }
+      }
+    }
+    output.addAll(metadata);
+    Seq attributes = scala.jdk.javaapi.CollectionConverters.asScala(output).toSeq();
+    Object[] fields = {pruned(relation, types), attributes, Option.empty(), Boolean.FALSE, Option.empty()};
+    try {
+      return (LogicalRelation) CaseClass.create(LogicalRelation.class, fields);
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's relations: " + e, e);
+    }
+  }
+
+  /** Returns the relation with the types that are read. */
+  private static DeltalogRelation pruned(DeltalogRelation relation, Map types) {
+    if (types.isEmpty()) {
+      return relation;
+    }
+    StructField[] fields = relation.dataSchema().fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      DataType type = (DataType) types.get(fields[i].name());
+      if (type != null) {
+        fields[i] = new StructField(fields[i].name(), type, fields[i].nullable(), fields[i].metadata());
+      }
+    }
+    return (DeltalogRelation) relation.copy(
+        relation.location(), relation.partitionSchema(), new StructType(fields), relation.bucketSpec(),
+        relation.fileFormat(), relation.options(), relation.sparkSession());
+  }
+
+  /** Returns the metadata column of a query with the marks by which Spark's strategy knows it and its fields. */
+  private static AttributeReference marked(AttributeReference column, AttributeReference metadata) {
+    StructField[] fields = ((StructType) column.dataType()).fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      fields[i] = ((StructType) metadata.dataType()).apply(fields[i].name());
+    }
+    Object made = metadata.withExprId(column.exprId());
+    made = ((AttributeReference) made).withName(column.name());
+    return ((AttributeReference) made).withDataType(new StructType(fields));
+  }
+}

@@ -1,0 +1,311 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.expressions.aggregate.*;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * An aggregate that is computed from the log instead of a scan, because the log answers it exactly.
+ *
+ * The relation is replaced by one row per partition: the partition's values, its number of rows, and the
+ * minimum and maximum of columns. Spark still computes filters, groups and everything else that uses partition
+ * values. The plan stays as it is unless all of these hold:
+ *
+ * - The aggregate reads one Delta table, with only projections and filters in between.
+ * - These, the groups, and the arguments of aggregates use partition columns only. Nothing depends on
+ *   individual rows or on another query.
+ * - Each aggregate is a count, a minimum, a maximum, or an aggregate of distinct values. Minimum and maximum
+ *   may use any column.
+ * - The log contains all of these values exactly.
+ *
+ * Columns are found by expression id, because a query may spell a name in another case than the table.
+ */
+public class LogAnswers extends scala.runtime.AbstractPartialFunction {
+  private final Aggregate aggregate;
+  private final LogicalRelation source;
+  private final StructType partitionSchema;
+  private final Map least = new LinkedHashMap();
+  private final Map greatest = new LinkedHashMap();
+  private final AttributeReference rows = attribute("rows", DataTypes.LongType, false);
+  private boolean possible = true;
+
+  private LogAnswers(Aggregate aggregate, LogicalRelation source) {
+    this.aggregate = aggregate;
+    this.source = source;
+    this.partitionSchema = ((HadoopFsRelation) source.relation()).partitionSchema();
+  }
+
+  /** Returns the aggregate to execute instead, or the given one if the log cannot answer it. */
+  public static LogicalPlan instead(Aggregate aggregate) throws Exception {
+    LogicalPlan plan = aggregate.child();
+    while (plan instanceof Project || plan instanceof Filter) {
+      plan = plan.children().head();
+    }
+    if (FileRelation.isScan(plan)) {
+      plan = FileRelation.of((DataSourceV2ScanRelation) plan);
+    }
+    if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof DeltalogRelation) {
+      LogicalPlan answered = new LogAnswers(aggregate, (LogicalRelation) plan).answered();
+      return answered == null ? aggregate : answered;
+    }
+    return aggregate;
+  }
+
+  private LogicalPlan answered() throws Exception {
+    Seq expressions = all(aggregate.aggregateExpressions());
+    if (!possible || !isAnswered(expressions, over(aggregate.child(), log(none())))) {
+      return null;
+    }
+    DeltalogFileIndex index = (DeltalogFileIndex) ((HadoopFsRelation) source.relation()).location();
+    PackedValues answers = index.answers(partitionFilters(), (String[]) extremes().toArray(new String[0]));
+    if (answers == null) {
+      return null;
+    }
+    Map changes = new HashMap();
+    changes.put("aggregateExpressions", expressions);
+    changes.put("child", over(aggregate.child(), log(answers)));
+    return (LogicalPlan) CaseClass.with(aggregate, changes);
+  }
+
+  private boolean isAnswered(Seq expressions, LogicalPlan child) {
+    return child != null && isOf(aggregate.groupingExpressions(), child) && isOf(expressions, child);
+  }
+
+  /** Returns the plan below the aggregate over the rows of the log, or null if they do not suffice. */
+  private LogicalPlan over(LogicalPlan plan, LogicalPlan log) {
+    if (plan.children().isEmpty()) {
+      return log;
+    }
+    LogicalPlan child = over(plan.children().head(), log);
+    if (child == null) {
+      return null;
+    }
+    if (plan instanceof Filter) {
+      Expression condition = ((Filter) plan).condition();
+      return isOf(condition, child) ? new Filter(condition, child) : null;
+    }
+    List list = new ArrayList();
+    Iterator columns = ((Project) plan).projectList().iterator();
+    while (columns.hasNext()) {
+      Object column = columns.next();
+      if (!isExtreme(column)) {
+        list.add(column);
+      }
+    }
+    list.add(rows);
+    list.addAll(least.values());
+    list.addAll(greatest.values());
+    return isOf(seq(list), child) ? new Project(seq(list), child) : null;
+  }
+
+  /** Returns whether only the minimum or maximum of the column is needed. */
+  private boolean isExtreme(Object column) {
+    AttributeReference known = column(column);
+    return known != null && (least.containsKey(known.name()) || greatest.containsKey(known.name()));
+  }
+
+  /** Returns the table's names of the columns whose minimum or maximum is needed. */
+  private Set extremes() {
+    Set names = new LinkedHashSet(least.keySet());
+    names.addAll(greatest.keySet());
+    return names;
+  }
+
+  /** Returns the rows of the log as a plan. */
+  private LogicalPlan log(PackedValues answers) throws Exception {
+    List output = new ArrayList();
+    for (int i = 0; i < partitionSchema.length(); i++) {
+      output.add(named(partitionSchema.fields()[i].name()));
+    }
+    output.add(rows);
+    java.util.Iterator names = extremes().iterator();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      output.add(least.containsKey(name) ? least.get(name) : attribute(name, named(name).dataType(), true));
+      output.add(greatest.containsKey(name) ? greatest.get(name) : attribute(name, named(name).dataType(), true));
+    }
+    StructType schema = new StructType();
+    for (int i = 0; i < output.size(); i++) {
+      schema = schema.add("c" + i, ((AttributeReference) output.get(i)).dataType(), true);
+    }
+    List data = new ArrayList();
+    for (int left = answers.count(); left > 0; left--) {
+      data.add(answers.row(schema));
+    }
+    return (LogicalPlan) CaseClass.create(LocalRelation.class, new Object[] {seq(output), seq(data)});
+  }
+
+  private static PackedValues none() {
+    return new PackedValues(java.nio.ByteBuffer.wrap(new byte[4]));
+  }
+
+  /** Returns the filters, with the column names spelled as in the table. */
+  private Seq partitionFilters() {
+    List filters = new ArrayList();
+    LogicalPlan plan = aggregate.child();
+    while (!plan.children().isEmpty()) {
+      if (plan instanceof Filter && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
+        filters.add(((Filter) plan).condition().transform(new TableNames(this)));
+      }
+      plan = plan.children().head();
+    }
+    return seq(filters);
+  }
+
+  /** Returns the table's column with exactly this name. */
+  private AttributeReference named(String name) {
+    Iterator output = source.output().iterator();
+    while (output.hasNext()) {
+      AttributeReference column = (AttributeReference) output.next();
+      if (column.name().equals(name)) {
+        return column;
+      }
+    }
+    throw new IllegalStateException("the relation has no column " + name);
+  }
+
+  /** Returns the table's column to which an expression refers, or null for any other expression. */
+  private AttributeReference column(Object expression) {
+    if (!(expression instanceof AttributeReference)) {
+      return null;
+    }
+    ExprId id = ((AttributeReference) expression).exprId();
+    Iterator output = source.output().iterator();
+    while (output.hasNext()) {
+      AttributeReference column = (AttributeReference) output.next();
+      if (column.exprId().equals(id)) {
+        return column;
+      }
+    }
+    return null;
+  }
+
+  /** Replaces column names by the table's spelling. */
+  public static final class TableNames extends scala.runtime.AbstractPartialFunction {
+    private final LogAnswers answers;
+
+    public TableNames(LogAnswers answers) {
+      this.answers = answers;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return answers.column(node) != null;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      AttributeReference column = answers.column(node);
+      return column != null ? column : otherwise.apply(node);
+    }
+  }
+
+  /** Returns whether the expressions can be computed from the rows of the plan. */
+  private static boolean isOf(Seq expressions, LogicalPlan plan) {
+    Iterator all = expressions.iterator();
+    while (all.hasNext()) {
+      if (!isOf((Expression) all.next(), plan)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean isOf(Expression expression, LogicalPlan plan) {
+    return expression.deterministic() && expression.references().subsetOf(plan.outputSet())
+        && !SubqueryExpression$.MODULE$.hasSubquery(expression);
+  }
+
+  private Seq all(Seq expressions) {
+    List changed = new ArrayList();
+    Iterator all = expressions.iterator();
+    while (all.hasNext()) {
+      changed.add(((Expression) all.next()).transformUp(this));
+    }
+    return seq(changed);
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof AggregateExpression;
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    return node instanceof AggregateExpression ? aggregated((AggregateExpression) node) : otherwise.apply(node);
+  }
+
+  /** Returns the same aggregate over the rows of the log. */
+  private Expression aggregated(AggregateExpression expression) {
+    AggregateFunction function = expression.aggregateFunction();
+    if (function instanceof Count) {
+      return expression.isDistinct() ? (Expression) expression : counted(expression, (Count) function);
+    }
+    if (function instanceof Min) {
+      AttributeReference known = extreme(((Min) function).child(), least);
+      return known == null ? expression : with(expression, new Min(known));
+    }
+    if (function instanceof Max) {
+      AttributeReference known = extreme(((Max) function).child(), greatest);
+      return known == null ? expression : with(expression, new Max(known));
+    }
+    possible = false;
+    return expression;
+  }
+
+  /** Returns the number of rows in which no counted value is NULL. */
+  private Expression counted(AggregateExpression expression, Count count) {
+    Expression none = Literal.create(Long.valueOf(0), DataTypes.LongType);
+    Expression counted = rows;
+    Iterator values = count.children().iterator();
+    while (values.hasNext()) {
+      Expression value = (Expression) values.next();
+      if (!(value instanceof Literal) || ((Literal) value).value() == null) {
+        counted = new If(new IsNotNull(value), counted, none);
+      }
+    }
+    List choices = new ArrayList();
+    choices.add(with(expression, new Sum(counted)));
+    choices.add(none);
+    return new Coalesce(seq(choices));
+  }
+
+  /** Returns the attribute that holds the extreme values of a data column, or null for other expressions. */
+  private AttributeReference extreme(Expression value, Map known) {
+    AttributeReference column = column(value);
+    if (column == null || partitionSchema.getFieldIndex(column.name()).isDefined()) {
+      return null;
+    }
+    if (!known.containsKey(column.name())) {
+      known.put(column.name(), attribute(column.name(), column.dataType(), true));
+    }
+    return (AttributeReference) known.get(column.name());
+  }
+
+  private static AggregateExpression with(AggregateExpression expression, AggregateFunction function) {
+    return expression.copy(
+        function, expression.mode(), expression.isDistinct(), expression.filter(), expression.resultId());
+  }
+
+  private static AttributeReference attribute(String name, DataType type, boolean nullable) {
+    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    return new AttributeReference(name, type, nullable, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), none);
+  }
+
+  private static Seq seq(List list) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(list).toSeq();
+  }
+}

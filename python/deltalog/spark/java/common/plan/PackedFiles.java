@@ -1,0 +1,135 @@
+package io.deltalog.spark;
+
+import java.nio.ByteBuffer;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+import scala.collection.SeqFactory;
+import scala.collection.immutable.AbstractSeq;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq$;
+
+/**
+ * The files of a directory in the form that the planner packed. They are unpacked one by one during each
+ * iteration. Like Scala's List, it supports iteration well and access by index badly.
+ *
+ * Big endian: i64 size, i64 modification time, i32 length and path, u8 flags, and then a field for each flag:
+ *
+ *    1  the rows that are not shown: a vector
+ *    2  the only rows that are shown: a vector
+ *    4  the change type of all rows: i32 length and text
+ *    8  row tracking: i64 id of the first row, i64 version that added the rows
+ *   16  no field: the path is complete instead of relative to the root
+ *   32  i32 number of the file in the plan of a statement that changes rows
+ *
+ * A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector; place 1 (below
+ * the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
+ */
+public final class PackedFiles extends AbstractSeq {
+  private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
+  private final ByteBuffer bytes;
+  private final int count;
+  private final PackedRoot root;
+
+  /** The buffer belongs to this object. */
+  public PackedFiles(ByteBuffer bytes, int count, PackedRoot root) {
+    this.bytes = bytes;
+    this.count = count;
+    this.root = root;
+  }
+
+  public int length() {
+    return count;
+  }
+
+  public Iterator iterator() {
+    return new Files(bytes.duplicate(), count, root);
+  }
+
+  public Object apply(int index) {
+    if (index < 0 || index >= count) {
+      throw new IndexOutOfBoundsException(String.valueOf(index));
+    }
+    return iterator().drop(index).next();
+  }
+
+  /** Does the same as a function of an object. */
+  public Object apply(Object index) {
+    return apply(((Integer) index).intValue());
+  }
+
+  public SeqFactory iterableFactory() {
+    return (SeqFactory) Seq$.MODULE$;
+  }
+
+  public boolean isDefinedAt(Object index) {
+    return isDefinedAt(((Integer) index).intValue());
+  }
+
+  private static final class Files extends AbstractIterator {
+    private final ByteBuffer bytes;
+    private final PackedRoot root;
+    private int left;
+
+    Files(ByteBuffer bytes, int count, PackedRoot root) {
+      this.bytes = bytes;
+      this.left = count;
+      this.root = root;
+    }
+
+    public boolean hasNext() {
+      return left > 0;
+    }
+
+    public Object next() {
+      if (left == 0) {
+        throw new java.util.NoSuchElementException();
+      }
+      left--;
+      long size = bytes.getLong();
+      long modified = bytes.getLong();
+      int at = bytes.position();
+      int length = bytes.getInt();
+      bytes.position(at + 4 + length);
+      int which = bytes.get();
+      PackedFile file = new PackedFile(size, modified, bytes, at, root, (which & 16) != 0);
+      return new FileStatusWithMetadata(file, facts(which));
+    }
+
+    /** Unpacks the facts about the file for the task that reads it. */
+    private Map facts(int which) {
+      if (which == 0) {
+        return NO_FACTS;
+      }
+      Map facts = NO_FACTS;
+      if ((which & 1) != 0) {
+        facts = (Map) facts.updated(FileFacts.WITHOUT_ROWS, vector());
+      }
+      if ((which & 2) != 0) {
+        facts = (Map) facts.updated(FileFacts.ONLY_ROWS, vector());
+      }
+      if ((which & 4) != 0) {
+        facts = (Map) facts.updated(FileFacts.CHANGE_TYPE, PackedValues.text(bytes));
+      }
+      if ((which & 8) != 0) {
+        facts = (Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(bytes.getLong()));
+        facts = (Map) facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(bytes.getLong()));
+      }
+      if ((which & 32) != 0) {
+        facts = (Map) facts.updated(FileFacts.NUMBER, Integer.valueOf(bytes.getInt()));
+      }
+      return facts;
+    }
+
+    private VectorPlace vector() {
+      long cardinality = bytes.getLong();
+      int place = bytes.get();
+      if (place == 0) {
+        return new VectorPlace(PackedValues.raw(bytes), cardinality);
+      }
+      String path = PackedValues.text(bytes);
+      long offset = bytes.getLong();
+      return new VectorPlace(place == 1 ? root.text(path) : root.outside(path), offset, bytes.getInt(), cardinality);
+    }
+  }
+}

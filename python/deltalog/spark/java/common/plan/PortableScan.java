@@ -1,0 +1,112 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.PlanLater;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * The plan of a scan of a table whose files Hadoop cannot reach: rows that Python workers read, in place of the
+ * relation. Spark applies all filters to them; the log leaves out files.
+ */
+public class PortableScan extends scala.runtime.AbstractPartialFunction {
+  private final LogicalRelation source;
+  private final LogicalPlan rows;
+
+  private PortableScan(LogicalRelation source, LogicalPlan rows) {
+    this.source = source;
+    this.rows = rows;
+  }
+
+  /** Returns whether Hadoop cannot reach the files of the only table that a plan reads. */
+  static boolean isNeeded(LogicalPlan plan) {
+    return !((DeltalogFileIndex) ((DeltalogRelation) source(plan).relation()).location()).isInReach();
+  }
+
+  private static LogicalRelation source(LogicalPlan plan) {
+    LogicalPlan node = plan;
+    while (!(node instanceof LogicalRelation)) {
+      node = node.children().head();
+    }
+    return (LogicalRelation) node;
+  }
+
+  /** Returns the plan of projections and filters over one table. */
+  static Seq of(LogicalPlan plan) {
+    LogicalRelation source = source(plan);
+    AttributeSet used = used(plan);
+    List filters = new ArrayList();
+    for (LogicalPlan node = plan; node != source; node = node.children().head()) {
+      if (node instanceof Filter) {
+        Expression condition = ((Filter) node).condition();
+        if (condition.deterministic() && condition.references().subsetOf(source.outputSet())) {
+          filters.add(condition);
+        }
+      }
+    }
+    List read = new ArrayList();
+    StructType schema = new StructType();
+    Iterator output = source.output().iterator();
+    while (output.hasNext()) {
+      Attribute column = (Attribute) output.next();
+      // A batch of rows without columns has no length.
+      boolean isNeeded = used.contains(column) || !output.hasNext() && read.isEmpty();
+      if (isNeeded) {
+        read.add(column);
+        schema = schema.add(column.name(), column.dataType(), column.nullable(), column.metadata());
+      }
+    }
+    DeltalogRelation relation = (DeltalogRelation) source.relation();
+    String text = FilterText.of(ScanPlan.known(Plans.seq(filters)));
+    Object rows = Bridge.tables().portable(
+        relation.sparkSession(), relation.planner(), schema.json(), text, SQLConf.get().sessionLocalTimeZone());
+    LogicalPlan found = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().optimizedPlan();
+    LogicalPlan instead = plan.transform(new PortableScan(source, renamed(found, read)));
+    return Plans.seq(Collections.singletonList(new PlanLater(instead)));
+  }
+
+  private static AttributeSet used(LogicalPlan plan) {
+    AttributeSet used = plan.outputSet();
+    for (LogicalPlan node = plan; !node.children().isEmpty(); node = node.children().head()) {
+      used = used.$plus$plus(node.references());
+    }
+    return used;
+  }
+
+  /** Returns the rows with the names and expression ids of the relation. */
+  private static LogicalPlan renamed(LogicalPlan rows, List columns) {
+    List named = new ArrayList();
+    Iterator each = rows.output().iterator();
+    for (int i = 0; i < columns.size(); i++) {
+      AttributeReference column = (AttributeReference) columns.get(i);
+      Attribute value = (Attribute) each.next();
+      Seq none = Plans.seq(Collections.emptyList());
+      named.add(new Alias(
+          value, column.name(), column.exprId(), column.qualifier(), Option.apply(column.metadata()), none));
+    }
+    return new Project(Plans.seq(named), rows);
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node == source;
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    return node == source ? rows : otherwise.apply(node);
+  }
+}

@@ -1,0 +1,101 @@
+package io.deltalog.spark;
+
+import java.util.Collections;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Function1;
+
+/**
+ * A rule of Spark's optimizer that gives each scan with filters the size of the files that the filters leave, by which
+ * Spark then chooses the strategies of joins. The files are listed a little earlier, not once more (see Listings).
+ *
+ * Users disable the rule by listing its name in spark.sql.optimizer.excludedRules.
+ */
+public class PrunedSizes extends Rule {
+  /** The name that users write in settings. It does not depend on the package of the class. */
+  private static final String NAME = "io.deltalog.spark.PrunedSizes";
+  private static final AtomicBoolean warned = new AtomicBoolean();
+
+  public String ruleName() {
+    return NAME;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    return plan.transformDown(new Scans());
+  }
+
+  /** Changes the scans of filters with their projections, from the outermost. */
+  private static final class Scans extends Improvement {
+    Scans() {
+      super("deltalog cannot tell Spark the size of the files that a query reads, and tells that of the whole table",
+          warned);
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof Project || node instanceof Filter;
+    }
+
+    protected Object improved(Object node) throws Exception {
+      return sized((LogicalPlan) node);
+    }
+  }
+
+  private static LogicalPlan sized(LogicalPlan plan) throws Exception {
+    boolean isFiltered = false;
+    LogicalPlan scan = plan;
+    while (scan instanceof Project || scan instanceof Filter) {
+      isFiltered |= scan instanceof Filter;
+      scan = scan.children().head();
+    }
+    if (!isFiltered || !isUnsized(scan)) {
+      return plan;
+    }
+    long size = ScanPlan.size(plan);
+    return size < 0 ? plan : plan.transformDown(new Sized(scan, withSize(scan, size)));
+  }
+
+  private static boolean isUnsized(LogicalPlan scan) {
+    if (FileRelation.isScan(scan)) {
+      return !((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).isPruned();
+    }
+    return scan instanceof LogicalRelation && ((LogicalRelation) scan).relation() instanceof DeltalogRelation
+        && !((DeltalogRelation) ((LogicalRelation) scan).relation()).isPruned();
+  }
+
+  private static LogicalPlan withSize(LogicalPlan scan, long bytes) throws Exception {
+    long size = (long) (bytes * SQLConf.get().fileCompressionFactor());
+    if (scan instanceof LogicalRelation) {
+      DeltalogRelation relation = (DeltalogRelation) ((LogicalRelation) scan).relation();
+      return (LogicalPlan) CaseClass.with(
+          (LogicalRelation) scan, Collections.singletonMap("relation", relation.withSize(size)));
+    }
+    DeltalogScan sized = ((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).withSize(size);
+    return (LogicalPlan) CaseClass.with((DataSourceV2ScanRelation) scan, Collections.singletonMap("scan", sized));
+  }
+
+  /** Puts one scan in the place of another. */
+  private static final class Sized extends scala.runtime.AbstractPartialFunction {
+    private final LogicalPlan scan;
+    private final LogicalPlan sized;
+
+    Sized(LogicalPlan scan, LogicalPlan sized) {
+      this.scan = scan;
+      this.sized = sized;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node == scan;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node) ? sized : otherwise.apply(node);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** Spark's plan for scanning a deltalog table, with a file index that lists files by the scan's filters. */
+public class ScanPlan extends scala.runtime.AbstractPartialFunction {
+
+  /** Returns the plans for a query that reads one deltalog table and nothing else; otherwise no plans. */
+  public static Seq of(LogicalPlan plan) {
+    List planned = new ArrayList();
+    if (readsOurs(plan)) {
+      LogicalPlan overFiles = plan.transform(new FileRelation());
+      if (PortableScan.isNeeded(overFiles)) {
+        return PortableScan.of(overFiles);
+      }
+      Iterator plans = plans(plan);
+      while (plans.hasNext()) {
+        planned.add(MetadataFields.direct((SparkPlan) plans.next()).transform(new ScanPlan()));
+      }
+    }
+    return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
+  }
+
+  /**
+   * Returns the size in bytes of the files that the scan of such a query reads; -1 if that is not known. The scan later
+   * takes the listing that this makes.
+   */
+  static long size(LogicalPlan plan) {
+    if (!readsOurs(plan)) {
+      return -1;
+    }
+    Iterator plans = plans(plan);
+    while (plans.hasNext()) {
+      Iterator leaves = ((SparkPlan) plans.next()).collectLeaves().iterator();
+      while (leaves.hasNext()) {
+        Object leaf = leaves.next();
+        if (leaf instanceof FileSourceScanExec && location((FileSourceScanExec) leaf) instanceof DeltalogFileIndex) {
+          Listings.Listing known = listing((FileSourceScanExec) leaf);
+          return known == null ? -1 : known.size;
+        }
+      }
+    }
+    return -1;
+  }
+
+  /** Returns Spark's own plans, which read from a DeltalogFileIndex. */
+  private static Iterator plans(LogicalPlan plan) {
+    return FileSourceStrategy$.MODULE$.apply(plan.transform(new FileRelation())).iterator();
+  }
+
+  private static FileIndex location(FileSourceScanExec scan) {
+    return scan.relation().location();
+  }
+
+  private static boolean readsOurs(LogicalPlan plan) {
+    LogicalPlan source = plan;
+    while (source instanceof Project || source instanceof Filter) {
+      source = source.children().head();
+    }
+    return FileRelation.isScan(source)
+        || source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof FileSourceScanExec && location((FileSourceScanExec) node) instanceof DeltalogFileIndex;
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    if (!isDefinedAt(node)) {
+      return otherwise.apply(node);
+    }
+    FileSourceScanExec scan = (FileSourceScanExec) node;
+    HadoopFsRelation relation = scan.relation();
+    DeltalogFileIndex table = (DeltalogFileIndex) relation.location();
+    FileFormat format = relation.fileFormat();
+    boolean onlyOmitsRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).onlyOmitsRows();
+    Listings.Listing known = listing(scan);
+    boolean isPlain = onlyOmitsRows && known != null && !known.hasVectors;
+    if (isPlain) {
+      format = ((SnapshotFormat) format).withAllRows();
+    }
+    if (format instanceof SnapshotFormat) {
+      format = ((SnapshotFormat) format).selecting(scan.dataFilters());
+    }
+    FileIndex index = new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
+    Object ofScan = relation.copy(
+        index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format,
+        relation.options(), relation.sparkSession());
+    try {
+      return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's scan: " + e, e);
+    }
+  }
+
+  /** Lists the files of the scan; returns null if that fails, because the scan itself reports the error. */
+  private static Listings.Listing listing(FileSourceScanExec scan) {
+    try {
+      return ((DeltalogFileIndex) location(scan)).known(known(scan.partitionFilters()), known(scan.dataFilters()));
+    } catch (DeltalogException e) {
+      return null;
+    }
+  }
+
+  /** Returns the filters that Spark uses for listing files. Results of subqueries are not known at that time. */
+  static Seq known(Seq filters) {
+    List known = new ArrayList();
+    Iterator all = filters.iterator();
+    while (all.hasNext()) {
+      Expression filter = (Expression) all.next();
+      if (!hasSubquery(filter)) {
+        known.add(filter);
+      }
+    }
+    return scala.jdk.javaapi.CollectionConverters.asScala(known).toSeq();
+  }
+
+  private static boolean hasSubquery(Expression expression) {
+    if (expression instanceof PlanExpression) {
+      return true;
+    }
+    Iterator children = expression.children().iterator();
+    while (children.hasNext()) {
+      if (hasSubquery((Expression) children.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

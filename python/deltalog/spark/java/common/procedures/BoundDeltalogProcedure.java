@@ -1,0 +1,77 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.types.DataType;
+
+/** A procedure that Python carries out. Its first parameter is the name or the path of a table. */
+public class BoundDeltalogProcedure extends DescribedProcedure implements BoundProcedure {
+  public BoundDeltalogProcedure(Map description, boolean hasResult) {
+    super(description, hasResult);
+  }
+
+  public boolean isDeterministic() {
+    return false;
+  }
+
+  public ProcedureParameter[] parameters() {
+    List described = (List) description.get("parameters");
+    ProcedureParameter[] parameters = new ProcedureParameter[described.size()];
+    for (int i = 0; i < parameters.length; i++) {
+      Map parameter = (Map) described.get(i);
+      ProcedureParameter.Builder builder = ProcedureParameter.in(text(parameter, "name"), type(parameter));
+      builder.comment(text(parameter, "comment"));
+      if (parameter.get("default") != null) {
+        builder.defaultValue(text(parameter, "default"));
+      }
+      parameters[i] = builder.build();
+    }
+    return parameters;
+  }
+
+  private static DataType type(Object parameter) {
+    return DataType.fromDDL(text((Map) parameter, "type"));
+  }
+
+  public Iterator call(InternalRow values) {
+    SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
+    List described = (List) description.get("parameters");
+    List arguments = new ArrayList();
+    for (int i = 1; i < described.size(); i++) {
+      arguments.add(values.isNullAt(i) ? null : argument(values.get(i, type(described.get(i)))));
+    }
+    String table = values.isNullAt(0) ? "" : values.getUTF8String(0).toString();
+    if (table.trim().isEmpty()) {
+      throw Bridge.refusals().noTable(name());
+    }
+    boolean isForDirectory = Boolean.TRUE.equals(description.get("isForDirectory"));
+    Map place = isForDirectory ? TableNames.directory(session, table) : TableNames.options(session, table);
+    String options = TableOptions.json(place);
+    String rows = Bridge.procedures().call(session, name(), table, options, Json.text(arguments));
+    if (!hasResult) {
+      return Collections.emptyIterator();
+    }
+    return Collections.singletonList(new ProcedureResult(text(description, "output"), rows)).iterator();
+  }
+
+  /** Returns a number, a truth value, a text, or a list of texts. */
+  private static Object argument(Object value) {
+    if (!(value instanceof ArrayData)) {
+      return value instanceof Number || value instanceof Boolean ? value : value.toString();
+    }
+    ArrayData array = (ArrayData) value;
+    List texts = new ArrayList();
+    for (int i = 0; i < array.numElements(); i++) {
+      texts.add(array.isNullAt(i) ? null : array.getUTF8String(i).toString());
+    }
+    return texts;
+  }
+}

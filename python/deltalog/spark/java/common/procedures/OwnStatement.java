@@ -1,0 +1,489 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A statement that Spark's grammar lacks, as the call of a procedure. A text that is not such a statement as a whole is
+ * none.
+ */
+public class OwnStatement {
+  private final String explain;
+  private final String procedure;
+  private final boolean hasResult;
+  private final Map arguments = new LinkedHashMap();
+  private String further = "";
+
+  private OwnStatement(String explain, String procedure, boolean hasResult) {
+    this.explain = explain;
+    this.procedure = procedure;
+    this.hasResult = hasResult;
+  }
+
+  /** Returns the text of a call without the arguments that are known, for Spark's parser. */
+  public String call() {
+    return explain + "CALL " + ProcedurePlans.NAMESPACE + "." + procedure + "(" + further + ")";
+  }
+
+  /** Returns the arguments that are known, texts, arrays of them or booleans, by the names of the parameters. */
+  public Map arguments() {
+    return arguments;
+  }
+
+  /** Returns whether users see the result of the procedure. */
+  public boolean hasResult() {
+    return hasResult;
+  }
+
+  /**
+   * Returns DESCRIBE HISTORY and DESCRIBE DETAIL, or null. Spark takes them for descriptions of a column of a table of
+   * this name.
+   */
+  public static OwnStatement about(String text, ParserInterface spark) throws ParseException {
+    // Only these words are read of any other statement.
+    SqlTokens tokens = new SqlTokens(text);
+    String explain = explained(tokens);
+    if (!tokens.skip("DESCRIBE") && !tokens.skip("DESC")) {
+      return null;
+    }
+    boolean isHistory = tokens.skip("HISTORY");
+    if (!isHistory && !tokens.skip("DETAIL")) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, isHistory ? "history" : "detail", true);
+    String table = tokens.skipString();
+    table = table == null ? tokens.skipName() : value(table, spark);
+    if (table == null) {
+      return null;
+    }
+    statement.arguments.put("table", table);
+    if (isHistory && tokens.skip("LIMIT")) {
+      String limit = tokens.skipNumber();
+      if (limit == null) {
+        return null;
+      }
+      statement.further = "limit => " + limit;
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns the change of a table that Spark's parser did not understand, or null. */
+  public static OwnStatement change(String text, ParserInterface spark) throws ParseException {
+    SqlTokens tokens = new SqlTokens(text);
+    String explain = explained(tokens);
+    if (tokens.skip("VACUUM")) {
+      return vacuum(explain, tokens, spark);
+    }
+    if (tokens.skip("OPTIMIZE")) {
+      return optimize(explain, tokens, spark);
+    }
+    if (tokens.skip("RESTORE")) {
+      return restore(explain, tokens, spark);
+    }
+    if (tokens.skip("REORG")) {
+      return reorg(explain, tokens, spark);
+    }
+    if (tokens.skip("GENERATE")) {
+      return generate(explain, tokens, spark);
+    }
+    if (tokens.skip("FSCK")) {
+      return repair(explain, tokens, spark);
+    }
+    if (tokens.skip("ANALYZE")) {
+      return statistics(explain, tokens, spark);
+    }
+    if (tokens.skip("CONVERT")) {
+      return convert(explain, tokens);
+    }
+    if (tokens.skip("CREATE")) {
+      return clone(explain, tokens, spark);
+    }
+    String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = null;
+    if (tokens.skip("ADD")) {
+      statement = tokens.skip("CONSTRAINT") ? added(explain, tokens, spark) : null;
+    } else if (tokens.skip("DROP")) {
+      statement = tokens.skip("CONSTRAINT") ? dropped(explain, tokens, spark)
+          : tokens.skip("FEATURE") ? withoutFeature(explain, tokens, spark) : null;
+    }
+    if (statement == null || !tokens.isEnd()) {
+      return null;
+    }
+    statement.arguments.put("table", table);
+    return statement;
+  }
+
+  /** Returns VACUUM, whose clauses come in any order, each at most once. */
+  private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String table = table(tokens, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "vacuum", true);
+    Map arguments = statement.arguments;
+    arguments.put("table", table);
+    boolean isNew = true;
+    while (isNew && !tokens.isEnd()) {
+      if (tokens.skip("LITE")) {
+        isNew = arguments.put("mode", "LITE") == null;
+      } else if (tokens.skip("FULL")) {
+        isNew = arguments.put("mode", "FULL") == null;
+      } else if (tokens.skip("DRY")) {
+        isNew = tokens.skip("RUN") && arguments.put("dry_run", Boolean.TRUE) == null;
+      } else if (tokens.skip("RETAIN")) {
+        String hours = tokens.skipDecimal();
+        isNew = hours != null && tokens.skip("HOURS") && statement.further.isEmpty();
+        statement.further = "retain_hours => " + hours;
+      } else if (tokens.skip("USING")) {
+        if (!tokens.skip("INVENTORY")) {
+          return null;
+        }
+        String query = tokens.skipParentheses();
+        String inventory = query == null ? tokens.skipName() : "(" + query + ")";
+        isNew = inventory != null && arguments.put("inventory", inventory) == null;
+      } else {
+        return null;
+      }
+    }
+    return isNew ? statement : null;
+  }
+
+  /** Returns OPTIMIZE with or without a predicate and columns, or with FULL alone. */
+  private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String table = table(tokens, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "optimize", true);
+    statement.arguments.put("table", table);
+    if (tokens.skip("FULL")) {
+      statement.arguments.put("full", Boolean.TRUE);
+      return tokens.isEnd() ? statement : null;
+    }
+    if (!statement.skipWhere(tokens, "ZORDER", spark)) {
+      return null;
+    }
+    if (tokens.skip("ZORDER")) {
+      String[] columns = tokens.skip("BY") ? columns(tokens) : null;
+      if (columns == null) {
+        return null;
+      }
+      statement.arguments.put("z_order", columns);
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns REORG, whatever it applies. */
+  private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    tokens.skip("TABLE");
+    String table = table(tokens, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "reorg", true);
+    statement.arguments.put("table", table);
+    if (!statement.skipWhere(tokens, "APPLY", spark)) {
+      return null;
+    }
+    String applied = tokens.skip("APPLY") ? tokens.skipParentheses() : null;
+    if (applied == null) {
+      return null;
+    }
+    statement.arguments.put("apply", applied);
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns ANALYZE TABLE … COMPUTE DELTA STATISTICS. Spark's own statement lacks the word DELTA. */
+  private static OwnStatement statistics(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
+    String table = tokens.skip("TABLE") ? table(tokens, spark) : null;
+    if (table == null || !tokens.skip("COMPUTE") || !tokens.skip("DELTA") || !tokens.skip("STATISTICS")) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "recompute_statistics", true);
+    statement.arguments.put("table", table);
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns the table of a statement, a name or a path in quotes; null if there is none. */
+  private static String table(SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String quoted = tokens.skipString();
+    return quoted == null ? tokens.skipName() : value(quoted, spark);
+  }
+
+  /** Takes over the predicate of a WHERE, which ends before the word `end`; returns false if there is only the word. */
+  private boolean skipWhere(SqlTokens tokens, String end, ParserInterface spark) throws ParseException {
+    if (!tokens.skip("WHERE")) {
+      return true;
+    }
+    String predicate = tokens.skipRest(end);
+    if (predicate == null) {
+      return false;
+    }
+    spark.parseExpression(predicate); // Raises the error if the text is none.
+    arguments.put("predicate", predicate);
+    return true;
+  }
+
+  /** Returns the names of one or more columns, with or without parentheses around them; null if there is none. */
+  private static String[] columns(SqlTokens tokens) {
+    boolean isEnclosed = tokens.skip("(");
+    List names = new ArrayList();
+    do {
+      String name = tokens.skipName();
+      if (name == null) {
+        return null;
+      }
+      names.add(name);
+    } while (tokens.skip(","));
+    return isEnclosed && !tokens.skip(")") ? null : (String[]) names.toArray(new String[0]);
+  }
+
+  /** Returns RESTORE of a version or of a time. */
+  private static OwnStatement restore(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    tokens.skip("TABLE");
+    String table = tokens.skipName();
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "restore", true);
+    statement.arguments.put("table", table);
+    tokens.skip("TO");
+    tokens.skip("FOR");
+    if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
+      if (version == null) {
+        return null;
+      }
+      statement.further = "version => " + version;
+    } else if (tokens.skip("TIMESTAMP") || tokens.skip("SYSTEM_TIME")) {
+      String time = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipRest(null) : null;
+      if (time == null) {
+        return null;
+      }
+      statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
+    } else {
+      return null;
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns GENERATE, whatever it generates. */
+  private static OwnStatement generate(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String mode = tokens.skipWord();
+    if (mode == null || !tokens.skip("FOR") || !tokens.skip("TABLE")) {
+      return null;
+    }
+    String table = table(tokens, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "generate", false);
+    statement.arguments.put("table", table);
+    statement.arguments.put("mode", unquoted(mode, spark));
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns FSCK REPAIR TABLE, also of damaged files. */
+  private static OwnStatement repair(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
+      return null;
+    }
+    String table = table(tokens, spark);
+    if (table == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "repair", true);
+    statement.arguments.put("table", table);
+    if (tokens.skip("VERIFY")) {
+      if (!tokens.skip("ALL") || !tokens.skip("FILES")) {
+        return null;
+      }
+      statement.arguments.put("remove_damaged", Boolean.TRUE);
+    }
+    if (tokens.skip("DRY")) {
+      if (!tokens.skip("RUN")) {
+        return null;
+      }
+      statement.arguments.put("dry_run", Boolean.TRUE);
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns CONVERT TO DELTA of a directory. */
+  private static OwnStatement convert(String explain, SqlTokens tokens) {
+    String directory = tokens.skip("TO") && tokens.skip("DELTA") ? tokens.skipName() : null;
+    if (directory == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "convert", false);
+    statement.arguments.put("table", directory);
+    if (tokens.skip("NO")) {
+      if (!tokens.skip("STATISTICS")) {
+        return null;
+      }
+      statement.arguments.put("statistics", Boolean.FALSE);
+    }
+    if (tokens.skip("PARTITIONED")) {
+      String columns = tokens.skip("BY") ? tokens.skipParentheses() : null;
+      if (columns == null) {
+        return null;
+      }
+      statement.arguments.put("partition_by", columns);
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns CREATE TABLE as a SHALLOW or DEEP CLONE. */
+  private static OwnStatement clone(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String mode = tokens.skip("OR") ? "create or replace" : "create";
+    if (mode.equals("create or replace") && !tokens.skip("REPLACE") || !tokens.skip("TABLE")) {
+      return null;
+    }
+    if (tokens.skip("IF")) {
+      if (!mode.equals("create") || !tokens.skip("NOT") || !tokens.skip("EXISTS")) {
+        return null;
+      }
+      mode = "create if not exists";
+    }
+    String target = tokens.skipName();
+    boolean isShallow = target != null && tokens.skip("SHALLOW");
+    if (target == null || !isShallow && !tokens.skip("DEEP") || !tokens.skip("CLONE")) {
+      return null;
+    }
+    String source = tokens.skipName();
+    if (source == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "clone", true);
+    statement.arguments.put("table", source);
+    statement.arguments.put("target", target);
+    statement.arguments.put("shallow", Boolean.valueOf(isShallow));
+    statement.arguments.put("mode", mode);
+    tokens.skip("FOR");
+    if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
+      if (version == null) {
+        return null;
+      }
+      statement.further = "version => " + version;
+    } else if (tokens.skip("TIMESTAMP") || tokens.skip("SYSTEM_TIME")) {
+      String time = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipString() : null;
+      if (time == null) {
+        return null;
+      }
+      statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
+    }
+    if (tokens.skip("TBLPROPERTIES")) {
+      Map properties = properties(tokens, spark);
+      if (properties == null) {
+        return null;
+      }
+      statement.arguments.put("properties", Json.text(properties));
+    }
+    if (tokens.skip("LOCATION")) {
+      String location = tokens.skipString();
+      if (location == null) {
+        return null;
+      }
+      statement.arguments.put("location", value(location, spark));
+    }
+    return tokens.isEnd() ? statement : null;
+  }
+
+  /** Returns properties in parentheses, whose names and values are texts; or null. */
+  private static Map properties(SqlTokens tokens, ParserInterface spark) throws ParseException {
+    Map properties = new LinkedHashMap();
+    boolean isOpen = tokens.skip("(");
+    while (isOpen) {
+      String quoted = tokens.skipString();
+      String name = quoted == null ? tokens.skipName() : value(quoted, spark);
+      tokens.skip("=");
+      String text = tokens.skipString();
+      if (name == null || text == null) {
+        return null;
+      }
+      properties.put(name, value(text, spark));
+      isOpen = tokens.skip(",");
+    }
+    return tokens.skip(")") ? properties : null;
+  }
+
+  private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    String name = tokens.skipWord();
+    String expression = name != null && tokens.skip("CHECK") ? tokens.skipParentheses() : null;
+    if (expression == null) {
+      return null;
+    }
+    spark.parseExpression(expression); // Raises the error if the text is none.
+    OwnStatement statement = new OwnStatement(explain, "add_constraint", false);
+    statement.arguments.put("name", unquoted(name, spark));
+    statement.arguments.put("expression", expression);
+    return statement;
+  }
+
+  private static OwnStatement dropped(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+    boolean ifExists = tokens.skip("IF");
+    if (ifExists && !tokens.skip("EXISTS")) {
+      return null;
+    }
+    String name = tokens.skipWord();
+    if (name == null) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "drop_constraint", false);
+    statement.arguments.put("name", unquoted(name, spark));
+    statement.arguments.put("if_exists", Boolean.valueOf(ifExists));
+    return statement;
+  }
+
+  private static OwnStatement withoutFeature(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
+    String quoted = tokens.skipString();
+    String word = quoted == null ? tokens.skipWord() : null;
+    String feature = quoted != null ? value(quoted, spark) : word != null ? unquoted(word, spark) : null;
+    boolean truncates = tokens.skip("TRUNCATE");
+    if (feature == null || truncates && !tokens.skip("HISTORY")) {
+      return null;
+    }
+    OwnStatement statement = new OwnStatement(explain, "drop_feature", false);
+    statement.arguments.put("feature", feature);
+    statement.arguments.put("truncate_history", Boolean.valueOf(truncates));
+    return statement;
+  }
+
+  /** Returns EXPLAIN and its mode, or an empty text. */
+  private static String explained(SqlTokens tokens) {
+    if (!tokens.skip("EXPLAIN")) {
+      return "";
+    }
+    String[] modes = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
+    for (int i = 0; i < modes.length; i++) {
+      if (tokens.skip(modes[i])) {
+        return "EXPLAIN " + modes[i] + " ";
+      }
+    }
+    return "EXPLAIN ";
+  }
+
+  /** Returns the text in quotes; null if Spark takes it for the name of a column. */
+  private static String value(String quoted, ParserInterface spark) throws ParseException {
+    Expression parsed = spark.parseExpression(quoted);
+    Object value = parsed instanceof Literal ? ((Literal) parsed).value() : null;
+    return value instanceof UTF8String ? value.toString() : null;
+  }
+
+  private static String unquoted(String word, ParserInterface spark) throws ParseException {
+    return spark.parseMultipartIdentifier(word).head();
+  }
+}

@@ -1,0 +1,90 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
+
+/**
+ * A parser in front of that of a session. It knows statements that Spark's grammar lacks, and
+ * makes calls of procedures of them. All other texts go to Spark's parser unchanged, whose errors they keep.
+ *
+ * It is a proxy, because each release of Spark adds methods to the interface.
+ */
+public class StatementParser implements InvocationHandler {
+  private final ParserInterface next;
+
+  private StatementParser(ParserInterface next) {
+    this.next = next;
+  }
+
+  /** Returns our parser in front of another one. */
+  static ParserInterface before(ParserInterface next) {
+    ClassLoader loader = StatementParser.class.getClassLoader();
+    return (ParserInterface) Proxy.newProxyInstance(
+        loader, new Class[] {ParserInterface.class}, new StatementParser(next));
+  }
+
+  /**
+   * Puts our parser into a session that was in use before it had our extensions. Returns null, or why that is
+   * impossible with this release of Spark. Further calls have no effect.
+   */
+  public static String install(SparkSession session) {
+    SessionState state = session.sessionState();
+    ParserInterface current = state.sqlParser();
+    if (Proxy.isProxyClass(current.getClass()) && Proxy.getInvocationHandler(current) instanceof StatementParser) {
+      return null;
+    }
+    try {
+      HiddenFields.set(state, "sqlParser", before(current));
+      return null;
+    } catch (ReflectiveOperationException e) {
+      return e.toString();
+    } catch (RuntimeException e) {
+      return e.toString();
+    }
+  }
+
+  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    String name = method.getName();
+    if (name.equals("parsePlan") || name.equals("parsePlanWithParameters")) {
+      return plan(method, arguments);
+    }
+    if (name.equals("equals")) {
+      return Boolean.valueOf(proxy == arguments[0]);
+    }
+    return spark(method, arguments);
+  }
+
+  private Object plan(Method method, Object[] arguments) throws Throwable {
+    String text = (String) arguments[0];
+    OwnStatement statement = OwnStatement.about(text, next);
+    if (statement == null) {
+      try {
+        return ProcedurePlans.resolved((LogicalPlan) spark(method, arguments));
+      } catch (ParseException e) {
+        statement = OwnStatement.change(text, next);
+        if (statement == null) {
+          throw e;
+        }
+      }
+    }
+    // Spark's parser takes care of parameters, of which there may be some in the arguments.
+    Object[] call = arguments.clone();
+    call[0] = statement.call();
+    return ProcedurePlans.of((LogicalPlan) spark(method, call), statement);
+  }
+
+  private Object spark(Method method, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(next, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+}

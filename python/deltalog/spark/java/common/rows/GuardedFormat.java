@@ -1,0 +1,36 @@
+package io.deltalog.spark;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/** Spark's Parquet reader for files of a table that somebody else may have made: GuardedReader opens them. */
+public class GuardedFormat extends ParquetFileFormat {
+  private final String root;
+
+  /** Creates the format of the files of the table with the root, a Hadoop path. */
+  public GuardedFormat(String root) {
+    this.root = root;
+  }
+
+  protected final String root() {
+    return root;
+  }
+
+  /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
+  public boolean isSplitable(SparkSession session, Map options, Path path) {
+    return true;
+  }
+
+  public Function1 buildReaderWithPartitionValues(
+      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      Configuration conf) {
+    return new GuardedReader(
+        super.buildReaderWithPartitionValues(session, data, partition, required, filters, options, conf), root);
+  }
+}

@@ -1,0 +1,148 @@
+package io.deltalog.spark;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * Spark's reader of a file that reads the columns of a condition first, and the others only for the rows that meet it.
+ * Runs in tasks.
+ *
+ * That pays if pages have no such row at all: to pass over single rows costs as much as to decode them. So all rows are
+ * read if half of the stretches of a file have one.
+ */
+public class SelectingReader extends AbstractFunction1 implements Serializable {
+  /** So many rows are looked at before it is decided whether to go on. */
+  private static final int LOOK = 1 << 16;
+  /** The logarithm of the number of rows in a stretch, which are about as many as there are in a page. */
+  private static final int STRETCH = 12;
+
+  private final Function1 reader;
+  private final Function1 first;
+  private final int rowIndex;
+  private final Expression condition;
+
+  /**
+   * Creates the reader; first reads the columns to which the condition is bound, and the position of each row in the
+   * file at rowIndex.
+   */
+  public SelectingReader(Function1 reader, Function1 first, int rowIndex, Expression condition) {
+    this.reader = reader;
+    this.first = first;
+    this.rowIndex = rowIndex;
+    this.condition = condition;
+  }
+
+  /** Returns a condition of those filters that look at columns as files have them; null if there are none. */
+  public static Expression condition(Seq filters, StructType converted) {
+    Expression all = null;
+    Iterator each = filters.iterator();
+    while (each.hasNext()) {
+      Expression filter = (Expression) each.next();
+      if (filter.deterministic() && !SubqueryExpression.hasSubquery(filter) && looksAtFiles(filter, converted)) {
+        all = all == null ? filter : new And(all, filter);
+      }
+    }
+    return all;
+  }
+
+  private static boolean looksAtFiles(Expression filter, StructType converted) {
+    Iterator each = filter.references().iterator();
+    boolean looks = each.hasNext();
+    while (each.hasNext()) {
+      Attribute column = (Attribute) each.next();
+      looks &= converted.getFieldIndex(column.name()).isEmpty()
+          && FileSourceMetadataAttribute$.MODULE$.unapply((AttributeReference) column).isEmpty();
+    }
+    return looks;
+  }
+
+  /** Returns the columns of the condition and the position of the row; null if the files lack one of them. */
+  public static StructType columns(Expression condition, StructType data) {
+    StructType columns = new StructType();
+    Iterator each = condition.references().toSeq().iterator();
+    while (each.hasNext()) {
+      Option at = data.getFieldIndex(((Attribute) each.next()).name());
+      if (at.isEmpty()) {
+        return null;
+      }
+      columns = columns.add(data.fields()[((Integer) at.get()).intValue()]);
+    }
+    return columns.add(SnapshotFormat.ROW_INDEX, DataTypes.LongType, true);
+  }
+
+  /** Returns the condition for rows with its columns. */
+  public static Expression bound(Expression condition) {
+    return BindReferences$.MODULE$.bindReference(
+        condition, package$.MODULE$.AttributeSeq(condition.references().toSeq()), false);
+  }
+
+  public Object apply(Object file) {
+    Iterator rows = (Iterator) reader.apply(file);
+    SelectedPages pages = SelectedPages.of(rows);
+    if (pages != null && pages.count() > LOOK) {
+      SelectedRows selected = select((Iterator) first.apply(file));
+      if (selected != null) {
+        pages.select(selected);
+      }
+    }
+    return rows;
+  }
+
+  /**
+   * Returns the rows that meet the condition, or null if they are everywhere. Null, too, if the condition raises an
+   * error: the row may have been deleted, or another filter may exclude it. If not, the scan raises the error again.
+   */
+  private SelectedRows select(Iterator batches) {
+    RowNumbers.install(batches, rowIndex);
+    BasePredicate predicate = Predicate$.MODULE$.create(condition);
+    predicate.initialize(0);
+    SelectedRows selected = new SelectedRows();
+    long stretches = 0;
+    long last = -1;
+    long seen = 0;
+    try {
+      while (batches.hasNext()) {
+        ColumnarBatch batch = (ColumnarBatch) batches.next();
+        ColumnVector numbers = batch.column(rowIndex);
+        int count = batch.numRows();
+        for (int i = 0; i < count; i++) {
+          boolean meets;
+          try {
+            meets = predicate.eval(batch.getRow(i));
+          } catch (Exception e) {
+            return null;
+          }
+          if (meets) {
+            long row = numbers.getLong(i);
+            selected.add(row);
+            stretches += row >> STRETCH == last ? 0 : 1;
+            last = row >> STRETCH;
+          }
+        }
+        seen += count;
+        if (seen >= LOOK && stretches > seen >> STRETCH + 1) {
+          return null;
+        }
+      }
+      return selected;
+    } finally {
+      try {
+        ((Closeable) batches).close();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+}

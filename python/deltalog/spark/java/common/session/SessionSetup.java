@@ -1,0 +1,70 @@
+package io.deltalog.spark;
+
+import java.util.List;
+import org.apache.spark.SparkConf;
+import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** What a session needs and extensions have no place for: settings, the last rules of the optimizer, and our jar. */
+public class SessionSetup {
+  static final String CATALOG = "spark.sql.catalog.spark_catalog";
+  static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
+
+  /** The catalog that notebooks set for the JVM connector. With the alias, its class is missing. */
+  private static final String CATALOG_OF_CONNECTOR = "org.apache.spark.sql.delta.catalog.DeltaCatalog";
+
+  /** The names of options whose values plans do not show. */
+  private static final String HIDDEN = "spark.sql.redaction.options.regex";
+
+  /** Those of stores that may be secrets, as in `secrecy.py`. */
+  static final String SECRETS = "(?i:^(aws|azure|google)_\\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\\b)";
+
+  private SessionSetup() {}
+
+  /** Gives our extensions to a session that exists, and so to all sessions that are made from it later. */
+  public static void extend(SparkSession session) {
+    DeltalogExtensions.extend(session.extensions());
+    complete(session);
+    // Some methods of a session use the catalog before the analyzer exists.
+    SparkConf later = session.sparkContext().conf();
+    if (isFree(later.get(CATALOG, null))) {
+      later.set(CATALOG, DeltalogCatalog.class.getName());
+    }
+  }
+
+  /** Completes a session that has our extensions. Further calls have no effect. */
+  static void complete(SparkSession session) {
+    SQLConf settings = session.sessionState().conf();
+    if (isFree(settings.getConfString(CATALOG, null))) {
+      settings.setConfString(CATALOG, DeltalogCatalog.class.getName());
+    }
+    String hidden = settings.getConfString(HIDDEN);
+    if (!hidden.contains(SECRETS)) {
+      settings.setConfString(HIDDEN, hidden.isEmpty() ? SECRETS : hidden + "|" + SECRETS);
+    }
+    // An aggregate that the log answers needs no scan, so this rule is the first one.
+    optimize(session.experimental(), new AnswersFromLog());
+    optimize(session.experimental(), new PrunedSizes());
+    ExecutorJar.give(session.sparkContext());
+  }
+
+  /** Returns whether ours may take the place of a session catalog. */
+  private static boolean isFree(String catalog) {
+    return catalog == null || catalog.equals(BUILTIN)
+        || DeltaAlias.is(DeltaAlias.NAME) && catalog.equals(CATALOG_OF_CONNECTOR);
+  }
+
+  /** Adds a rule that runs after all rules of Spark, unless a session of which this one is a copy had it. */
+  private static void optimize(ExperimentalMethods methods, Rule rule) {
+    List rules = Plans.list(methods.extraOptimizations());
+    for (int i = 0; i < rules.size(); i++) {
+      if (rules.get(i).getClass() == rule.getClass()) {
+        return;
+      }
+    }
+    rules.add(rule);
+    methods.extraOptimizations_$eq(Plans.seq(rules));
+  }
+}

@@ -1,0 +1,74 @@
+package io.deltalog.spark;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** An append or an overwrite, by whatever statement, carried out in one commit. */
+public class DeltalogWriteExec extends OwnCommandExec {
+  public DeltalogWriteExec(LogicalPlan statement) {
+    super(statement);
+  }
+
+  /** Returns whether the plan writes to a table of ours. */
+  public static boolean isWrite(LogicalPlan plan) {
+    Option write = write(plan);
+    return write.isDefined() && write.get() instanceof DeltalogWrite;
+  }
+
+  private static Option write(LogicalPlan plan) {
+    if (plan instanceof AppendData) {
+      return ((AppendData) plan).write();
+    }
+    if (plan instanceof OverwriteByExpression) {
+      return ((OverwriteByExpression) plan).write();
+    }
+    return plan instanceof OverwritePartitionsDynamic ? ((OverwritePartitionsDynamic) plan).write() : Option.empty();
+  }
+
+  public Seq run() {
+    DeltalogWrite write = (DeltalogWrite) write(statement).get();
+    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    options.putAll(write.options().asCaseSensitiveMap());
+    if (statement instanceof AppendData) {
+      AppendData append = (AppendData) statement;
+      insert(write.table(), analyzed(append.analyzedQuery(), append.query()), append.isByName(), false, options);
+    } else if (statement instanceof OverwriteByExpression) {
+      OverwriteByExpression overwrite = (OverwriteByExpression) statement;
+      if (!overwrite.deleteExpr().equals(Literal.TrueLiteral())) {
+        options.put("replaceWhere", FilterText.exact(overwrite.deleteExpr()));
+      }
+      LogicalPlan query = analyzed(overwrite.analyzedQuery(), overwrite.query());
+      insert(write.table(), query, overwrite.isByName(), true, options);
+    } else {
+      OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) statement;
+      options.putIfAbsent("partitionOverwriteMode", "dynamic");
+      insert(write.table(), overwrite.query(), overwrite.isByName(), true, options);
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) ((V2WriteCommand) statement).table();
+    refresh(relation.identifier().isDefined() ? relation.name() : null);
+    return none();
+  }
+
+  private void insert(RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
+    Dataset rows = Dataset.ofRows(session(), query);
+    if (table.acceptsAnySchema() && !isByName) {
+      rows = ColumnFit.byPosition(session(), rows, table.schema(), table.name());
+    }
+    table.insert(session(), rows, isOverwrite, options);
+  }
+
+  /** Returns the query as the analyzer left it, which still shows the versions of the tables that it reads. */
+  private static LogicalPlan analyzed(Option analyzed, LogicalPlan query) {
+    return analyzed.isDefined() ? (LogicalPlan) analyzed.get() : query;
+  }
+}

@@ -1,0 +1,111 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Seq;
+
+/**
+ * Puts the change data feed of a table in the place of its name, where the options of a query ask for the feed. It
+ * does so before Spark resolves names, because Spark does not tell the catalog the options, and the feed has columns
+ * that the table does not have.
+ */
+public class NamedChangeFeeds extends Rule {
+  private static final String[] OPTIONS = {"readChangeFeed", "readChangeData"};
+  private final SparkSession session;
+
+  public NamedChangeFeeds(SparkSession session) {
+    this.session = session;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    if (plan instanceof UnresolvedRelation) {
+      LogicalPlan feed = feed((UnresolvedRelation) plan);
+      return feed == null ? plan : feed;
+    }
+    List children = Plans.list(plan.children());
+    boolean isSame = true;
+    for (int i = 0; i < children.size(); i++) {
+      Object child = children.get(i);
+      children.set(i, apply((TreeNode) child));
+      isSame = isSame && children.get(i) == child;
+    }
+    return isSame ? plan : plan.withNewChildren(Plans.seq(children));
+  }
+
+  /** Returns the change data feed, or null if the rows of a table are read, or a table that is not ours. */
+  private LogicalPlan feed(UnresolvedRelation relation) {
+    if (!isAskedFor(relation.options()) || relation.isStreaming()) {
+      return null;
+    }
+    List given = Plans.list(relation.multipartIdentifier());
+    TableIdentifier found = TableNames.identifier(session, completed(given));
+    if (found == null) {
+      return null;
+    }
+    SessionCatalog catalog = session.sessionState().catalog();
+    if (catalog.isView(found.nameParts()) || isViewOfView(given)) {
+      throw Bridge.refusals().table(found.unquotedString(), "it is a view, which has no change data feed");
+    }
+    Object database = found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
+    String[] namespace = {(String) database};
+    Identifier name = Identifier.of(namespace, found.table());
+    Map options = BaseCatalog.options(name);
+    if (options == null) {
+      return null;
+    }
+    Object path = options.get("path");
+    options.putAll(relation.options().asCaseSensitiveMap());
+    options.put("path", path);
+    String described = Bridge.tables().read(session, TableOptions.json(options), null);
+    BaseRelation feed = RelationDescription.relation(session, described, TableOptions.scala(options));
+    LogicalPlan plan = session.baseRelationToDataFrame(feed).queryExecution().analyzed();
+    Object[] qualified = {TableNames.SESSION_CATALOG, database, found.table()};
+    return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);
+  }
+
+  /** Returns the parts of a name with those that it lacks in a view: the catalog and the namespace of the view. */
+  private static List completed(List parts) {
+    List place = Plans.list(AnalysisContext$.MODULE$.get().catalogAndNamespace());
+    if (place.isEmpty() || parts.size() > 2) {
+      return parts;
+    }
+    List all = new ArrayList(parts.size() == 1 ? place : place.subList(0, 1));
+    all.addAll(parts);
+    return all;
+  }
+
+  /** Returns whether a name in a view is that of a temporary view, which hides the tables of that name. */
+  private static boolean isViewOfView(List parts) {
+    List hiding = Plans.list(AnalysisContext$.MODULE$.get().referredTempViewNames());
+    for (int i = 0; i < hiding.size(); i++) {
+      if (parts.equals(Plans.list((Seq) hiding.get(i)))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isAskedFor(CaseInsensitiveStringMap options) {
+    for (int i = 0; i < OPTIONS.length; i++) {
+      String value = options.get(OPTIONS[i]);
+      if (value != null && value.trim().equalsIgnoreCase("true")) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

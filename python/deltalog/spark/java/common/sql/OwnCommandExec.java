@@ -1,0 +1,56 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/** A statement of ours, which is executed when the plan runs, but not when it is explained. It has no children. */
+public abstract class OwnCommandExec extends V2CommandExec {
+  protected final LogicalPlan statement;
+
+  protected OwnCommandExec(LogicalPlan statement) {
+    this.statement = statement;
+  }
+
+  protected static Seq none() {
+    return Plans.seq(new ArrayList());
+  }
+
+  /** Lets Spark compute cached rows of a table again. A table without a name, which is read by a path, has null. */
+  protected void refresh(String table) {
+    if (table != null) {
+      TableNames.refresh(session(), table);
+    }
+  }
+
+  public Seq output() {
+    return none();
+  }
+
+  public Seq children() {
+    return none();
+  }
+
+  public SparkPlan withNewChildrenInternal(IndexedSeq children) {
+    return this;
+  }
+
+  public String nodeName() {
+    return "Deltalog " + statement.nodeName();
+  }
+
+  public int productArity() {
+    return 1;
+  }
+
+  public Object productElement(int index) {
+    return statement;
+  }
+
+  public boolean canEqual(Object other) {
+    return other == this;
+  }
+}

@@ -1,0 +1,95 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.command.LoadDataCommand;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
+
+/**
+ * Finds writes of Spark's own sources to a directory of a Delta table. Their files would not be rows of the table, and
+ * an overwrite would delete the table's files and its log.
+ */
+public class TableDirectory {
+  private static final String LOG = "_delta_log";
+  private static final String CHANGES = "_change_data";
+  private static final String SIDECARS = "_sidecars";
+
+  private TableDirectory() {}
+
+  /** Returns the directory to which a statement writes files, or null if it does nothing like that. */
+  static Path target(LogicalPlan plan, SparkSession session) {
+    if (plan instanceof InsertIntoHadoopFsRelationCommand) {
+      return ((InsertIntoHadoopFsRelationCommand) plan).outputPath();
+    }
+    if (plan instanceof LoadDataCommand) {
+      return place(((LoadDataCommand) plan).table(), session);
+    }
+    // Spark may lack the classes for Hive: InsertIntoHiveDirCommand, InsertIntoHiveTable.
+    if (!plan.getClass().getSimpleName().startsWith("InsertIntoHive")) {
+      return null;
+    }
+    for (int i = 0; i < plan.productArity(); i++) {
+      Object part = plan.productElement(i);
+      if (part instanceof CatalogTable) {
+        part = ((CatalogTable) part).storage();
+      }
+      if (part instanceof CatalogStorageFormat && ((CatalogStorageFormat) part).locationUri().isDefined()) {
+        return new Path(((CatalogStorageFormat) part).locationUri().get());
+      }
+    }
+    return null;
+  }
+
+  private static Path place(TableIdentifier name, SparkSession session) {
+    try {
+      return new Path(session.sessionState().catalog().getTableMetadata(name).location());
+    } catch (NoSuchNamespaceException e) {
+      return null; // Spark's own command has the better error message.
+    } catch (NoSuchTableException e) {
+      return null;
+    }
+  }
+
+  /**
+   * Returns the table to whose files a directory belongs: the directory itself, its parent, or a parent of directories
+   * of partitions or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has
+   * the error.
+   */
+  static Path tableOf(Path directory, SparkSession session) {
+    Configuration settings = session.sessionState().newHadoopConf();
+    try {
+      FileSystem files = directory.getFileSystem(settings);
+      for (Path at = directory; at != null; at = at.getParent()) {
+        if (files.exists(new Path(at, LOG))) {
+          return at;
+        }
+        String name = at.getName();
+        if (!isOfTables(name) && (at != directory || isHidden(name))) {
+          return null;
+        }
+      }
+    } catch (IOException e) {
+      return null;
+    }
+    return null;
+  }
+
+  /** Returns whether tables have directories with such a name, which are never tables themselves. */
+  private static boolean isOfTables(String name) {
+    return name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES) || name.equals(SIDECARS);
+  }
+
+  /** Returns whether tables ignore a directory. */
+  private static boolean isHidden(String name) {
+    return name.startsWith("_") || name.startsWith(".");
+  }
+}

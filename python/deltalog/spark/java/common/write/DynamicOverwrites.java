@@ -1,0 +1,40 @@
+package io.deltalog.spark;
+
+import java.util.Collections;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.collection.immutable.Map;
+
+/**
+ * Notes which versions of tables the rows of a dynamic overwrite are read from. Of the other writes Spark keeps the
+ * analyzed query; of this one we would see only the optimized query, in which caches and answers from the log may have
+ * taken the place of tables.
+ */
+public class DynamicOverwrites extends Rule {
+  /** The option of the write: the keys of planners, as JSON. */
+  public static final String SOURCES = "deltalog.sources";
+
+  public TreeNode apply(TreeNode plan) {
+    if (!(plan instanceof OverwritePartitionsDynamic) || !((LogicalPlan) plan).resolved()) {
+      return plan;
+    }
+    OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) plan;
+    NamedRelation target = overwrite.table();
+    Map options = overwrite.writeOptions();
+    if (!(target instanceof DataSourceV2Relation)
+        || !(((DataSourceV2Relation) target).table() instanceof DeltalogTable) || options.contains(SOURCES)) {
+      return plan;
+    }
+    try {
+      String sources = SourceVersions.json((TreeNode) overwrite.query());
+      Object noted = options.updated(SOURCES, sources);
+      return (TreeNode) CaseClass.with((scala.Product) plan, Collections.singletonMap("writeOptions", noted));
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's overwrites: " + e, e);
+    }
+  }
+}

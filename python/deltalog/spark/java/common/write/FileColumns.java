@@ -1,0 +1,129 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.DateFormatClass;
+import org.apache.spark.sql.catalyst.expressions.EvalMode$;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/**
+ * The columns of rows as the files of a table have them (`write/fit.py`).
+ *
+ * - With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer Requirements for Column
+ *   Mapping").
+ * - Partition columns are the log's text, so that the names of directories are exact. If the files have these columns
+ *   too, they come last and keep their types, and the text is in further columns (PROTOCOL.md, "Iceberg Compatibility
+ *   V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments).
+ * - The last columns of the rows of a statement are not the table's, and stay as they are.
+ */
+public class FileColumns {
+  private static final String TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'";
+
+  private final List partitions;
+  private final StructField[] physical;
+  private final List directories;
+  private final int more;
+
+  /** Takes the columns as Python describes them. */
+  public FileColumns(Map columns) {
+    partitions = (List) columns.get("partitions");
+    String schema = (String) columns.get("physical");
+    physical = schema == null ? null : ((StructType) DataType.fromJson(schema)).fields();
+    directories = (List) columns.get("directories");
+    more = ((Number) columns.get("more")).intValue();
+  }
+
+  public Dataset of(Dataset rows) {
+    Dataset made = renamed(rows);
+    return directories == null ? made : withDirectories(made);
+  }
+
+  private Dataset renamed(Dataset rows) {
+    Projection made = new Projection(rows);
+    int width = made.size() - more;
+    if (physical != null && physical.length != width) {
+      throw new IllegalStateException("the table has " + physical.length + " columns, but the rows have " + width);
+    }
+    for (int i = 0; i < width; i++) {
+      boolean isText = directories == null && partitions.contains(Integer.valueOf(i));
+      Column column = isText ? text(made.attribute(i)) : made.column(i);
+      if (physical != null) {
+        // A cast between structs goes by position.
+        Column cast = isText ? column : column.cast(physical[i].dataType());
+        made.put(i, cast.as(physical[i].name(), physical[i].metadata()));
+      } else if (isText) {
+        made.put(i, column.alias(made.attribute(i).name()));
+      }
+    }
+    return made.rows();
+  }
+
+  /** Returns the rows with the partition columns after all others of the table, and their text at the end. */
+  private Dataset withDirectories(Dataset rows) {
+    Attribute[] attributes = Projection.attributes(rows);
+    int width = attributes.length - more;
+    List columns = new ArrayList();
+    for (int i = 0; i < width; i++) {
+      if (!partitions.contains(Integer.valueOf(i))) {
+        columns.add(ExpressionUtils.column(attributes[i]));
+      }
+    }
+    for (int i = 0; i < partitions.size(); i++) {
+      Attribute attribute = partition(attributes, i);
+      columns.add(stored(attribute).as(attribute.name(), attribute.metadata()));
+    }
+    for (int i = width; i < attributes.length; i++) {
+      columns.add(ExpressionUtils.column(attributes[i]));
+    }
+    for (int i = 0; i < partitions.size(); i++) {
+      columns.add(text(partition(attributes, i)).alias((String) directories.get(i)));
+    }
+    return rows.select(Plans.seq(columns));
+  }
+
+  /** Returns a partition column as the log has it: an empty value is NULL. */
+  static Column stored(Attribute attribute) {
+    Column column = ExpressionUtils.column(attribute);
+    return mayBeEmpty(attribute) ? functions.when(functions.length(column).gt(Integer.valueOf(0)), column) : column;
+  }
+
+  static boolean mayBeEmpty(Attribute attribute) {
+    String type = attribute.dataType().typeName();
+    return type.equals("string") || type.equals("binary");
+  }
+
+  private Attribute partition(Attribute[] attributes, int number) {
+    return attributes[((Number) partitions.get(number)).intValue()];
+  }
+
+  /**
+   * Returns the column as the log's text (PROTOCOL.md, "Partition Value Serialization").
+   *
+   * Spark validates the text of binary values, because directory names would silently replace invalid UTF-8.
+   */
+  private static Column text(Attribute attribute) {
+    String type = attribute.dataType().typeName();
+    if (type.equals("string")) {
+      return ExpressionUtils.column(attribute);
+    }
+    Option utc = Option.apply("UTC");
+    if (type.equals("timestamp")) {
+      Literal format = Literal.create(TIMESTAMP_FORMAT, DataTypes.StringType);
+      return ExpressionUtils.column(new DateFormatClass(attribute, format, utc));
+    }
+    Column text = ExpressionUtils.column(new Cast(attribute, DataTypes.StringType, utc, EvalMode$.MODULE$.ANSI()));
+    return type.equals("binary") ? functions.validate_utf8(text) : text;
+  }
+}

@@ -1,0 +1,86 @@
+package io.deltalog.spark;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * The rows of a write as the files of the table have them: projections in Spark's plan, which Python describes
+ * (`write/rows.py`). Each part may be missing.
+ *
+ * 1. fit: the columns of the table, and their types
+ * 2. numbers: the values of identity columns
+ * 3. rules: generated columns and constraints
+ * 4. files: names, field ids, and partition values as text
+ *
+ * Rows that are balanced are shuffled last, but before values of identity columns are counted: tasks must count the
+ * rows that they write. Expressions of the table are resolved with the settings of the session of the rows, which need
+ * not be the active one of the thread.
+ */
+public class FileRows extends AbstractFunction0 {
+  private final SparkSession session;
+  private final Dataset rows;
+  private final Map parts;
+
+  private FileRows(SparkSession session, Dataset rows, Map parts) {
+    this.session = session;
+    this.rows = rows;
+    this.parts = parts;
+  }
+
+  /** Returns the rows by a description in JSON. */
+  public static Dataset of(SparkSession session, Dataset rows, String description) {
+    FileRows made = new FileRows(session, rows, Json.object(description));
+    return (Dataset) SQLConf$.MODULE$.withExistingConf(session.sessionState().conf(), made);
+  }
+
+  public Object apply() {
+    Dataset made = rows;
+    if (parts.get("fit") != null) {
+      made = fitted(session, made, (Map) parts.get("fit"));
+    }
+    Map balance = (Map) parts.get("balance");
+    if (balance != null && parts.get("numbers") != null) {
+      made = BalancedRows.of(session, made, balance, (List) balance.get("columns"));
+    }
+    if (parts.get("numbers") != null) {
+      made = numbered(made, (List) parts.get("numbers"));
+    }
+    if (parts.get("rules") != null) {
+      made = new RowRules((Map) parts.get("rules")).enforced(made);
+    }
+    if (parts.get("files") != null) {
+      made = new FileColumns((Map) parts.get("files")).of(made);
+    }
+    if (balance != null && parts.get("numbers") == null) {
+      made = BalancedRows.of(session, made, balance, (List) balance.get("columns"));
+    }
+    return made;
+  }
+
+  private static Dataset fitted(SparkSession session, Dataset rows, Map fit) {
+    List dropped = (List) fit.get("dropped");
+    Dataset kept = dropped.isEmpty() ? rows : rows.drop(Plans.seq(dropped));
+    StructType schema = (StructType) DataType.fromJson((String) fit.get("schema"));
+    String table = (String) fit.get("table");
+    return ColumnFit.byName(session, kept, TableDefaults.checked(schema, table), table);
+  }
+
+  private static Dataset numbered(Dataset rows, List numbers) {
+    Projection made = new Projection(rows);
+    for (int i = 0; i < numbers.size(); i++) {
+      Map counted = (Map) numbers.get(i);
+      int position = ((Number) counted.get("position")).intValue();
+      long first = ((Number) counted.get("first")).longValue();
+      long step = ((Number) counted.get("step")).longValue();
+      String name = made.attribute(position).name();
+      made.put(position, IdentityNumbers.of(name, first, step).alias(name));
+    }
+    return made.rows();
+  }
+}

@@ -1,0 +1,62 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+
+/** Rows with other columns in the place of some. Columns are known by their positions. */
+public class Projection {
+  private final Dataset rows;
+  private final Attribute[] attributes;
+  private final List columns = new ArrayList();
+  private boolean isChanged;
+
+  /** Begins with the columns as they are. */
+  public Projection(Dataset rows) {
+    this.rows = rows;
+    this.attributes = attributes(rows);
+    for (int i = 0; i < attributes.length; i++) {
+      columns.add(column(i));
+    }
+  }
+
+  public static Attribute[] attributes(Dataset rows) {
+    return (Attribute[]) Plans.list(rows.queryExecution().analyzed().output()).toArray(new Attribute[0]);
+  }
+
+  /** Returns attributes as columns that can be selected. */
+  static List columns(List attributes) {
+    List columns = new ArrayList();
+    for (int i = 0; i < attributes.size(); i++) {
+      columns.add(ExpressionUtils.column((Attribute) attributes.get(i)));
+    }
+    return columns;
+  }
+
+  public int size() {
+    return attributes.length;
+  }
+
+  public Attribute attribute(int position) {
+    return attributes[position];
+  }
+
+  /** Returns the column as it is. */
+  public Column column(int position) {
+    return ExpressionUtils.column(attributes[position]);
+  }
+
+  /** Puts a column in the place of another, under the name that it comes with. */
+  public void put(int position, Column column) {
+    columns.set(position, column);
+    isChanged = true;
+  }
+
+  /** Returns the rows with the columns. */
+  public Dataset rows() {
+    return isChanged ? rows.select(Plans.seq(columns)) : rows;
+  }
+}

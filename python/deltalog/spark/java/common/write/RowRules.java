@@ -1,0 +1,160 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+
+/** What a table demands of its rows, as expressions in Spark's plan of a write (`write/rules.py`). */
+public class RowRules {
+  private final String table;
+  private final int width;
+  private final List partitions;
+  private final List computed;
+  private final List checks;
+  private final Column isWritten;
+
+  /** Takes the rules as Python describes them. */
+  public RowRules(Map rules) {
+    table = (String) rules.get("table");
+    width = position(rules.get("width"));
+    partitions = (List) rules.get("partitions");
+    computed = (List) rules.get("computed");
+    checks = (List) rules.get("checks");
+    isWritten = condition(rules.get("isWritten"));
+  }
+
+  /** Returns the rows with the generated columns computed and all rows checked. */
+  public Dataset enforced(Dataset rows) {
+    // Generated columns are computed from values as they are stored, and may be partition columns themselves.
+    Dataset made = asStored(rows);
+    if (!computed.isEmpty()) {
+      made = asStored(computed(made));
+    }
+    return checks.isEmpty() ? made : checked(made);
+  }
+
+  /** Returns the rows with NULL for empty partition values. */
+  private Dataset asStored(Dataset rows) {
+    Projection made = new Projection(rows);
+    for (int i = 0; i < partitions.size(); i++) {
+      int position = position(partitions.get(i));
+      Attribute column = made.attribute(position);
+      if (FileColumns.mayBeEmpty(column)) {
+        made.put(position, FileColumns.stored(column).alias(column.name()));
+      }
+    }
+    return made.rows();
+  }
+
+  private Dataset computed(Dataset rows) {
+    Projection made = new Projection(rows);
+    for (int i = 0; i < computed.size(); i++) {
+      Map rule = (Map) computed.get(i);
+      int position = position(rule.get("position"));
+      DataType type = made.attribute(position).dataType();
+      Column value = ExpressionUtils.column(generated(rule, made)).cast(type);
+      if (rule.get("refusal") != null) {
+        Column refused = functions.raise_error(functions.lit(rule.get("refusal"))).cast(type);
+        value = functions.when(value.isNotNull(), value).otherwise(refused);
+      }
+      Column[] conditions = {condition(rule.get("when")), isWritten};
+      for (int j = 0; j < conditions.length; j++) {
+        if (conditions[j] != null) {
+          value = functions.when(conditions[j], value).otherwise(made.column(position));
+        }
+      }
+      made.put(position, value.alias(made.attribute(position).name()));
+    }
+    return made.rows();
+  }
+
+  private Dataset checked(Dataset rows) {
+    Projection made = new Projection(rows);
+    int carrier = carrier(made);
+    DataType type = made.attribute(carrier).dataType();
+    Column value = made.column(carrier);
+    for (int i = 0; i < checks.size(); i++) {
+      Map rule = (Map) checks.get(i);
+      Column condition;
+      if (rule.get("position") == null) {
+        RuleExpression given = RuleExpression.ofConstraint(table, (String) rule.get("name"), (String) rule.get("sql"));
+        condition = ExpressionUtils.column(given.resolved(columns(made)));
+      } else {
+        int position = position(rule.get("position"));
+        Column expected = ExpressionUtils.column(generated(rule, made)).cast(made.attribute(position).dataType());
+        condition = made.column(position).eqNullSafe(expected);
+      }
+      // NULL does not meet a constraint.
+      Column met = functions.coalesce(new Column[] {condition, functions.lit(Boolean.FALSE)});
+      if (rule.get("exempt") != null) {
+        met = functions.when(condition(rule.get("exempt")), functions.lit(Boolean.TRUE)).otherwise(met);
+      }
+      if (isWritten != null) {
+        met = functions.when(isWritten, met).otherwise(functions.lit(Boolean.TRUE));
+      }
+      Column refused = functions.raise_error(text(rows, (String) rule.get("rule"), condition)).cast(type);
+      value = functions.when(met, value).otherwise(refused);
+    }
+    made.put(carrier, value.alias(made.attribute(carrier).name()));
+    return made.rows();
+  }
+
+  private Expression generated(Map rule, Projection rows) {
+    String column = (String) rule.get("name");
+    return RuleExpression.ofGenerated(table, column, (String) rule.get("sql")).resolved(columns(rows));
+  }
+
+  /** Returns the columns of the table, without the markers of a statement. */
+  private Attribute[] columns(Projection rows) {
+    Attribute[] columns = new Attribute[width];
+    for (int i = 0; i < width; i++) {
+      columns[i] = rows.attribute(i);
+    }
+    return columns;
+  }
+
+  /** Returns the column whose value comes with the checks. It loses its NOT NULL, which matters to Parquet's schema. */
+  private static int carrier(Projection rows) {
+    for (int i = 0; i < rows.size(); i++) {
+      if (rows.attribute(i).nullable()) {
+        return i;
+      }
+    }
+    return 0;
+  }
+
+  /** Returns the text of the error, with the values of the columns that the condition reads. */
+  private Column text(Dataset rows, String rule, Column condition) {
+    List conditions = new ArrayList();
+    conditions.add(condition);
+    AttributeSet read = rows.select(Plans.seq(conditions)).queryExecution().analyzed().references();
+    List parts = new ArrayList();
+    parts.add(functions.lit(rule));
+    Projection columns = new Projection(rows);
+    for (int i = 0; i < columns.size(); i++) {
+      if (read.contains(columns.attribute(i))) {
+        Column text = columns.column(i).cast("string");
+        parts.add(functions.lit((parts.size() == 1 ? ": " : ", ") + columns.attribute(i).name() + " = "));
+        parts.add(functions.coalesce(new Column[] {text, functions.lit("NULL")}));
+      }
+    }
+    return functions.concat((Column[]) parts.toArray(new Column[0]));
+  }
+
+  /** Returns a condition on markers, which is ours. */
+  private static Column condition(Object sql) {
+    return sql == null ? null : functions.expr((String) sql);
+  }
+
+  private static int position(Object number) {
+    return ((Number) number).intValue();
+  }
+}

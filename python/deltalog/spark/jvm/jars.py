@@ -1,0 +1,88 @@
+"""The jars with this package's Java classes: one for each minor release of Spark, made when the wheel was built.
+
+The driver loads the classes through a class loader that all its threads share (`DriverClasses.java`). The executors
+of each Spark context receive the jar through `addJar` (`ExecutorJar.java`).
+"""
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+from deltalog._internal import UnsupportedFeatureError
+
+# The name is the same in every version, because settings of sessions contain names of classes.
+PACKAGE = "io.deltalog.spark"
+SOURCE = f"{PACKAGE}.DeltalogSource"
+SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+_DIRECTORY = Path(__file__).parent.parent / "jars"
+
+
+class ClassesError(Exception):
+    """No jar fits this Spark."""
+
+
+def _releases() -> dict[tuple[int, int], Path]:
+    """Returns the jars by the minor releases of Spark, the oldest first."""
+    found = {}
+    for jar in _DIRECTORY.glob("deltalog-spark-*.jar"):
+        major, minor = jar.stem.removeprefix("deltalog-spark-").split(".")
+        found[int(major), int(minor)] = jar
+    if not found:
+        raise ClassesError(
+            "this installation of deltalog lacks its Java classes, as one from a source archive does; install a wheel, "
+            "which `make wheel` builds"
+        )
+    return dict(sorted(found.items()))
+
+
+@functools.lru_cache(maxsize=1)
+def driver_classes(gateway: Any) -> Any:
+    """Returns the object through which Python asks the driver for the classes, and gives it a jar.
+
+    There is one for each JVM, because py4j confuses classes of the same name. Raises `ClassesError` if there are no
+    jars.
+    """
+    jvm = gateway.jvm
+    *_, newest = _releases().values()
+    jars = gateway.new_array(jvm.java.net.URL, 1)
+    jars[0] = jvm.java.io.File(str(newest)).toURI().toURL()
+    # Without a parent, the loader does not find the classes of another version, which the driver may have.
+    alone = jvm.java.net.URLClassLoader(jars, None)
+    return alone.loadClass(f"{PACKAGE}.DriverClasses").newInstance()
+
+
+def load(classes: Any, spark_version: str) -> str:
+    """Loads the classes into the driver if necessary, and returns the path of their jar.
+
+    Raises `ClassesError` if no jar fits this Spark, and `UnsupportedFeatureError` if the JVM has the classes of another
+    version of this package.
+    """
+    if not classes.canBeAdded():
+        raise ClassesError("a class loader of the driver to which jars can be added is missing")
+    found, own = classes.version(), classes.ownVersion()
+    if found is None:
+        return str(classes.add(_fitting(classes, spark_version)))
+    if found != own:
+        raise UnsupportedFeatureError(
+            f"the JVM of this session has the Java classes of deltalog {found}, but Python has deltalog {own}: "
+            "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
+        )
+    return str(classes.jar())
+
+
+def _fitting(classes: Any, spark_version: str) -> str:
+    """Returns the jar of the minor release of Spark, or the newest one, if one of them fits.
+
+    The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release.
+    """
+    jars = _releases()
+    *_, newest = jars.values()
+    numbers = re.match(r"(\d+)\.(\d+)", spark_version)
+    own = jars.get((int(numbers[1]), int(numbers[2])), newest) if numbers else newest
+    missing = {}
+    for jar in (own, newest):
+        missing[jar] = str(classes.missing(str(jar)))
+        if not missing[jar]:
+            return str(jar)
+    raise ClassesError(f"{missing[own]} is missing")
