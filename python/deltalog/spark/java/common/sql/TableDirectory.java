@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 public class TableDirectory {
   private static final String LOG = "_delta_log";
   private static final String CHANGES = "_change_data";
+  private static final String SIDECARS = "_sidecars";
 
   private TableDirectory() {}
 
@@ -59,27 +60,36 @@ public class TableDirectory {
   }
 
   /**
-   * Returns the table to whose files a directory belongs: the directory itself, one of its parents if it is that of a
-   * partition, or the parent of a log. Returns null if there is none, or if that cannot be seen: then Spark's own write
-   * has the error.
+   * Returns the table to whose files a directory belongs: the directory itself, its parent, or a parent of directories
+   * of partitions or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has
+   * the error.
    */
   static Path tableOf(Path directory, SparkSession session) {
     Configuration settings = session.sessionState().newHadoopConf();
     try {
       FileSystem files = directory.getFileSystem(settings);
-      Path at = directory;
-      boolean mayBeBelow = true;
-      while (at != null && mayBeBelow) {
+      for (Path at = directory; at != null; at = at.getParent()) {
         if (files.exists(new Path(at, LOG))) {
           return at;
         }
         String name = at.getName();
-        mayBeBelow = at == directory || name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES);
-        at = at.getParent();
+        if (!isOfTables(name) && (at != directory || isHidden(name))) {
+          return null;
+        }
       }
     } catch (IOException e) {
       return null;
     }
     return null;
+  }
+
+  /** Returns whether tables have directories with such a name, which are never tables themselves. */
+  private static boolean isOfTables(String name) {
+    return name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES) || name.equals(SIDECARS);
+  }
+
+  /** Returns whether tables ignore a directory. */
+  private static boolean isHidden(String name) {
+    return name.startsWith("_") || name.startsWith(".");
   }
 }
