@@ -128,6 +128,7 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
         # Other directories are not our business.
         rows.parquet(f"{path} beside")
         rows.parquet(f"{path}/_of_others")
+        rows.parquet(f"{path}/of others")
     finally:
         spark.sql("DROP TABLE of_ours")
 

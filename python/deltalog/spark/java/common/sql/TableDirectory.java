@@ -23,6 +23,9 @@ public class TableDirectory {
   private static final String CHANGES = "_change_data";
   private static final String SIDECARS = "_sidecars";
 
+  /** The length of the directories of `delta.randomizeFilePrefixes`. */
+  private static final int PREFIX = 2;
+
   private TableDirectory() {}
 
   /** Returns the directory to which a statement writes files, or null if it does nothing like that. */
@@ -60,9 +63,9 @@ public class TableDirectory {
   }
 
   /**
-   * Returns the table to whose files a directory belongs: the directory itself, its parent, or a parent of directories
-   * of partitions or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has
-   * the error.
+   * Returns the table to whose files a directory belongs: the directory itself, or a parent of directories of partitions
+   * or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has the error. A
+   * directory of another name is somebody's own, although a VACUUM of the table would delete what is in it.
    */
   static Path tableOf(Path directory, SparkSession session) {
     Configuration settings = session.sessionState().newHadoopConf();
@@ -72,8 +75,7 @@ public class TableDirectory {
         if (files.exists(new Path(at, LOG))) {
           return at;
         }
-        String name = at.getName();
-        if (!isOfTables(name) && (at != directory || isHidden(name))) {
+        if (!isOfTables(at.getName())) {
           return null;
         }
       }
@@ -85,11 +87,7 @@ public class TableDirectory {
 
   /** Returns whether tables have directories with such a name, which are never tables themselves. */
   private static boolean isOfTables(String name) {
-    return name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES) || name.equals(SIDECARS);
-  }
-
-  /** Returns whether tables ignore a directory. */
-  private static boolean isHidden(String name) {
-    return name.startsWith("_") || name.startsWith(".");
+    return name.indexOf('=') >= 0 || name.length() == PREFIX || name.equals(LOG) || name.equals(CHANGES)
+        || name.equals(SIDECARS);
   }
 }
