@@ -59,12 +59,12 @@ public class TableDirectory {
   }
 
   /**
-   * Returns the table to whose files a directory belongs: the directory itself, one of its parents if it is that of a
-   * partition, or the parent of a log. Returns null if there is none, or if that cannot be seen: then Spark's own write
-   * has the error.
+   * Returns the table to whose files a directory belongs: the directory itself, its parent unless the directory is
+   * hidden, one of its parents if it is that of a partition, or the parent of a log. Returns null if there is none, or
+   * if that cannot be seen: then Spark's own write has the error.
    */
-  static Path tableOf(Path directory, SparkSession session) {
-    Configuration settings = session.sessionState().newHadoopConf();
+  static Path tableOf(Path directory, LogicalPlan plan, SparkSession session) {
+    Configuration settings = settings(plan, session);
     try {
       FileSystem files = directory.getFileSystem(settings);
       Path at = directory;
@@ -73,13 +73,31 @@ public class TableDirectory {
         if (files.exists(new Path(at, LOG))) {
           return at;
         }
-        String name = at.getName();
-        mayBeBelow = at == directory || name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES);
+        mayBeBelow = at == directory && !isHidden(at) || isOfTable(at);
         at = at.getParent();
       }
     } catch (IOException e) {
       return null;
     }
     return null;
+  }
+
+  /** Returns Hadoop's settings for a write, some of which may be options, such as the keys of a store. */
+  private static Configuration settings(LogicalPlan plan, SparkSession session) {
+    return plan instanceof InsertIntoHadoopFsRelationCommand
+        ? session.sessionState().newHadoopConfWithOptions(((InsertIntoHadoopFsRelationCommand) plan).options())
+        : session.sessionState().newHadoopConf();
+  }
+
+  /** Returns whether a table has directories of this name: that of a partition, of its log, of its change data. */
+  private static boolean isOfTable(Path directory) {
+    String name = directory.getName();
+    return name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES);
+  }
+
+  /** Returns whether a directory within a table holds no data files, so that VACUUM leaves it alone. */
+  private static boolean isHidden(Path directory) {
+    String name = directory.getName();
+    return name.startsWith("_") || name.startsWith(".");
   }
 }
