@@ -54,12 +54,13 @@ final class LocalPlace {
 
   /** Returns what is at the path; null if it does not exist or is not beneath the root. */
   private static BasicFileAttributes checkLinks(String root, Path file) {
-    String start = new Path(root).toUri().getPath();
+    Path top = new Path(root);
+    String start = top.isRoot() ? "" : top.toUri().getPath();
     String path = file.toUri().getPath();
     if (!path.startsWith(start + "/")) {
       return null;
     }
-    java.nio.file.Path place = Paths.get(start, new String[0]);
+    java.nio.file.Path place = Paths.get(start + "/", new String[0]);
     BasicFileAttributes found = null;
     String[] names = path.substring(start.length() + 1).split("/");
     for (int i = 0; i < names.length; i++) {
