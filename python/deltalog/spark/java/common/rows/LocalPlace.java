@@ -41,7 +41,8 @@ final class LocalPlace {
       return; // Whoever opens the file says so.
     }
     if (found.isOther()) {
-      throw refused(file, "the path is not a regular file but a pipe, a socket or a device", "look who has put it there, and remove it");
+      String hint = "look who has put it there, and remove it";
+      throw refused(file, "the path is not a regular file but a pipe, a socket or a device", hint);
     }
   }
 
