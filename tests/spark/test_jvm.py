@@ -230,7 +230,7 @@ USE = """
     spark.range(3).write.format("deltalog").mode("append").save({path!r})
     for name in {names}:
         print("rows", sorted(row.id for row in spark.read.format(name).load({path!r}).collect()))
-    print("native", spark._jsparkSession.experimental().extraStrategies().size() > 0)
+    print("native", spark._jsparkSession.experimental().extraOptimizations().size() > 0)
 """
 
 
