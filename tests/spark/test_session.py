@@ -126,11 +126,28 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
             spark.sql(f"INSERT OVERWRITE DIRECTORY '{path}' USING json SELECT 1 AS id")
         assert ids(spark.table("of_ours")) == [0, 1]
         # Other directories are not our business.
-        rows.parquet(f"{path} beside")
-        rows.parquet(f"{path}/_of_others")
-        rows.parquet(f"{path}/of others")
+        for directory in (
+            f"{path} beside",
+            f"{path}/_staging",
+            f"{path}/.exports",
+            f"{path}/_staging/p=1",
+            f"{path}/of others",
+        ):
+            rows.parquet(directory)
+        assert ids(spark.table("of_ours")) == [0, 1]
     finally:
         spark.sql("DROP TABLE of_ours")
+
+
+def test_a_table_is_found_with_the_options_of_a_write(spark: SparkSession, path: str) -> None:
+    """Here the options say where the directory is. As a rule, they have the keys of a store."""
+    spark.range(2).write.format("deltalog").save(path)
+    rows = spark.range(1).write.mode("overwrite").option("fs.viewfs.impl.disable.cache", "true")
+    rows = rows.option("fs.viewfs.mounttable.theirs.link./lake", Path(path).parent.as_uri())
+    with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
+        rows.parquet(f"viewfs://theirs/lake/{Path(path).name}")
+    rows.parquet("viewfs://theirs/lake/other")
+    assert ids(spark.read.format("deltalog").load(path)) == [0, 1]
 
 
 def test_several_threads_read_at_once(spark: SparkSession, path: str) -> None:

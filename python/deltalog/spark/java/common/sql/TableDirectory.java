@@ -67,8 +67,8 @@ public class TableDirectory {
    * or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has the error. A
    * directory of another name is somebody's own, although a VACUUM of the table would delete what is in it.
    */
-  static Path tableOf(Path directory, SparkSession session) {
-    Configuration settings = session.sessionState().newHadoopConf();
+  static Path tableOf(Path directory, LogicalPlan plan, SparkSession session) {
+    Configuration settings = settings(plan, session);
     try {
       FileSystem files = directory.getFileSystem(settings);
       for (Path at = directory; at != null; at = at.getParent()) {
@@ -83,6 +83,13 @@ public class TableDirectory {
       return null;
     }
     return null;
+  }
+
+  /** Returns Hadoop's settings for a write, some of which may be options, such as the keys of a store. */
+  private static Configuration settings(LogicalPlan plan, SparkSession session) {
+    return plan instanceof InsertIntoHadoopFsRelationCommand
+        ? session.sessionState().newHadoopConfWithOptions(((InsertIntoHadoopFsRelationCommand) plan).options())
+        : session.sessionState().newHadoopConf();
   }
 
   /** Returns whether tables have directories with such a name, which are never tables themselves. */
