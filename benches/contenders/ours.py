@@ -161,7 +161,11 @@ def broad(watch: Watch, table: str) -> dict[str, Any]:
             opened.delete("c1 = 2")
         with watch(f"checkpoint, {which}"):
             opened.create_checkpoint()
-        answers |= {f"{which} read": read, f"{which} version": opened.version(), f"{which} count": opened.count()}
+        answers |= {
+            f"{which} read": read,
+            f"{which} version": opened.version(),
+            f"{which} count": opened.count(),
+        }
     return answers
 
 
