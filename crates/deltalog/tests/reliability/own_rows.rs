@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::{
-    Error, ErrorKind, Operation, ParseMode, PartitionOverwrite, PendingWrite, ReplaceWhere, Result, RowsRead,
-    SaveMode, Snapshot, Storage, WriteRequest, parse_predicate,
+    Environment, Error, ErrorKind, Operation, ParseMode, PartitionOverwrite, PendingWrite, ReplaceWhere,
+    Result, RowsRead, SaveMode, Snapshot, Storage, WriteRequest, parse_predicate,
 };
 
-use crate::common::{empty, environment, newest};
+use crate::common::{empty, newest};
 
 const LEVELS: [&str; 2] = ["Serializable", "WriteSerializable"];
 
@@ -19,7 +19,7 @@ fn table(level: &str) -> Storage {
     let mut request = request(SaveMode::Append);
     request.partition_by = Some(vec!["p".to_owned()]);
     request.configuration = [("delta.isolationLevel".to_owned(), level.to_owned())].into();
-    let write = PendingWrite::begin(&storage, request, &environment()).unwrap().unwrap();
+    let write = PendingWrite::begin(&storage, request, &Environment::system()).unwrap().unwrap();
     commit(write, &[(1, 1), (2, 2)]).unwrap();
     storage
 }
@@ -38,7 +38,7 @@ fn computed(mode: SaveMode, predicate: &str) -> WriteRequest {
 }
 
 fn write(read: &Snapshot, request: WriteRequest, rows: &[(i64, i64)]) -> Result<u64> {
-    commit(PendingWrite::begin_on(read, request, &environment())?.unwrap(), rows)
+    commit(PendingWrite::begin_on(read, request, &Environment::system())?.unwrap(), rows)
 }
 
 fn commit(write: PendingWrite, rows: &[(i64, i64)]) -> Result<u64> {
@@ -157,7 +157,7 @@ fn all_rows_are_those_of_every_file() {
 #[test]
 fn what_was_read_has_a_version() {
     let storage = table("WriteSerializable");
-    let begun = PendingWrite::begin(&storage, computed(SaveMode::Append, "p = 2"), &environment());
+    let begun = PendingWrite::begin(&storage, computed(SaveMode::Append, "p = 2"), &Environment::system());
     assert_eq!(begun.map(drop).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -166,7 +166,7 @@ fn what_was_read_has_a_version() {
 fn rows_that_were_computed_are_not_moved_to_another_version() {
     let storage = table("Serializable");
     let read = newest(&storage);
-    let mut transaction = crate::common::append(&read, "new", &environment());
+    let mut transaction = crate::common::append(&read, "new", &Environment::system());
     transaction.read_rows(RowsRead::All);
     append(&storage, &[(3, 3)]);
     let deltalog::engine::transaction::Outcome::Conflict { transaction, .. } = transaction.commit().unwrap()

@@ -128,7 +128,8 @@ impl Case {
                 || changes_too
                 || clusters_too
                 || self.deletes_too(write, version, commit)
-                || self.replaces_too(write, commit))
+                || self.replaces_too(write.replaces_class, commit)
+                || self.replaces_too(write.reads_class, commit))
     }
 
     /// Returns whether a handle of `version` cannot know that it is the same table: the version was cleaned up, and a
@@ -166,10 +167,10 @@ impl Case {
         Some(positions.iter().filter_map(|at| file.get(usize::try_from(*at).ok()?)).copied().collect())
     }
 
-    /// Returns whether `commit` removes a file with rows of the class that `write` replaces, or adds one that may have
-    /// some by the least and the greatest class of its rows.
-    fn replaces_too(&self, write: &Write, commit: &Commit) -> bool {
-        let Some(class) = write.replaces_class else { return false };
+    /// Returns whether `commit` removes a file that may have rows of `class`, which a write replaces or has read, or adds
+    /// one, by the least and the greatest class of its rows.
+    fn replaces_too(&self, class: Option<i64>, commit: &Commit) -> bool {
+        let Some(class) = class else { return false };
         let files = self.files();
         let classes =
             |path: &String| files.get(path.as_str()).into_iter().copied().flatten().map(|row| class_of(*row));
