@@ -10,7 +10,7 @@ use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
     AutoCompaction, Background, Environment, Error, ErrorKind, PendingWrite, Result, RowsRead, SaveMode,
-    Snapshot, Storage, WriteRequest, col, find_commit,
+    Snapshot, Storage, WriteRequest, col, find_commit, lit,
 };
 use deltalog_testkit::judge::{CLASSES, Found, History, Intent, Outcome, View, Write};
 use deltalog_testkit::simulation::Process;
@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
 
 /// Returns the rows of a class, as what a write has read.
 pub fn rows_of_class(class: i64) -> RowsRead {
-    RowsRead::Matching(vec![col("class").eq(class)])
+    RowsRead::Matching(vec![col("class").eq(lit(class))])
 }
 
 /// Writes a data file with `rows`, which is one file because they are few.

@@ -7,6 +7,9 @@ use crate::session::{Session, rows_of_class};
 
 /// Appends rows that are computed from those of one class, of the newest version or that of the handle.
 pub fn append_computed(session: &mut Session<'_>) {
+    if !session.cast.has_rows {
+        return super::append::append(session);
+    }
     let class = session.process.below(CLASSES as u64) as i64;
     let write = Write { reads_class: Some(class), ..Write::default() };
     session.operate("append, computed", Intent::write(write.clone()), |session, intend| {

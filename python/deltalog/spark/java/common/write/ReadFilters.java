@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
 import org.apache.spark.sql.catalyst.plans.ExistenceJoin;
@@ -71,22 +70,26 @@ public class ReadFilters {
 
   /** Returns those of the conditions that look at columns of the relation alone, as a text; an empty one for none. */
   public static String text(LogicalPlan relation, List conditions) {
-    AttributeSet columns = AttributeSet.fromAttributeSets(Plans.seq(NONE));
-    Iterator each = relation.output().iterator();
-    while (each.hasNext()) {
-      Attribute column = (Attribute) each.next();
-      if (!MetadataAttribute$.MODULE$.isValid(column.metadata())) {
-        columns = columns.$plus$plus(column.references());
-      }
-    }
     List found = new ArrayList();
     for (int i = 0; i < conditions.size(); i++) {
       Expression condition = (Expression) conditions.get(i);
-      if (isAboutRows(condition) && condition.references().subsetOf(columns)) {
+      if (isAboutRows(condition) && looksAtColumns(condition, relation)) {
         found.add(Plans.simplified(condition, relation));
       }
     }
     return FilterText.of(DataSourceStrategy$.MODULE$.normalizeExprs(Plans.seq(found), relation.output()));
+  }
+
+  /** Returns whether a condition looks at columns of the relation alone, and at none of its hidden ones. */
+  private static boolean looksAtColumns(Expression condition, LogicalPlan relation) {
+    Iterator each = condition.references().iterator();
+    while (each.hasNext()) {
+      Attribute column = (Attribute) each.next();
+      if (!relation.outputSet().contains(column) || MetadataAttribute$.MODULE$.isValid(column.metadata())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Returns whether a condition looks at a row of one table and at nothing else, such as the time of day. */
