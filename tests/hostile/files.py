@@ -121,13 +121,14 @@ def _change_bytes(random: Random, content: bytearray) -> None:
         content[at : at + 4] = random.choice(EDGES).to_bytes(4, random.choice(("little", "big")))
     elif kind == 4:
         # A number of Thrift's compact protocol, zigzag.
-        content[at : at + 1] = _varint(random.choice((*EDGES, 2**63, 2**64 - 1)))
+        content[at : at + 1] = varint(random.choice((*EDGES, 2**63, 2**64 - 1)))
     else:
         # The first fields of nested structs.
         content[at:at] = bytes([random.choice((0x1C, 0x19, 0xFC, 0x15))]) * random.choice((1, 50, 5000))
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Returns a number as in Thrift's compact protocol."""
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)

@@ -82,6 +82,31 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
     assert done.stdout.splitlines() == [rows, rows, rows, "jars 1"], done.stderr
 
 
+@pytest.mark.newest
+def test_the_jar_is_that_of_all_sessions() -> None:
+    """Spark gives the executors nothing but its own jars for a session that has some, as a Connect client may."""
+    done = run_python(
+        """
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+
+        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        deltalog.spark.enable(builder.getOrCreate()).stop()
+        spark = builder.getOrCreate()
+        jvm = spark.sparkContext._jvm
+        sets = getattr(jvm.java.lang.Class.forName("org.apache.spark.JobArtifactSet$"), "getField")("MODULE$").get(None)
+        state = sets.getClass().getDeclaredField("currentClientSessionState")
+        state.setAccessible(True)
+        client = jvm.org.apache.spark.JobArtifactState("a client", jvm.scala.Option.empty())
+        state.get(None).set(jvm.scala.Option.apply(client))
+        spark.sql("SELECT 1").collect()
+        jars = spark.sparkContext._jsc.sc().addedJars()
+        print("deltalog-spark" in str(jars.apply("default")), jars.contains("a client"))
+        """
+    )
+    assert done.stdout.splitlines() == ["True False"], done.stderr
+
+
 def test_executors_receive_a_copy(spark: SparkSession) -> None:
     """Executors that start after the wheel has been replaced need the classes that the driver has."""
     jars = spark._jsc.sc().listJars()
@@ -205,7 +230,8 @@ USE = """
     spark.range(3).write.format("deltalog").mode("append").save({path!r})
     for name in {names}:
         print("rows", sorted(row.id for row in spark.read.format(name).load({path!r}).collect()))
-    print("native", spark._jsparkSession.experimental().extraStrategies().size() > 0)
+    catalog = spark.conf.get("spark.sql.catalog.spark_catalog", "builtin")
+    print("native", catalog == "io.deltalog.spark.DeltalogCatalog")
 """
 
 
@@ -233,7 +259,7 @@ def test_the_portable_source_is_used_if_no_jar_fits(path: str, tmp_path: Path) -
     *warned, rows, of_alias, native = use(tmp_path / "jars", path, alias=True)
     assert len(warned) == 2, "one for each call"
     assert "warned <string> deltalog cannot use the native path of Spark" in warned[0]
-    assert "(org.apache.spark.Gone is missing)" in warned[0]
+    assert "(missing: org.apache.spark.Gone)" in warned[0]
     assert (rows, of_alias, native) == ("rows [0, 1, 2]", "rows [0, 1, 2]", "native False")
     assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 

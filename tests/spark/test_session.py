@@ -119,15 +119,35 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
             InvalidArgumentError, match=r"of_ours is a Delta table.*parquet.*format\('deltalog'\)"
         ):
             rows.saveAsTable("of_ours")
-        for directory in (path, f"{path}/p=1", f"{path}/_delta_log"):
+        for directory in (path, f"{path}/p=1", f"{path}/ab", f"{path}/_delta_log/_sidecars"):
             with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
                 rows.parquet(directory)
         with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
             spark.sql(f"INSERT OVERWRITE DIRECTORY '{path}' USING json SELECT 1 AS id")
         assert ids(spark.table("of_ours")) == [0, 1]
-        rows.parquet(f"{path} beside")  # Other directories are not our business.
+        # Other directories are not our business.
+        for directory in (
+            f"{path} beside",
+            f"{path}/_staging",
+            f"{path}/.exports",
+            f"{path}/_staging/p=1",
+            f"{path}/of others",
+        ):
+            rows.parquet(directory)
+        assert ids(spark.table("of_ours")) == [0, 1]
     finally:
         spark.sql("DROP TABLE of_ours")
+
+
+def test_a_table_is_found_with_the_options_of_a_write(spark: SparkSession, path: str) -> None:
+    """Here the options say where the directory is. As a rule, they have the keys of a store."""
+    spark.range(2).write.format("deltalog").save(path)
+    rows = spark.range(1).write.mode("overwrite").option("fs.viewfs.impl.disable.cache", "true")
+    rows = rows.option("fs.viewfs.mounttable.theirs.link./lake", Path(path).parent.as_uri())
+    with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
+        rows.parquet(f"viewfs://theirs/lake/{Path(path).name}")
+    rows.parquet("viewfs://theirs/lake/other")
+    assert ids(spark.read.format("deltalog").load(path)) == [0, 1]
 
 
 def test_several_threads_read_at_once(spark: SparkSession, path: str) -> None:
@@ -174,6 +194,33 @@ def test_the_users_catalog_is_kept(spark: SparkSession, path: str, tmp_path: Pat
     assert ids(session.read.format("deltalog").load(path)) == [0, 1]
     for statement in (f"DESCRIBE HISTORY deltalog.`{path}`", f"CALL deltalog.history('{path}')"):
         assert [row.version for row in session.sql(statement).collect()] == [0]
+
+
+def test_a_catalog_of_the_user_loses_no_table(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE of_both USING deltalog LOCATION '{path}' AS SELECT 1 AS id")
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.spark_catalog", compiled_catalog(spark, tmp_path))
+    rows = session.range(1)
+    jvm: Any = spark.sparkContext._jvm
+    changes = {
+        "overwrite": lambda: rows.write.format("deltalog").mode("overwrite").saveAsTable("of_both"),
+        "replace": lambda: rows.writeTo("of_both").using("deltalog").createOrReplace(),
+        "AS": lambda: session.sql("CREATE OR REPLACE TABLE of_both USING deltalog AS SELECT 2 AS id"),
+        "new": lambda: session.sql("CREATE TABLE of_both_too (id INT) USING deltalog"),
+        "alter": lambda: session.sql("ALTER TABLE of_both ADD COLUMN n INT"),
+        "without": lambda: rows.write.mode("overwrite").saveAsTable("of_both"),
+    }
+    try:
+        # saveAsTable looks at the settings of the active session.
+        jvm.SparkSession.setActiveSession(session._jsparkSession)
+        for name, change in changes.items():
+            with pytest.raises(DeltaError, match=r"set to theirs\.Theirs|not supported yet|format parquet"):
+                change()
+            assert ids(spark.table("of_both")) == [1], name
+        assert not spark.catalog.tableExists("of_both_too")
+    finally:
+        jvm.SparkSession.setActiveSession(spark._jsparkSession)
+        spark.sql("DROP TABLE of_both")
 
 
 def test_enabling_raises_no_warning(spark: SparkSession) -> None:

@@ -13,7 +13,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.spark.session_kinds import KINDS, READS, REFUSED, WORKS
 
-pytestmark = pytest.mark.thorough
+# The first test waits for the process with all the statements.
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 Outcomes = dict[str, dict[str, dict[str, Any]]]
 

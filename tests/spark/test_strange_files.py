@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from deltalog import CorruptDataError, DeltaTable, UnsupportedFeatureError, write_deltalake
+from deltalog.spark.jvm import Jvm
+from tests.hostile.files import varint
 from tests.python.test_links import PROTOCOL, add, data, log, metadata
 
 pytestmark = pytest.mark.newest
@@ -90,6 +92,30 @@ def test_a_footer_that_is_nested_deeply_ends_no_process(spark: SparkSession, tmp
             spark.sql(statement.replace("{t}", f"deltalog.`{tmp_path / 't'}`")).collect()
         assert file.name in str(damaged.value)
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 10**9])
+def test_a_footer_that_claims_a_long_list_ends_no_process(
+    spark: SparkSession, tmp_path: Path, count: int
+) -> None:
+    """Parquet makes room for all entries of a list before it reads them. `OutOfMemoryError` ends an executor, too."""
+    write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    # Thrift's compact protocol: the version, and then the schema, a list of so many structs.
+    footer = b"\x15\x02\x19\xfc" + varint(count) + b"\0" * 40
+    file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    for statement in ("SELECT * FROM {t}", "DELETE FROM {t} WHERE id % 2 = 1"):
+        with pytest.raises(CorruptDataError, match="claims more entries than the memory holds") as damaged:
+            spark.sql(statement.replace("{t}", f"deltalog.`{tmp_path / 't'}`")).collect()
+        assert file.name in str(damaged.value)
+    assert spark.range(3).count() == 3
+
+
+def test_links_are_found_below_the_root_of_the_file_system(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    protocol = Jvm(spark.sparkContext._gateway).new("TableCommitProtocol", "file:/", False, False)
+    with pytest.raises(UnsupportedFeatureError, match=LINK):
+        protocol.opened(f"file:{tmp_path}/link/file.parquet")
 
 
 def test_nothing_is_written_through_a_link(spark: SparkSession, tmp_path: Path, outside: Path) -> None:

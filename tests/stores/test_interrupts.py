@@ -203,8 +203,9 @@ def test_what_another_handler_raises_follows_the_error_of_a_consumer(
     (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
     write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
     table = DeltaTable(URI, storage_options=options)
-    stream = table.to_arrow()
+    # The stream reads ahead as soon as it is made.
     s3.faults(rule("silence_before", "get", key=last))
+    stream = table.to_arrow()
     earlier = signal.signal(signal.SIGINT, stop)
     try:
         with pytest.raises(TimeoutError, match="too late") as raised, pressing(after(0.5)):

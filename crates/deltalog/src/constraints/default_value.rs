@@ -82,8 +82,8 @@ impl DefaultValue {
     ///
     /// # Errors
     /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
-    /// the column; SchemaMismatch if it lacks a field of the column. InvalidArgument if the rows are too many for a value
-    /// that is very long.
+    /// the column; SchemaMismatch if it lacks a field of the column. InvalidArgument if the rows are too many for a
+    /// value that is very long.
     pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         self.value(data_type, rows).map_err(|error| {
             error

@@ -81,8 +81,8 @@ def _fitting(classes: Any, spark_version: str) -> str:
     numbers = re.match(r"(\d+)\.(\d+)", spark_version)
     own = jars.get((int(numbers[1]), int(numbers[2])), newest) if numbers else newest
     missing = {}
-    for jar in (own, newest):
+    for jar in dict.fromkeys((own, newest)):
         missing[jar] = str(classes.missing(str(jar)))
         if not missing[jar]:
             return str(jar)
-    raise ClassesError(f"{missing[own]} is missing")
+    raise ClassesError(f"missing: {missing[own]}")

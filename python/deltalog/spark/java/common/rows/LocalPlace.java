@@ -41,7 +41,8 @@ final class LocalPlace {
       return; // Whoever opens the file says so.
     }
     if (found.isOther()) {
-      throw refused(file, "the path is not a regular file but a pipe, a socket or a device", "look who has put it there, and remove it");
+      String hint = "look who has put it there, and remove it";
+      throw refused(file, "the path is not a regular file but a pipe, a socket or a device", hint);
     }
   }
 
@@ -54,12 +55,13 @@ final class LocalPlace {
 
   /** Returns what is at the path; null if it does not exist or is not beneath the root. */
   private static BasicFileAttributes checkLinks(String root, Path file) {
-    String start = new Path(root).toUri().getPath();
+    Path top = new Path(root);
+    String start = top.isRoot() ? "" : top.toUri().getPath();
     String path = file.toUri().getPath();
     if (!path.startsWith(start + "/")) {
       return null;
     }
-    java.nio.file.Path place = Paths.get(start, new String[0]);
+    java.nio.file.Path place = Paths.get(start + "/", new String[0]);
     BasicFileAttributes found = null;
     String[] names = path.substring(start.length() + 1).split("/");
     for (int i = 0; i < names.length; i++) {

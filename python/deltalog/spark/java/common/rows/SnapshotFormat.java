@@ -68,7 +68,7 @@ public class SnapshotFormat extends GuardedFormat {
     return omitsRows && !isChangeFeed;
   }
 
-  /** Returns the format for files without deleted rows; it is that of Spark, with a guard, if nothing else is needed. */
+  /** Returns the format for files without deleted rows: that of Spark with a guard if nothing else is needed. */
   public GuardedFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
       return new GuardedFormat(root());

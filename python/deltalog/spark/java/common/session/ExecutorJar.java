@@ -3,14 +3,17 @@ package io.deltalog.spark;
 import java.io.File;
 import java.net.URI;
 import java.net.URISyntaxException;
+import org.apache.spark.JobArtifactSet$;
 import org.apache.spark.SparkContext;
 import scala.collection.Iterator;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.BoxedUnit;
 
 /** The jar with these classes, for the executors of a context. */
 public class ExecutorJar {
   private ExecutorJar() {}
 
-  /** Adds the jar to a context, unless it has the jar. */
+  /** Adds the jar to a context for all sessions, unless it has the jar. */
   static void give(SparkContext context) {
     File jar = new File(location());
     Iterator known = context.listJars().iterator();
@@ -19,7 +22,25 @@ public class ExecutorJar {
         return;
       }
     }
-    context.addJar(jar.getPath());
+    // The first session may be that of a client. The jar would be its own, and Spark would give it no others.
+    JobArtifactSet$.MODULE$.withActiveJobArtifactState(null, new Addition(context, jar));
+  }
+
+  /** Adds a jar for all sessions. */
+  private static final class Addition extends AbstractFunction0 {
+    private final SparkContext context;
+    private final File jar;
+
+    Addition(SparkContext context, File jar) {
+      this.context = context;
+      this.jar = jar;
+    }
+
+    @Override
+    public Object apply() {
+      context.addJar(jar.getPath());
+      return BoxedUnit.UNIT;
+    }
   }
 
   private static URI location() {

@@ -34,7 +34,7 @@ public class DeltalogStrategy extends SparkStrategy {
       return only(new RefusedStatementExec(plan));
     }
     Path directory = TableDirectory.target(plan, session());
-    Path table = directory == null ? null : TableDirectory.tableOf(directory, session());
+    Path table = directory == null ? null : TableDirectory.tableOf(directory, plan, session());
     return table == null ? ScanPlan.of(plan) : only(new RefusedWriteExec(plan, directory, table));
   }
 

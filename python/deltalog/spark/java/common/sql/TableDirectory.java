@@ -21,6 +21,10 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 public class TableDirectory {
   private static final String LOG = "_delta_log";
   private static final String CHANGES = "_change_data";
+  private static final String SIDECARS = "_sidecars";
+
+  /** The length of the directories of `delta.randomizeFilePrefixes`. */
+  private static final int PREFIX = 2;
 
   private TableDirectory() {}
 
@@ -59,27 +63,38 @@ public class TableDirectory {
   }
 
   /**
-   * Returns the table to whose files a directory belongs: the directory itself, one of its parents if it is that of a
-   * partition, or the parent of a log. Returns null if there is none, or if that cannot be seen: then Spark's own write
-   * has the error.
+   * Returns the table to whose files a directory belongs: the directory itself, or a parent of directories of partitions
+   * or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has the error. A
+   * directory of another name is somebody's own, although a VACUUM of the table would delete what is in it.
    */
-  static Path tableOf(Path directory, SparkSession session) {
-    Configuration settings = session.sessionState().newHadoopConf();
+  static Path tableOf(Path directory, LogicalPlan plan, SparkSession session) {
+    Configuration settings = settings(plan, session);
     try {
       FileSystem files = directory.getFileSystem(settings);
-      Path at = directory;
-      boolean mayBeBelow = true;
-      while (at != null && mayBeBelow) {
+      for (Path at = directory; at != null; at = at.getParent()) {
         if (files.exists(new Path(at, LOG))) {
           return at;
         }
-        String name = at.getName();
-        mayBeBelow = at == directory || name.indexOf('=') >= 0 || name.equals(LOG) || name.equals(CHANGES);
-        at = at.getParent();
+        if (!isOfTables(at.getName())) {
+          return null;
+        }
       }
     } catch (IOException e) {
       return null;
     }
     return null;
+  }
+
+  /** Returns Hadoop's settings for a write, some of which may be options, such as the keys of a store. */
+  private static Configuration settings(LogicalPlan plan, SparkSession session) {
+    return plan instanceof InsertIntoHadoopFsRelationCommand
+        ? session.sessionState().newHadoopConfWithOptions(((InsertIntoHadoopFsRelationCommand) plan).options())
+        : session.sessionState().newHadoopConf();
+  }
+
+  /** Returns whether tables have directories with such a name, which are never tables themselves. */
+  private static boolean isOfTables(String name) {
+    return name.indexOf('=') >= 0 || name.length() == PREFIX || name.equals(LOG) || name.equals(CHANGES)
+        || name.equals(SIDECARS);
   }
 }
