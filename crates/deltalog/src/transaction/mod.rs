@@ -276,8 +276,8 @@ impl Transaction {
 
     /// Records the rows of the base that the transaction's new rows were computed from.
     ///
-    /// Commits that change these rows are conflicts, and so are those that add such rows, as the table's isolation level
-    /// has it, whatever that of the transaction is. An append that has read rows is no blind append.
+    /// Commits that change these rows are conflicts, and so are those that add such rows, as the isolation level of the
+    /// table has it, whatever that of the transaction is. An append that has read rows is no blind append.
     pub fn read_rows(&mut self, rows: RowsRead) {
         self.reads.source = Source::new(rows);
     }

@@ -7,7 +7,7 @@
 //! | a partition | adds a file of the partition |
 //! | a file | removes the file |
 //! | the whole table | adds or removes any file |
-//! | rows that the new ones were computed from | adds or removes a file that may have such a row (see [`super::source`]) |
+//! | rows that its own were computed from | adds or removes a file that may have some (see [`super::source`]) |
 //! | that no file is of some kind | adds a file of that kind (see [`super::objection`]) |
 //!
 //! Every transaction depends on the protocol and on the metadata as well. See [`super::rules`].

@@ -1,5 +1,5 @@
 //! Files that the transaction has read and the other commit has removed, whether their rows were deleted or only
-//! moved: the transaction knows the rows by the file. The same is true of the files that its new rows were computed from.
+//! moved: the transaction knows the rows by the file. The same is true of files that its new rows were computed from.
 
 use super::{Mine, Winner};
 use crate::error::Result;

@@ -16,9 +16,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
- * The versions of tables that a DataFrame reads, and which rows of them, found in its analyzed plan, including subqueries, common table
- * expressions and views. The optimized plan is not suitable, because answers from the log and cached data may
- * have replaced relations in it.
+ * The versions of tables that a DataFrame reads, and which rows of them, found in its analyzed plan, including
+ * subqueries, common table expressions and views. The optimized plan is not suitable, because answers from the log
+ * and cached data may have replaced relations in it.
  *
  * Versions that the query requests explicitly, for example by VERSION AS OF, are left out, because their rows
  * are meant to be old.
