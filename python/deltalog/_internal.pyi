@@ -315,8 +315,12 @@ class Snapshot:
         predicate: str | None = None,
         row_ids: bool = False,
         view_types: bool = False,
+        is_chosen: bool = False,
     ) -> ArrowStream:
-        """Returns the rows; see `DeltaTable.to_arrow`."""
+        """Returns the rows; see `DeltaTable.to_arrow`.
+
+        A write to the same table has read them, unless the caller has chosen the version (`is_chosen`).
+        """
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """Returns the number of rows; see `DeltaTable.count`.
 
@@ -987,6 +991,7 @@ class SparkStatement:
         reads_whole_table: bool,
         keeps_matches: bool,
         removed_sql: str | None,
+        source_filters: list[str],
     ) -> SparkPlan:
         """Returns the files that may have rows for which the filter is true, each with a number.
 
@@ -994,7 +999,8 @@ class SparkStatement:
         or statistics show that all rows meet it are removed unread, and are not among the files.
 
         The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
-        matter to it as well: a commit that deletes rows of them is a conflict.
+        matter to it as well: a commit that deletes rows of them is a conflict. It has also read the rows for which one
+        of `source_filters` is true, from which the source of a MERGE was computed; an empty one is true for all rows.
         """
     @property
     def has_feed(self) -> bool:
@@ -1048,6 +1054,7 @@ class SparkWrite:
         app_transaction: tuple[str, int] | None = None,
         replace_where: tuple[str, str, bool] | None = None,
         schema_mode: str | None = None,
+        reads: tuple[list[str], str] | None = None,
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write before any file is written.
 
@@ -1057,8 +1064,8 @@ class SparkWrite:
         `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several
         versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version:
         if another commit has since added or removed files, or changed the protocol or the metadata, the
-        overwrite raises `CommitConflictError`. An append does not depend on what was read: it goes on top of the
-        newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
+        overwrite raises `CommitConflictError`. An append without `reads` does not depend on what was read: it goes on
+        top of the newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
         called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot
         of another table raises `InvalidArgumentError`.
 
@@ -1071,6 +1078,10 @@ class SparkWrite:
         in SQL, the time zone of its times without one (empty if it is unknown, and then there must be none), and
         whether new rows must meet it: an overwrite then replaces the rows for which it is true, and `checks` has it
         as one more constraint.
+
+        `reads` are the filters with which the plan reads the base, an empty one for all rows, and the time zone of
+        their times. An append and an overwrite of some rows then depend on the rows of the base for which one of the
+        filters is true: a commit since the base that changes them, or adds such rows, is a conflict.
 
         With `schema_mode` `merge` or `overwrite`, the table gets columns of the data or the schema of the data in the
         same commit; `table_schema_json` is then the new schema.

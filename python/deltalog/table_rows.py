@@ -93,7 +93,9 @@ class TableRows(TableHandle):
             MissingFileError: a data file is not there.
             CorruptDataError: a data file cannot be read.
         """
-        return self._rows.scan(columns_argument(columns), self._filter(predicate), row_ids, view_types)
+        condition = self._filter(predicate)
+        rows, is_pinned = self._rows, self._opened.is_pinned
+        return rows.scan(columns_argument(columns), condition, row_ids, view_types, is_pinned)
 
     def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""

@@ -88,7 +88,11 @@ def write_deltalake(
         data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3 frame, a
             duckdb relation. It is read batch by batch; memory stays bounded. Columns are matched by name, in
             any case; missing ones become null. A value either arrives as it was or is refused: nothing is
-            rounded or cut off.
+            rounded or cut off. If it is the stream of `to_arrow` of the same table, or the table itself, the write
+            depends on the rows that were read: it raises `CommitConflictError` if another commit has changed them
+            since, or has added such rows (blind appends count only if the table's `delta.isolationLevel` is
+            `Serializable`). A table that was opened at a version on purpose (`version=...`) does not count. What
+            happens to rows in other libraries is not seen: `DeltaTable.merge` inserts rows that must not be there yet.
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has. The log
             has no empty text: `""` in a partition column is read as NULL (protocol: "Partition Value Serialization").

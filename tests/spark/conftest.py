@@ -36,6 +36,7 @@ OLDEST = {
     "test_job_output",
     "test_jvm",
     "test_log_answers",
+    "test_own_rows",
     "test_portable",
     "test_procedures",
     "test_session",

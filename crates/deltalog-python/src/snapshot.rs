@@ -14,8 +14,8 @@ use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
 use deltalog::engine::transaction::{Conflict, ConflictReason, find_commit};
 use deltalog::{
-    Environment, Error, ErrorKind, Snapshot as CoreSnapshot, SnapshotBuilder, clean_up_log, compact_log,
-    write_checkpoint,
+    Environment, Error, ErrorKind, RowsRead, Snapshot as CoreSnapshot, SnapshotBuilder, clean_up_log,
+    compact_log, write_checkpoint,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -29,7 +29,7 @@ use crate::registry::{Key, recent};
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::store_options::StoreOptions;
-use crate::stream::ArrowStream;
+use crate::stream::{ArrowStream, Origin};
 
 /// Parses the predicate of a user. Timestamps without a zone are in UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
@@ -449,7 +449,7 @@ impl Snapshot {
         })
     }
 
-    #[pyo3(signature = (columns = None, predicate = None, row_ids = false, view_types = false))]
+    #[pyo3(signature = (columns = None, predicate = None, row_ids = false, view_types = false, is_chosen = false))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -457,13 +457,20 @@ impl Snapshot {
         predicate: Option<&str>,
         row_ids: bool,
         view_types: bool,
+        is_chosen: bool,
     ) -> PyResult<ArrowStream> {
+        let predicate = call(py, || user_predicate(predicate))?;
+        let origin = Origin {
+            snapshot: self.0.clone(),
+            rows: predicate.clone().map_or(RowsRead::All, |predicate| RowsRead::Matching(vec![predicate])),
+            is_chosen,
+        };
         let rows = call(py, || {
             let mut scan = TableScan::new(&self.0);
             if let Some(columns) = columns {
                 scan = scan.columns(columns);
             }
-            if let Some(predicate) = user_predicate(predicate)? {
+            if let Some(predicate) = predicate {
                 scan = scan.predicate(predicate);
             }
             if row_ids {
@@ -475,7 +482,7 @@ impl Snapshot {
             scan.read()
         })?;
         let schema = describe_rows(self.0.schema(), &rows.schema());
-        Ok(ArrowStream::start(py, Arc::new(schema), rows)?.of(&self.0))
+        Ok(ArrowStream::start(py, Arc::new(schema), rows)?.of(origin))
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]

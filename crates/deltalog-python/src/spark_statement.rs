@@ -23,6 +23,7 @@ use crate::spark_plan::{GivenRows, NumberedFile, SparkPlan, file_number, pack_nu
 use crate::spark_write::{SparkWrite, operation};
 use crate::statements::Done;
 use crate::upkeep;
+use crate::write_token::rows_read;
 
 /// What a statement is, for its commit: `deltalog.spark.dml.text.StatementText` in Python.
 #[derive(FromPyObject)]
@@ -161,6 +162,7 @@ impl SparkStatement {
         reads_whole_table: bool,
         keeps_matches: bool,
         removed_sql: Option<&str>,
+        source_filters: Vec<String>,
     ) -> PyResult<SparkPlan> {
         call(py, || {
             // A statement that reads rows of every kind looks at each of them by itself.
@@ -172,7 +174,9 @@ impl SparkStatement {
                 Some(apart) => self.remove_unread(apart),
                 None => listed_files(&self.base, Some(&predicate))?,
             };
+            let source = rows_read(&source_filters, time_zone)?;
             if let Some(change) = self.change().as_mut() {
+                change.computed_from(source);
                 change.reads((!reads_whole_table).then_some(predicate));
                 if keeps_matches {
                     change.read_files(listed.iter().map(|file| file.add.clone()));

@@ -185,7 +185,7 @@ impl SparkWrite {
     #[staticmethod]
     #[pyo3(signature = (
         uri, schema_json, mode, options, storage_options = None, base = None, partition_overwrite = "static",
-        app_transaction = None, replace_where = None, schema_mode = None
+        app_transaction = None, replace_where = None, schema_mode = None, reads = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn begin(
@@ -200,6 +200,7 @@ impl SparkWrite {
         app_transaction: Option<(String, i64)>,
         replace_where: Option<(String, String, bool)>,
         schema_mode: Option<String>,
+        reads: Option<(Vec<String>, String)>,
     ) -> PyResult<Option<Begun>> {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
@@ -211,6 +212,7 @@ impl SparkWrite {
                 app_transaction,
                 replace_where: replace_where.map(in_known_zone).transpose()?,
                 schema_mode,
+                reads,
                 ..Token::new(target.storage(), schema_json, SaveMode::parse(mode)?, &environment)
             };
             let pending = target.begin(token.request()?, &environment)?;

@@ -148,8 +148,10 @@ pub(crate) fn merge_rows(
     let origin = stream.and_then(|stream| stream.get().origin_in(&snapshot.get().0).cloned());
     let reader = reader_of(source)?;
     run(py, snapshot, commit, file_format, |newest, mut request| {
-        request.reads_whole_table = origin.is_some();
-        let base = origin.as_ref().unwrap_or(newest);
+        let base = origin.as_ref().map_or(newest, |origin| &origin.snapshot);
+        if let Some(origin) = &origin {
+            request.source = origin.rows.clone();
+        }
         let MergeArguments { condition, source_alias, target_alias, clauses } = arguments;
         let clauses = clauses.into_iter().map(ClauseArguments::clause).collect::<Result<_>>()?;
         let merge = Merge { condition, source_alias, target_alias, clauses };

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::StructType;
-use deltalog::{Error, ErrorKind, Snapshot as CoreSnapshot};
+use deltalog::{Error, ErrorKind, RowsRead, Snapshot as CoreSnapshot};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -23,12 +23,23 @@ use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
+/// Where the rows of a stream come from.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    /// The version of the table.
+    pub(crate) snapshot: CoreSnapshot,
+    /// The rows of it that were read.
+    pub(crate) rows: RowsRead,
+    /// Whether the caller has chosen the version, so that its rows are meant to be old.
+    pub(crate) is_chosen: bool,
+}
+
 /// A stream of record batches that can be consumed once.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ArrowStream {
     schema: SchemaRef,
-    /// The version of a table whose rows these are, if they are rows of a table.
-    origin: Option<CoreSnapshot>,
+    /// Where the rows come from, if they are rows of a table.
+    origin: Option<Origin>,
     batches: Mutex<Option<Batches>>,
 }
 
@@ -46,18 +57,23 @@ impl ArrowStream {
         Ok(Self { schema, origin: None, batches: Mutex::new(Some(batches)) })
     }
 
-    /// Returns the stream of rows of `snapshot`.
-    pub(crate) fn of(self, snapshot: &CoreSnapshot) -> Self {
-        Self { origin: Some(snapshot.clone()), ..self }
+    /// Returns the stream of rows of a table.
+    pub(crate) fn of(self, origin: Origin) -> Self {
+        Self { origin: Some(origin), ..self }
     }
 
-    /// Returns the version of the table of `snapshot` whose rows these are, if they are rows of that table.
-    pub(crate) fn origin_in(&self, snapshot: &CoreSnapshot) -> Option<&CoreSnapshot> {
-        let is_same = |origin: &&CoreSnapshot| {
-            origin.storage().url() == snapshot.storage().url()
-                && origin.metadata().id == snapshot.metadata().id
+    /// Returns where the rows come from, if they are rows of a table.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// Returns where the rows come from, if they are rows of the table of `snapshot`.
+    pub(crate) fn origin_in(&self, snapshot: &CoreSnapshot) -> Option<&Origin> {
+        let is_same = |origin: &&Origin| {
+            origin.snapshot.storage().url() == snapshot.storage().url()
+                && origin.snapshot.metadata().id == snapshot.metadata().id
         };
-        self.origin.as_ref().filter(is_same)
+        self.origin().filter(is_same)
     }
 }
 

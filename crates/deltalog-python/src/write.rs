@@ -2,6 +2,7 @@
 
 use deltalog::PendingWrite;
 use deltalog::engine::protocol::StructType;
+use deltalog::engine::transaction::SaveMode;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
@@ -9,13 +10,14 @@ use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::small_append::{Rows, SmallAppend, small_append};
 use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
-use crate::stream::reader_of;
+use crate::stream::{ArrowStream, Origin, reader_of};
 use crate::write_arguments::WriteArguments;
 use crate::write_batches::written_pieces;
 use crate::write_target::WriteTarget;
 
 /// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists, and does not
-/// read the stream if an application has done the write before.
+/// read the stream if an application has done the write before. If the rows were read from the table itself, at a
+/// version that the caller has not chosen, the write is based on that version and depends on them.
 #[pyfunction]
 #[pyo3(signature = (uri, stream, arguments, storage_options = None, base = None))]
 pub(crate) fn write_stream(
@@ -26,13 +28,22 @@ pub(crate) fn write_stream(
     storage_options: Option<StoreOptions>,
     base: Option<Bound<'_, Snapshot>>,
 ) -> PyResult<Option<Answer>> {
+    let origin = stream.cast::<ArrowStream>().ok().and_then(|ours| ours.get().origin().cloned());
+    let origin = origin.filter(|origin: &Origin| !origin.is_chosen);
     let reader = reader_of(stream)?;
     let base = base.map(|base| base.get().0.clone());
     call_that_commits(py, || {
-        let target = WriteTarget::new(uri, storage_options, base)?;
+        let mut target = WriteTarget::new(uri, storage_options, base)?;
         let schema = StructType::from_arrow(&reader.schema())
             .map_err(|error| error.in_table(target.storage().url()))?;
-        let (request, environment) = (arguments.request(schema)?, arguments.environment()?);
+        let (mut request, environment) = (arguments.request(schema)?, arguments.environment()?);
+        if let Some(origin) = origin
+            && origin.snapshot.storage().url() == target.storage().url()
+            && matches!(request.mode, SaveMode::Append | SaveMode::Overwrite)
+        {
+            target = target.computed_from(&origin.snapshot, request.mode == SaveMode::Overwrite)?;
+            request.reads = origin.rows;
+        }
         let operation = |pending: &PendingWrite| arguments.operation(pending);
         let rest = match target.base() {
             Some(base) => match small_append(base, &request, &environment, operation, reader)? {

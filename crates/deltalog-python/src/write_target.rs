@@ -7,6 +7,7 @@ use deltalog::{
 };
 
 use crate::store_options::{StoreOptions, open_storage};
+use crate::write_token::lost_base;
 
 /// The table that a write goes to, and the snapshot of it that the writer has read, if there is one.
 pub(crate) struct WriteTarget {
@@ -69,6 +70,27 @@ impl WriteTarget {
         })?;
         let schema = newest.metadata().schema()?;
         PendingWrite::on(&self.storage, Some(newest), request(schema)?, environment)
+    }
+
+    /// Bases a write on the version `read` of this table, which its data are computed from, or on an older one that an
+    /// overwrite replaces.
+    ///
+    /// The version is opened through the store of the target, whose credentials may write.
+    ///
+    /// # Errors
+    /// `CommitConflict` if the version is gone; errors of the store.
+    pub(crate) fn computed_from(self, read: &Snapshot, is_overwrite: bool) -> Result<Self> {
+        let version = read.version();
+        let is_base =
+            |base: &Snapshot| base.version() == version || (is_overwrite && base.version() < version);
+        if self.base.as_ref().is_some_and(is_base) {
+            return Ok(self);
+        }
+        let builder = Snapshot::builder(&self.storage).table_id(&read.metadata().id).version(version);
+        let builder =
+            read.resolver().allowed_roots().try_fold(builder, |builder, root| builder.allow_root(&root))?;
+        let base = builder.open().map_err(|error| lost_base(&self.storage, version, error))?;
+        Ok(Self { base: Some(base), ..self })
     }
 
     /// Returns the snapshot that the writer has read.

@@ -7,14 +7,38 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::TableWriteSpec;
 use deltalog::{
-    Environment, Error, ErrorKind, IdentityValues, PendingWrite, ReplaceWhere, Result, SchemaMode, Snapshot,
-    SnapshotBuilder, Storage, WriteRequest,
+    Environment, Error, ErrorKind, IdentityValues, ParseMode, PendingWrite, ReplaceWhere, Result, RowsRead,
+    SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest, parse_predicate,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::commit_arguments::progress_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
+
+/// Returns the rows that scans with these filters read. Parts of filters that are not understood may be true.
+pub(crate) fn rows_read(filters: &[String], time_zone: &str) -> Result<RowsRead> {
+    if filters.iter().any(|filter| filter.trim().is_empty()) {
+        return Ok(RowsRead::All);
+    }
+    let parsed = filters.iter().map(|filter| parse_predicate(filter, time_zone, ParseMode::Pruning));
+    Ok(RowsRead::Matching(parsed.collect::<Result<_>>()?))
+}
+
+fn conflict(storage: &Storage, version: u64, reason: ConflictReason) -> Error {
+    Conflict::new(version, reason).into_error(ErrorKind::CommitConflict, storage.url())
+}
+
+/// Returns the error for a write whose base, `version`, cannot be opened any more.
+pub(crate) fn lost_base(storage: &Storage, version: u64, error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotATable | ErrorKind::TableReplaced => {
+            conflict(storage, version, ConflictReason::TableReplaced)
+        }
+        ErrorKind::VersionNotFound => conflict(storage, version, ConflictReason::LogCleanedUp),
+        _ => error,
+    }
+}
 
 /// A write in a form that other processes can read. Holds no credentials.
 #[derive(Clone, Serialize, Deserialize)]
@@ -37,6 +61,9 @@ pub(crate) struct Token {
     /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
     /// meet it.
     pub(crate) replace_where: Option<(String, String, bool)>,
+    /// What the data are computed from, if from rows of the table: the filters of the scans, an empty one for all rows,
+    /// and the time zone of their times.
+    pub(crate) reads: Option<(Vec<String>, String)>,
     /// `merge` or `overwrite`, if the write may change the schema.
     pub(crate) schema_mode: Option<String>,
     /// The table with the schema that the write gives it. All processes write its files by the same names.
@@ -60,6 +87,7 @@ impl Token {
             options: TableOptions::default(),
             app_transaction: None,
             replace_where: None,
+            reads: None,
             schema_mode: None,
             evolved: None,
             directory: environment.uuid().to_string(),
@@ -76,6 +104,9 @@ impl Token {
             (replaced.time_zone, replaced.checks_rows) = (time_zone.clone(), *checks_rows);
             replaced
         });
+        if let Some((filters, time_zone)) = &self.reads {
+            request.reads = rows_read(filters, time_zone)?;
+        }
         if let Some(mode) = &self.schema_mode {
             request.schema_mode = SchemaMode::parse(mode)?;
         }
@@ -96,9 +127,9 @@ impl Token {
 
     /// Opens the snapshot that the write is based on.
     ///
-    /// An append does not depend on the files of that version, so it is based on the newest one if the version was
-    /// cleaned up meanwhile, unless protocol or metadata have changed in a way that concerns writers, or unless the
-    /// values that it has given to identity columns are taken.
+    /// An append that has read no rows of the table does not depend on the files of that version, so it is based on the
+    /// newest one if the version was cleaned up meanwhile, unless protocol or metadata have changed in a way that
+    /// concerns writers, or unless the values that it has given to identity columns are taken.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {
@@ -109,17 +140,13 @@ impl Token {
                 self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?;
             version.into_iter().fold(builder, SnapshotBuilder::version).open()
         };
-        let conflict =
-            |reason| Conflict::new(version, reason).into_error(ErrorKind::CommitConflict, storage.url());
+        let conflict = |reason| conflict(storage, version, reason);
+        let is_blind = self.mode == "append" && self.reads.is_none();
         let base = match open(Some(version)) {
-            Err(error) if error.kind() == ErrorKind::VersionNotFound && self.mode == "append" => open(None),
+            Err(error) if error.kind() == ErrorKind::VersionNotFound && is_blind => open(None),
             opened => opened,
         };
-        let base = base.map_err(|error| match error.kind() {
-            ErrorKind::NotATable | ErrorKind::TableReplaced => conflict(ConflictReason::TableReplaced),
-            ErrorKind::VersionNotFound => conflict(ConflictReason::LogCleanedUp),
-            _ => error,
-        })?;
+        let base = base.map_err(|error| lost_base(storage, version, error))?;
         if base.version() != version
             && let Some((protocol, metadata)) = &self.base_table
         {

@@ -181,7 +181,7 @@ pub use storage::{
 };
 pub use table::Table;
 pub use transaction::{
-    AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,
+    AlreadyApplied, Committed, Operation, PartitionOverwrite, RowsRead, SaveMode, SchemaMode, find_commit,
 };
 pub use upkeep::{CleanedLog, clean_up_log, compact_log};
 pub use vacuum::{VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum};

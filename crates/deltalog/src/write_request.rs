@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{SetTransaction, StructType, ensure_writable};
 use crate::replacement::ReplaceWhere;
 use crate::snapshot::Snapshot;
-use crate::transaction::{PartitionOverwrite, SaveMode, SchemaMode};
+use crate::transaction::{PartitionOverwrite, RowsRead, SaveMode, SchemaMode};
 use crate::write::TableWriteSpec;
 
 /// A request to write data.
@@ -45,6 +45,13 @@ pub struct WriteRequest {
     pub app_transactions: Vec<SetTransaction>,
     /// The rows that an overwrite replaces; `None` for all, or as `partition_overwrite` says.
     pub replace_where: Option<ReplaceWhere>,
+    /// The rows of the table itself that the data are computed from, at the version that is passed to
+    /// [`PendingWrite::begin_on`](crate::PendingWrite::begin_on).
+    ///
+    /// Commits after that version that change these rows, or add such rows, are conflicts: the data would be others.
+    /// Blind appends of others are none, unless the isolation level of the table is `Serializable`. A write that does
+    /// not say what it reads cannot conflict with the changes of it.
+    pub reads: RowsRead,
     /// How the schema of the table changes.
     pub schema_mode: SchemaMode,
     /// The size in bytes at which a file is closed and the next one is begun; `None` for that of the table
@@ -68,6 +75,7 @@ impl WriteRequest {
             description: None,
             app_transactions: Vec::new(),
             replace_where: None,
+            reads: RowsRead::default(),
             schema_mode: SchemaMode::default(),
             target_file_size: None,
             evolved: None,

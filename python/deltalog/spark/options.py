@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from deltalog.caller import warn_caller
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.write.sources import Source
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
@@ -132,13 +133,12 @@ class Options:
         return {name: value for name, value in self.values.items() if name.startswith(_HADOOP_PREFIXES)}
 
     @property
-    def sources(self) -> list[str] | None:
-        """The keys of the planners that the rows of a write come from, if `DynamicOverwrites.java` has noted them."""
+    def sources(self) -> list[Source] | None:
+        """The tables that the rows of a write are read from, if `DynamicOverwrites.java` has noted them."""
         text = self.values.get(_SOURCES)
         if text is None:
             return None
-        keys: list[str] = json.loads(text)
-        return keys
+        return Source.of(json.loads(text))
 
     @property
     def allowed_roots(self) -> list[str]:

@@ -26,7 +26,9 @@ use crate::protocol::{Add, AddCdcFile, Metadata, SetTransaction, ensure_writable
 use crate::replay::batches_of_adds;
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
-use crate::transaction::{AlreadyApplied, Committed, Operation, Outcome, Transaction, check_distinct};
+use crate::transaction::{
+    AlreadyApplied, Committed, Operation, Outcome, RowsRead, Transaction, check_distinct,
+};
 use crate::unused_files::{delete_unused, delete_unused_changes};
 
 /// What a statement has done to the rows of a table, ready to be committed.
@@ -36,6 +38,7 @@ pub struct RowChange {
     environment: Environment,
     started_ms: i64,
     reads: Reads,
+    source: RowsRead,
     read_files: Vec<Add>,
     row_deletes: BTreeMap<String, (Add, RoaringTreemap)>,
     removed: Vec<Add>,
@@ -80,6 +83,7 @@ impl RowChange {
             environment: environment.clone(),
             started_ms: environment.now_ms(),
             reads: Reads::Nothing,
+            source: RowsRead::Nothing,
             read_files: Vec::new(),
             row_deletes: BTreeMap::new(),
             removed: Vec::new(),
@@ -114,6 +118,12 @@ impl RowChange {
     ///   looks at each row by itself, but whose condition cannot be expressed, passes the predicate `true`.
     pub fn reads(&mut self, predicate: Option<Predicate>) {
         self.reads = predicate.map_or(Reads::WholeTable, Reads::Matching);
+    }
+
+    /// Records the rows of the table that the source of a MERGE was computed from: a commit that changes them, or adds
+    /// such rows, is a conflict, except for blind appends under `WriteSerializable`.
+    pub fn computed_from(&mut self, rows: RowsRead) {
+        self.source = rows;
     }
 
     /// Records that the statement depends on all rows of files of the base, such as those that have rows that match the
@@ -289,6 +299,7 @@ impl RowChange {
             Reads::Matching(predicate) => transaction.read_predicate(predicate.clone()),
             Reads::WholeTable => transaction.read_whole_table(),
         }
+        transaction.read_rows(self.source.clone());
         for batch in batches_of_adds(&self.read_files)? {
             transaction.read_files(&batch)?;
         }

@@ -17,7 +17,7 @@ use crate::predicate::{ParseMode, Predicate, lit, parse};
 use crate::protocol::{IcebergCompat, SetTransaction, StructType, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::stats::with_num_records;
-use crate::transaction::{Operation, SaveMode, SchemaMode};
+use crate::transaction::{Operation, RowsRead, SaveMode, SchemaMode};
 use crate::write_request::WriteRequest;
 
 /// Who makes a statement, and when.
@@ -27,8 +27,9 @@ pub struct Request {
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
-    /// Whether the source of a MERGE comes from the table itself, at the version that the statement is based on.
-    pub reads_whole_table: bool,
+    /// The rows of the table itself, at the version that the statement is based on, that the source of a MERGE was
+    /// computed from.
+    pub source: RowsRead,
     /// The columns of the source of a MERGE, if the table gets those that it lacks, in the same commit.
     pub new_columns: Option<StructType>,
     /// The clock and the ids.
@@ -41,7 +42,7 @@ impl Request {
         Self {
             operation: Operation::default(),
             app_transactions: Vec::new(),
-            reads_whole_table: false,
+            source: RowsRead::Nothing,
             new_columns: None,
             environment: environment.clone(),
         }
@@ -60,6 +61,7 @@ pub(super) fn run(
 ) -> Result<RowChangeOutcome> {
     let mut change = RowChange::new(base, &request.environment)?;
     change.record(request.app_transactions);
+    change.computed_from(request.source);
     if let Some(applied) = change.already_applied()? {
         return Ok(RowChangeOutcome::AlreadyApplied(applied));
     }

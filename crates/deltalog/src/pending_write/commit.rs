@@ -106,6 +106,7 @@ impl PendingWrite {
                 transaction
             }
         };
+        transaction.read_rows(self.reads.clone());
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::SetTransaction;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
-use crate::transaction::{AlreadyApplied, Operation, PartitionOverwrite, SaveMode, check_distinct};
+use crate::transaction::{AlreadyApplied, Operation, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
 use crate::write::TableWriteSpec;
 
 impl PendingWrite {
@@ -105,6 +105,7 @@ impl PendingWrite {
             partition_overwrite: PartitionOverwrite::Static,
             replaced: None,
             replace_where: None,
+            reads: RowsRead::Nothing,
             evolved,
             spec,
             progress: app_transactions,

@@ -36,7 +36,7 @@ use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, TableFeatu
 use crate::replacement::{ReplaceWhere, check_predicate};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
-use crate::transaction::{AlreadyApplied, PartitionOverwrite, SaveMode, check_distinct};
+use crate::transaction::{AlreadyApplied, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
 use crate::unused_files::delete_data_file;
 use crate::upkeep::MOST_OWN_COMMITS;
 use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
@@ -64,6 +64,8 @@ pub struct PendingWrite {
     replaced: Option<Predicate>,
     /// The same as it was asked for, by which new rows are checked.
     replace_where: Option<ReplaceWhere>,
+    /// The rows of the table that the data are computed from.
+    reads: RowsRead,
     /// The table with the schema that the write gives it, if it changes the schema.
     evolved: Option<TableHeader>,
     spec: TableWriteSpec,
@@ -81,12 +83,20 @@ impl PendingWrite {
     ///
     /// # Errors
     /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
-    /// `InvalidArgument`, and errors of the store.
+    /// `InvalidArgument`, also if the data are computed from rows of the table ([`WriteRequest::reads`]) without the
+    /// version that has them, and errors of the store.
     pub fn begin(
         storage: &Storage,
         request: WriteRequest,
         environment: &Environment,
     ) -> Result<Option<Self>> {
+        if !request.reads.is_nothing() {
+            return Err(Error::invalid_argument(
+                "it is not known from which version of the table the data are computed",
+            )
+            .in_table(storage.url())
+            .with_hint("begin the write on the snapshot that was read"));
+        }
         Self::on(storage, base::newest(storage)?, request, environment)
     }
 
@@ -96,7 +106,8 @@ impl PendingWrite {
     /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files
     ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite
     ///   of partitions or of the rows for which a predicate is true, only the files in question count.
-    /// - An append does not depend on any file of the table: it is based on the newest version.
+    /// - An append does not depend on any file of the table: it is based on the newest version. If its data are
+    ///   computed from rows of the table ([`WriteRequest::reads`]), it is based on `read`, and depends on them.
     ///
     /// # Errors
     /// As [`PendingWrite::begin`].
@@ -113,6 +124,7 @@ impl PendingWrite {
             }
             // Which partitions are replaced is only known with the data.
             SaveMode::Overwrite => read.clone(),
+            SaveMode::Append if !request.reads.is_nothing() => read.clone(),
             _ => read.refresh()?,
         };
         Self::on(read.storage(), Some(base), request, environment)
@@ -130,6 +142,7 @@ impl PendingWrite {
     ) -> Option<Self> {
         let own_commits = read.left_over().newest_own_commit().saturating_sub(read.version());
         let is_likely = request.mode == SaveMode::Append
+            && request.reads.is_nothing()
             && request.app_transactions.is_empty()
             && own_commits <= MOST_OWN_COMMITS
             // Each write sets the metadata, so that the next one on the same version is a conflict.
@@ -200,6 +213,7 @@ impl PendingWrite {
             partition_overwrite: request.partition_overwrite,
             replaced,
             replace_where: request.replace_where,
+            reads: request.reads,
             evolved,
             spec,
             progress: request.app_transactions,
@@ -236,6 +250,7 @@ impl PendingWrite {
             partition_overwrite: PartitionOverwrite::Static,
             replaced: None,
             replace_where: request.replace_where,
+            reads: RowsRead::Nothing,
             evolved: None,
             spec,
             progress: request.app_transactions,

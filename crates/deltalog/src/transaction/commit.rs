@@ -103,6 +103,7 @@ struct Attempts<'a> {
     protocol: &'a Protocol,
     metadata: &'a Metadata,
     isolation: IsolationLevel,
+    source_isolation: IsolationLevel,
     removed: FileSet,
     row_deletes: RowDeletes<'a>,
     head: Head,
@@ -128,6 +129,7 @@ impl<'a> Attempts<'a> {
             protocol,
             metadata,
             isolation: IsolationLevel::of(transaction.isolation, metadata, changes),
+            source_isolation: IsolationLevel::of(None, metadata, changes),
             removed,
             row_deletes: RowDeletes::new(&changes.row_deletes, storage, resolver, environment)
                 .map_err(located)?,
@@ -236,10 +238,10 @@ impl<'a> Attempts<'a> {
         if let Some(applied) = AlreadyApplied::find(&winner.transactions, &changes.transactions, version) {
             return Ok(Some(Stop::AlreadyApplied(applied)));
         }
-        let (removed, isolation) = (&self.removed, self.isolation);
+        let (removed, isolation, source_isolation) = (&self.removed, self.isolation, self.source_isolation);
         if let Some(base) = base {
-            let mine = Mine { base, reads, changes, removed, isolation };
-            let appended = match reads.predicates.is_empty() {
+            let mine = Mine { base, reads, changes, removed, isolation, source_isolation };
+            let appended = match reads.predicates.is_empty() && reads.source.predicates().is_empty() {
                 true => winner.adds.clone(),
                 false => {
                     let vectors = DeletionVectors::new(storage.clone(), base.resolver().clone());

@@ -46,6 +46,7 @@ mod read_set;
 mod row_deletes;
 mod row_ids;
 mod rules;
+mod source;
 mod winners;
 
 pub use applied::AlreadyApplied;
@@ -59,6 +60,7 @@ pub(crate) use operation::names_this_crate;
 pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
 pub(crate) use partitions::PartitionSet;
 pub use read_set::ReadSet;
+pub use source::RowsRead;
 
 use arrow::array::RecordBatch;
 
@@ -66,6 +68,7 @@ use self::changes::Changes;
 use self::overwrite::RowsOfFile;
 use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
+use self::source::Source;
 use crate::definition::TableHeader;
 use crate::deletion_vector::DeletionVector;
 use crate::environment::Environment;
@@ -269,6 +272,14 @@ impl Transaction {
     /// Records that the transaction depends on all files of its base.
     pub fn read_whole_table(&mut self) {
         self.reads.whole_table = true;
+    }
+
+    /// Records the rows of the base that the transaction's new rows were computed from.
+    ///
+    /// Commits that change these rows are conflicts, and so are those that add such rows, as the isolation level of the
+    /// table has it, whatever that of the transaction is. An append that has read rows is no blind append.
+    pub fn read_rows(&mut self, rows: RowsRead) {
+        self.reads.source = Source::new(rows);
     }
 
     /// Records that the transaction depends on all metadata domains of its base but that of row tracking.
@@ -488,8 +499,10 @@ impl Transaction {
             .with_hint("write the data again"));
         }
         let is_creation = self.base.is_none();
-        let reads_rows =
-            self.reads.whole_table || !self.reads.predicates.is_empty() || !self.reads.files.is_empty();
+        let reads_rows = self.reads.whole_table
+            || !self.reads.predicates.is_empty()
+            || !self.reads.files.is_empty()
+            || !self.reads.source.rows.is_nothing();
         let has_read = match self.replaces {
             None if is_creation => false,
             // What is removed was chosen by what was read.

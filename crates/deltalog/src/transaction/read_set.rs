@@ -7,6 +7,7 @@
 //! | a partition | adds a file of the partition |
 //! | a file | removes the file |
 //! | the whole table | adds or removes any file |
+//! | rows that its own were computed from | adds or removes a file that may have some (see [`super::source`]) |
 //! | that no file is of some kind | adds a file of that kind (see [`super::objection`]) |
 //!
 //! Every transaction depends on the protocol and on the metadata as well. See [`super::rules`].
@@ -15,6 +16,7 @@ use arrow::array::RecordBatch;
 
 use super::objection::Objection;
 use super::partitions::PartitionSet;
+use super::source::Source;
 use crate::error::Result;
 use crate::predicate::Predicate;
 use crate::protocol::PathResolver;
@@ -30,6 +32,8 @@ pub struct ReadSet {
     pub(super) objection: Option<Objection>,
     /// Whether the domains were read.
     pub(super) domains: bool,
+    /// The rows that the added ones were computed from.
+    pub(super) source: Source,
 }
 
 impl ReadSet {
@@ -42,6 +46,7 @@ impl ReadSet {
             files: FileSet::of_paths(resolver),
             objection: None,
             domains: false,
+            source: Source::default(),
         }
     }
 
@@ -71,10 +76,11 @@ impl ReadSet {
             && self.files.is_empty()
             && self.objection.is_none()
             && !self.domains
+            && self.source.rows.is_nothing()
     }
 
     /// Returns whether the statistics of added files matter.
     pub(super) fn needs_statistics(&self) -> bool {
-        !self.whole_table && !self.predicates.is_empty()
+        (!self.whole_table && !self.predicates.is_empty()) || !self.source.predicates().is_empty()
     }
 }

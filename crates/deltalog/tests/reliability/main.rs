@@ -51,6 +51,7 @@ mod manifests;
 mod many_writers;
 mod optimized;
 mod optimized_overtaken;
+mod own_rows;
 mod pending_writes;
 mod prepared;
 mod protected_logs;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
-    AutoCompaction, Background, Environment, Error, ErrorKind, PendingWrite, Result, SaveMode, Snapshot,
-    Storage, WriteRequest, find_commit,
+    AutoCompaction, Background, Environment, Error, ErrorKind, PendingWrite, Result, RowsRead, SaveMode,
+    Snapshot, Storage, WriteRequest, col, find_commit, lit,
 };
 use deltalog_testkit::judge::{CLASSES, Found, History, Intent, Outcome, View, Write};
 use deltalog_testkit::simulation::Process;
@@ -241,6 +241,11 @@ impl<'a> Session<'a> {
         add.stats = Some(format!(r#"{{"numRecords":{}}}"#, rows.len()));
         Ok(add)
     }
+}
+
+/// Returns the rows of a class, as what a write has read.
+pub fn rows_of_class(class: i64) -> RowsRead {
+    RowsRead::Matching(vec![col("class").eq(lit(class))])
 }
 
 /// Writes a data file with `rows`, which is one file because they are few.

@@ -8,7 +8,7 @@ use deltalog_testkit::judge::Outcome;
 use crate::play::Verdict;
 
 /// The verbs that commit. All but plain appends meet conflicts.
-const COMMITTING: [&str; 10] = [
+const COMMITTING: [&str; 11] = [
     "add a column",
     "append",
     "append with progress",
@@ -18,6 +18,7 @@ const COMMITTING: [&str; 10] = [
     "redefine",
     "replace rows",
     "set a property",
+    "append, computed",
     "append, counted",
 ];
 

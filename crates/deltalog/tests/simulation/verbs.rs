@@ -2,6 +2,7 @@
 
 mod add_column;
 mod append;
+mod append_computed;
 mod checkpoint;
 mod clean_up;
 mod cluster;
@@ -31,6 +32,7 @@ pub type Role = &'static [(u64, Verb)];
 /// Writes, and looks at the table in between.
 pub const WRITER: Role = &[
     (6, append::append),
+    (3, append_computed::append_computed),
     (3, overwrite::overwrite),
     (3, progress::append_with_progress),
     (4, delete_rows::delete_rows),

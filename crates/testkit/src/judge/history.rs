@@ -14,6 +14,8 @@ pub struct Write {
     pub replaces: Option<u64>,
     /// The class whose rows are all removed.
     pub replaces_class: Option<i64>,
+    /// The class of the rows, of the version that the write is based on, that its own rows were computed from.
+    pub reads_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
     /// The data file of which rows are deleted, and their numbers. Such a write has the progress of an application that
@@ -38,6 +40,15 @@ impl Write {
     /// Returns the rows that the write adds.
     pub fn rows(&self) -> impl Iterator<Item = i64> {
         self.files.values().flatten().copied()
+    }
+
+    /// Returns whether the write is a blind append.
+    pub fn is_blind(&self) -> bool {
+        self.replaces.is_none()
+            && self.replaces_class.is_none()
+            && self.reads_class.is_none()
+            && self.deletes.is_none()
+            && self.restores.is_none()
     }
 
     /// Returns whether the write sets the metadata of the table.

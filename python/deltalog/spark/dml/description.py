@@ -7,6 +7,7 @@ from deltalog.spark.dml.text import Clause, StatementText
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
 from deltalog.spark.write.settings import Settings
+from deltalog.spark.write.sources import Source
 
 
 class Description(NamedTuple):
@@ -19,10 +20,10 @@ class Description(NamedTuple):
     """The options with which the table was opened."""
     evolved: str | None
     """The schema of the columns that a MERGE assigns, if it may add columns."""
-    sources: list[str]
-    """The planners of all tables that the statement reads."""
-    other_sources: list[str]
-    """The planners of the tables that it reads beside its target."""
+    sources: list[Source]
+    """All tables that the statement reads."""
+    other_sources: list[Source]
+    """The tables that it reads beside its target."""
     has_subquery: bool
     settings: Settings
 
@@ -36,8 +37,8 @@ class Description(NamedTuple):
             parts["isTable"],
             Options(parts.get("options", {})),
             parts.get("evolved"),
-            parts["sources"],
-            parts["otherSources"],
+            Source.of(parts["sources"]),
+            Source.of(parts["otherSources"]),
             parts["hasSubquery"],
             Settings.of_parts(parts["settings"]),
         )

@@ -67,9 +67,10 @@ class Statement:
         unread, and are not among the files.
         """
         text = self.jvm.static("FilterText", "of", filters)
-        reads_whole_table = self.target.reads_itself or self.has_subquery
-        time_zone = self.settings.time_zone
-        files = self.target.statement.plan(text, time_zone, reads_whole_table, keeps_matches, removed)
+        time_zone, source_filters = self.settings.time_zone, self.target.source_filters
+        files = self.target.statement.plan(
+            text, time_zone, self.has_subquery, keeps_matches, removed, source_filters
+        )
         table = self.target.snapshot
         _log.info(
             "%s v%d: %s looks for rows in %d of %d files",

@@ -12,7 +12,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.read.planner import StatementPlanner, kept
 from deltalog.spark.read.relation import statement_relation
-from deltalog.spark.write.base import base_among
+from deltalog.spark.write.base import own_filters, own_rows
 from deltalog.spark.write.record import Record
 
 
@@ -32,13 +32,14 @@ class Target:
         self.uri = location.uri
         roots = [uri_of(jvm, session, root) for root in self.options.allowed_roots]
         # What Spark has resolved; the oldest version if the statement reads the table more than once.
-        base = base_among(description.sources, self.uri, roots)
-        if base is None:
+        own = own_rows(description.sources, self.uri, roots)
+        if own is None:
             raise InvalidArgumentError(
                 f"the table {self.uri} is read at an older version, which cannot be changed"
             )
-        self.snapshot: Snapshot = base
-        self.reads_itself = base_among(description.other_sources, self.uri, roots) is not None
+        self.snapshot: Snapshot = own.base
+        # What the source of a MERGE reads of the table.
+        self.source_filters = own_filters(description.other_sources, self.uri)
         self.record = Record.of_session(self.options, description.settings)
         # Whether the statement may add columns to the table.
         self.evolves = description.evolved is not None

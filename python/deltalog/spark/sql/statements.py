@@ -18,7 +18,7 @@ from deltalog.spark.secrecy import check_table_options
 from deltalog.spark.sql.definition import Definition, defaults_of
 from deltalog.spark.sql.entries import NewEntry, default_path
 from deltalog.spark.write import job
-from deltalog.spark.write.base import overwrite_base
+from deltalog.spark.write.base import read_before
 from deltalog.spark.write.record import Record, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings
@@ -115,7 +115,8 @@ def _begin_overwrite(definition: Definition, request: WriteRequest) -> SparkWrit
 def _begin_definition(definition: Definition, request: WriteRequest) -> SparkWrite | None:
     replaces = _MODES[definition.mode] == "overwrite"
     request.options.check_mode("overwrite" if replaces else "errorifexists")
-    base = overwrite_base(request) if replaces else None
+    own = read_before(request, "overwrite") if replaces else None
+    base = None if own is None else own.base
     columns = schema.of_data(definition.schema_json)
     pending = _begun(request.location, columns, definition, request.record, base)
     if pending is None:

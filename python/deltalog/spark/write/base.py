@@ -1,20 +1,26 @@
-"""The base of an overwrite: the version from which its data was read.
+"""The base of a write: the version of its own table from which its data was read, and the rows that were read.
 
 A DataFrame stays on the version that it was read from. If an overwrite with its rows replaced a newer version, the
-commits between the two would be lost.
+commits between the two would be lost. An append, and an overwrite of some rows, would add rows that no order of the
+commits explains. So a commit since that version conflicts if it changes the rows that were read, or adds such rows as
+the isolation level of the table has it. What a plan does not read of the table is not compared, so that an append of
+other rows is blind.
 
-- The option `baseVersion` names the base: a version, or `newest` for the newest version when the write begins.
+- The option `baseVersion` names the base of an overwrite: a version, or `newest` for the newest version when the write
+  begins.
 - Without the option, the base is found in the analyzed plan of a classic session, as long as the plan contains the
   table. This includes cached data, because Spark uses a cache only for a plan of the same version.
 - It is not known for rows that were taken out of the plan by `localCheckpoint`, `checkpoint`, `collect` or
   `toPandas` and `createDataFrame`. Then the base is the newest version when the write begins.
-- A version that the query requests explicitly (`versionAsOf`, `TIMESTAMP AS OF`) is not the base, because an
-  overwrite with the rows of an old version restores a table.
-- A Python data source does not see the plan, so there an overwrite of an existing table requires the option.
+- A version that the query requests explicitly (`versionAsOf`, `TIMESTAMP AS OF`) is not the base, because its rows
+  are meant to be old: an overwrite with them restores a table.
+- A Python data source does not see the plan, so there an overwrite of an existing table requires the option, and an
+  append is always blind.
 """
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from deltalog._internal import Snapshot, SparkWrite, TableReplacedError
 from deltalog.spark.errors import (
@@ -26,7 +32,9 @@ from deltalog.spark.errors import (
 from deltalog.spark.location import unescaped
 from deltalog.spark.options import BASE_VERSION, Options
 from deltalog.spark.read.planner import parts_of
+from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.write.request import WriteRequest
+from deltalog.spark.write.sources import Source
 
 
 def requested_base(
@@ -49,38 +57,66 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
         )
 
 
-def overwrite_base(request: WriteRequest) -> Snapshot | None:
-    """Returns the version that an overwrite of a classic session is based on; None for the newest.
+class OwnRows(NamedTuple):
+    """What a write has read of the table that it writes to."""
 
-    It is the requested version, else the oldest version of the table that the rows are read from.
+    base: Snapshot
+    """The version on which the write is based: the oldest that was read."""
+    filters: list[str]
+    """The conditions of the rows that were read; an empty one for all rows."""
+
+
+def read_before(request: WriteRequest, mode: str) -> OwnRows | None:
+    """Returns what a write of a classic session is based on; None for the newest version, and none of its rows.
+
+    It is the requested version, else what the plan of the rows reads of the table. `mode` is the name of Spark's
+    `SaveMode` in lower case.
     """
-    options = request.options
-    if options.base_version is not None:
-        return requested_base(options, request.uri, request.roots, request.location.storage_options)
-    sources = request.sources if options.sources is None else options.sources
-    return base_among(sources, request.uri, request.roots)
-
-
-def base_among(keys: Iterable[str], uri: str, allowed_roots: list[str]) -> Snapshot | None:
-    """Returns the oldest version of the table `uri` among those that the planners with these keys read."""
-    sources = map(parts_of, keys)
-    read = [table for table, changes in sources if changes is None and _place(table.uri) == _place(uri)]
-    if not read:
+    if mode not in ("append", "overwrite"):
         return None
-    oldest = min(read, key=lambda table: table.version)
+    options = request.options
+    sources = request.sources if options.sources is None else options.sources
+    if options.base_version is None:
+        return own_rows(sources, request.uri, request.roots)
+    base = requested_base(options, request.uri, request.roots, request.location.storage_options)
+    return None if base is None else OwnRows(base, own_filters(sources, request.uri))
+
+
+def own_filters(sources: Iterable[Source], uri: str) -> list[str]:
+    """Returns the conditions of the rows that sources read of the table `uri`; an empty one for all rows."""
+    return [filters for _, filters in _own(sources, uri)]
+
+
+def own_rows(sources: Iterable[Source], uri: str, allowed_roots: list[str]) -> OwnRows | None:
+    """Returns what sources read of the table `uri`; None if they do not read it."""
+    own = _own(sources, uri)
+    if not own:
+        return None
+    oldest = min((table for table, _ in own), key=lambda table: table.version)
     replaced = "but the table has since been dropped, or dropped and created again", "table_replaced"
-    if any(table.table_id != oldest.table_id for table in read):
+    if any(table.table_id != oldest.table_id for table, _ in own):
         raise _conflict(uri, oldest.version, *replaced)
     try:
-        return oldest._replace(uri=uri, allowed_roots=tuple(allowed_roots)).open()
+        base = oldest._replace(uri=uri, allowed_roots=tuple(allowed_roots)).open()
     except VersionNotFoundError as error:
         raise _conflict(uri, oldest.version, "which no longer exists", "log_cleaned_up") from error
     except (NotATableError, TableReplacedError) as error:
         raise _conflict(uri, oldest.version, *replaced) from error
+    return OwnRows(base, [filters for _, filters in own])
+
+
+def _own(sources: Iterable[Source], uri: str) -> list[tuple[TableVersion, str]]:
+    """Returns the versions of the table `uri` among the sources, with the conditions of the rows."""
+    parts = [(*parts_of(source.planner), source.filters) for source in sources]
+    return [
+        (table, filters)
+        for table, changes, filters in parts
+        if changes is None and _place(table.uri) == _place(uri)
+    ]
 
 
 def _conflict(uri: str, version: int, what: str, reason: str) -> CommitConflictError:
-    hint = "nothing was committed; read the table again and repeat the overwrite"
+    hint = "nothing was committed; read the table again and repeat the write"
     error = CommitConflictError(
         f"the data was read from version {version} of the table {uri}, {what}; {hint}"
     )

@@ -20,7 +20,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.sql.definition import defaults_of, with_defaults
-from deltalog.spark.write.base import overwrite_base
+from deltalog.spark.write.base import read_before
 from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.interrupts import RunningWrite, running_write
@@ -92,24 +92,26 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
     """Checks a write against the table; `mode` is the name of Spark's `SaveMode`.
 
     Returns None if there is nothing to do: the mode is `Ignore` and the table exists, or an application has done the
-    write before. If the rows of an overwrite were read from the same table, the overwrite is based on the version that
-    was read.
+    write before. If the rows were read from the same table, the write is based on the version that was read, and
+    depends on these rows.
     """
     options, settings, record = request.options, request.settings, request.record
     save_mode = mode.lower()
     options.check_mode(save_mode)
     replaced = replaced_rows(options, settings)
+    own = read_before(request, save_mode)
     begun = SparkWrite.begin(
         request.uri,
         schema.of_data(request.schema_json),
         save_mode,
         table,
         request.location.storage_options,
-        base=overwrite_base(request) if save_mode == "overwrite" else None,
+        base=None if own is None else own.base,
         partition_overwrite=replaced.mode or "static",
         app_transaction=record.app_transaction,
         replace_where=replaced.where,
         schema_mode=schema_mode(options, settings),
+        reads=None if own is None else (own.filters, settings.time_zone),
     )
     pending = started(begun, request.uri)
     if isinstance(begun, AlreadyApplied):

@@ -9,6 +9,7 @@ from deltalog.spark.location import Location, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write.record import Record
 from deltalog.spark.write.settings import Settings
+from deltalog.spark.write.sources import Source
 
 
 class WriteRequest(NamedTuple):
@@ -25,8 +26,8 @@ class WriteRequest(NamedTuple):
     """The schema of the rows."""
     nulls: list[str]
     """The columns of the rows that are a constant NULL."""
-    sources: list[str]
-    """The planners of all tables that the rows are read from."""
+    sources: list[Source]
+    """All tables that the rows are read from."""
     record: Record
 
     @classmethod
@@ -44,7 +45,7 @@ class WriteRequest(NamedTuple):
             settings,
             parts["schema"],
             parts["nulls"],
-            parts["sources"],
+            Source.of(parts["sources"]),
             Record.of_session(options, settings),
         )
 

@@ -109,8 +109,7 @@ pub fn merge(
     source: &MergeSource,
     mut request: Request,
 ) -> Result<RowChangeOutcome> {
-    let (environment, reads_whole_table) = (request.environment.clone(), request.reads_whole_table);
-    let new_columns = request.new_columns.take();
+    let (environment, new_columns) = (request.environment.clone(), request.new_columns.take());
     run(base, request, &merge.statement(), |change| {
         let base = &with_columns(base, new_columns, change, &environment)?;
         let clauses = Clauses::bind(base, merge, source.schema())?;
@@ -118,7 +117,7 @@ pub fn merge(
         let matcher = Matcher::new(base, merge, &clauses, &sides)?;
         let condition = pruning(&matcher, &clauses)?;
         let bound = condition.bind(base.arrow_schema())?;
-        change.reads((!reads_whole_table).then(|| condition.clone()));
+        change.reads(Some(condition.clone()));
         let by_vectors = deletes_by_vectors(base)?;
         let records = base.metadata().has_change_feed()
             && (clauses.have(Bound::is_update) || (!by_vectors && clauses.have(Bound::is_delete)));

@@ -52,6 +52,8 @@ pub(super) struct Mine<'a> {
     pub(super) removed: &'a FileSet,
     /// How strictly added rows are compared with what was read.
     pub(super) isolation: IsolationLevel,
+    /// The same for the rows that the new ones were computed from.
+    pub(super) source_isolation: IsolationLevel,
 }
 
 /// A commit that was made since the base.

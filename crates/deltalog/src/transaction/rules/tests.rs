@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::predicate::{ParseMode, parse};
 use crate::protocol::{DomainMetadata, Protocol, TableFeature};
 use crate::storage::Storage;
-use crate::transaction::{Operation, Transaction};
+use crate::transaction::{Operation, RowsRead, Transaction};
 
 /// Creates a table with the partition column `p` and the column `id`: `a.parquet` has `p = 'a'` and ids 1 to 9,
 /// `b.parquet` has `p = 'b'` and ids 11 to 19.
@@ -122,6 +122,16 @@ fn mine(base: &Snapshot, kind: &str) -> Transaction {
             mine.read_files(&commit(&[add("b.parquet", "b", None)]).adds).unwrap();
             mine.add_batch(added.adds);
         }
+        "computed from a with id < 5" | "computed from b" => {
+            let text = if kind == "computed from b" { "p = 'b'" } else { "p = 'a' AND id < 5" };
+            let predicate = parse(text, "UTC", ParseMode::Strict).unwrap();
+            mine.read_rows(RowsRead::Matching(vec![predicate]));
+            mine.add_batch(added.adds);
+        }
+        "computed from all" => {
+            mine.read_rows(RowsRead::All);
+            mine.add_batch(added.adds);
+        }
         "whole table" => {
             mine.read_whole_table();
             mine.add_batch(added.adds);
@@ -152,7 +162,7 @@ fn reason(
     let Transaction { reads, changes, .. } = transaction;
     let removed = changes.check(base.protocol(), base.metadata(), base.metadata(), base.resolver()).unwrap();
     let isolation = IsolationLevel::of(None, &metadata, changes);
-    let mine = Mine { base, reads, changes, removed: &removed, isolation };
+    let mine = Mine { base, reads, changes, removed: &removed, isolation, source_isolation: isolation };
     let winner = Winner { commit: winner, appended: &winner.adds };
     conflict(&mine, &winner).unwrap().map(|conflict| conflict.reason)
 }
@@ -190,6 +200,22 @@ fn updates_conflict_with_matching_rows_and_removed_files() {
 fn what_a_query_has_read_counts_although_nothing_is_removed() {
     let expected = [("append of b", APPEND), ("delete of b", READ)];
     assert_eq!(conflicts("insert from a query of p = 'b'", IsolationLevel::WriteSerializable), expected);
+}
+
+#[test]
+fn what_rows_were_computed_from_must_stay_as_it_is() {
+    let changed = [("delete of a", READ), ("update of a", APPEND), ("compaction of a", READ)];
+    let appended = [("append of a", APPEND), ("append of a without statistics", APPEND)];
+    let all: Vec<_> = appended.into_iter().chain(changed).collect();
+    let kind = "computed from a with id < 5";
+    assert_eq!(conflicts(kind, IsolationLevel::WriteSerializable), all);
+    let all: Vec<_> = [("blind append of a", APPEND)].into_iter().chain(all).collect();
+    assert_eq!(conflicts(kind, IsolationLevel::Serializable), all);
+    for level in [IsolationLevel::Serializable, IsolationLevel::WriteSerializable] {
+        let expected = [("append of b", APPEND), ("delete of b", READ)];
+        assert_eq!(conflicts("computed from b", level), expected);
+        assert_eq!(conflicts("computed from all", level), conflicts("whole table", level));
+    }
 }
 
 #[test]

@@ -1,22 +1,25 @@
 //! Overwrites of the rows for which a predicate is true.
 
-use deltalog::{Operation, PendingWrite, ReplaceWhere, SaveMode};
+use deltalog::{Operation, PendingWrite, ReplaceWhere, RowsRead, SaveMode};
 use deltalog_testkit::judge::{CLASSES, Intent, Outcome, Write};
 
-use crate::session::Session;
+use crate::session::{Session, rows_of_class};
 
-/// Replaces the rows of one class in the newest version, or in that of the handle. Others add, delete and replace rows
+/// Replaces the rows of one class in the newest version, or in that of the handle, also by rows that are computed from
+/// those of another class. Others add, delete and replace rows
 /// of the same class and of others meanwhile.
 pub fn replace_rows(session: &mut Session<'_>) {
     if !session.cast.has_rows {
         return super::append::append(session);
     }
     let class = session.process.below(CLASSES as u64) as i64;
-    let write = Write { replaces_class: Some(class), ..Write::default() };
+    let reads_class = (session.process.below(2) == 0).then_some((class + 1) % CLASSES);
+    let write = Write { replaces_class: Some(class), reads_class, ..Write::default() };
     session.operate("replace rows", Intent::write(write.clone()), |session, intend| {
         let base = session.base(3)?;
         let mut request = session.request(SaveMode::Overwrite);
         request.replace_where = Some(ReplaceWhere::new(format!("class = {class}")));
+        request.reads = reads_class.map_or(RowsRead::Nothing, rows_of_class);
         let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
         let pending = pending.expect("only the mode ignore gives nothing");
         let files = session.write_files(&pending, Some(class))?;

@@ -128,7 +128,8 @@ impl Case {
                 || changes_too
                 || clusters_too
                 || self.deletes_too(write, version, commit)
-                || self.replaces_too(write, commit))
+                || self.replaces_too(write, commit)
+                || self.changes_what_was_read(write, commit))
     }
 
     /// Returns whether a handle of `version` cannot know that it is the same table: the version was cleaned up, and a
@@ -167,17 +168,27 @@ impl Case {
     }
 
     /// Returns whether `commit` removes a file with rows of the class that `write` replaces, or adds one that may have
-    /// some by the least and the greatest class of its rows.
+    /// some.
     fn replaces_too(&self, write: &Write, commit: &Commit) -> bool {
         let Some(class) = write.replaces_class else { return false };
-        let files = self.files();
-        let classes =
-            |path: &String| files.get(path.as_str()).into_iter().copied().flatten().map(|row| class_of(*row));
-        let may_have = |path: &String| {
-            classes(path).min().is_some_and(|least| least <= class)
-                && classes(path).max().is_some_and(|greatest| greatest >= class)
-        };
-        commit.removed_paths.iter().any(|path| classes(path).any(|found| found == class))
-            || commit.paths.iter().any(may_have)
+        commit.removed_paths.iter().any(|path| self.classes_in(path).any(|found| found == class))
+            || commit.paths.iter().any(|path| self.may_have(path, class))
+    }
+
+    /// Returns whether `commit` removes or adds a file that may have rows of the class that `write` has read.
+    fn changes_what_was_read(&self, write: &Write, commit: &Commit) -> bool {
+        let Some(class) = write.reads_class else { return false };
+        commit.removed_paths.iter().chain(&commit.paths).any(|path| self.may_have(path, class))
+    }
+
+    /// Returns whether the least and the greatest class of a file's rows allow rows of `class` in it.
+    fn may_have(&self, path: &str, class: i64) -> bool {
+        self.classes_in(path).min().is_some_and(|least| least <= class)
+            && self.classes_in(path).max().is_some_and(|greatest| greatest >= class)
+    }
+
+    /// Returns the classes of a file's rows.
+    fn classes_in(&self, path: &str) -> impl Iterator<Item = i64> {
+        self.files().get(path).copied().unwrap_or_default().iter().map(|row| class_of(*row))
     }
 }

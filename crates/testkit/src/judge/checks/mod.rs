@@ -53,7 +53,7 @@ const CHECKS: [(&str, Check); 18] = [
     ("a reader sees what the log says", reads::views),
     ("a handle does not go back, and a strong store's newest version is seen", reads::freshness),
     ("an overwrite replaces what it has read, and nothing else", rows::overwrites),
-    ("a version has the rows that its commits leave, one after another", rows::rows),
+    ("a version has the rows that its commits leave, one after another, and each has seen", rows::rows),
     ("a change of the metadata changes nothing else", table::metadata),
     ("the clustering columns are those that were asked for last", table::clustering),
     ("the progress of an application is recorded once and in order", table::progress),

@@ -57,6 +57,7 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
         if let Some(write) = writes.get(&version) {
             let before = expected.clone();
             let seen = commit.read_version.and_then(|read| versions.get(usize::try_from(read).ok()?));
+            has_read(write, &writes, seen, &before).map_err(|error| format!("version {version}: {error}"))?;
             apply(write, &files, seen, &mut expected)
                 .map_err(|error| format!("version {version}: {error}"))?;
             if let Some((earlier, _)) = &write.restores {
@@ -81,6 +82,28 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
         versions.push(found);
     }
     Ok(())
+}
+
+/// Checks that the rows `before` a write, of the class that its own rows were computed from, are those that it has
+/// `seen`. Blind appends may have another place in the order of the versions, as the isolation level
+/// `WriteSerializable` has it.
+fn has_read(
+    write: &Write,
+    writes: &BTreeMap<u64, &Write>,
+    seen: Option<&BTreeSet<i64>>,
+    before: &BTreeSet<i64>,
+) -> Result<(), String> {
+    let Some((class, seen)) = write.reads_class.zip(seen) else { return Ok(()) };
+    let changed: BTreeSet<i64> =
+        seen.symmetric_difference(before).copied().filter(|row| class_of(*row) == class).collect();
+    let blind: BTreeSet<i64> =
+        writes.values().filter(|write| write.is_blind()).flat_map(|write| write.rows()).collect();
+    match changed.iter().find(|row| seen.contains(row) || !blind.contains(row)) {
+        Some(row) => {
+            Err(format!("its rows were computed from those of class {class}, without the change of {row}"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Applies a write, which has seen the rows `seen`, to the rows of the version before it. A delete of a row that was

@@ -88,7 +88,7 @@ public class StatementDescription {
     Set others = new LinkedHashSet();
     List children = Plans.list(statement.children());
     for (int i = 1; i < children.size(); i++) {
-      others.addAll(java.util.Arrays.asList(SourceVersions.of((TreeNode) children.get(i))));
+      others.addAll(SourceVersions.of((TreeNode) children.get(i)));
     }
     parts.put("sources", SourceVersions.of((TreeNode) statement));
     parts.put("otherSources", new ArrayList(others));

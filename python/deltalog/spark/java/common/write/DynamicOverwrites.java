@@ -15,7 +15,7 @@ import scala.collection.immutable.Map;
  * taken the place of tables.
  */
 public class DynamicOverwrites extends Rule {
-  /** The option of the write: the keys of planners, as JSON. */
+  /** The option of the write: the keys of planners and the filters of their rows, as JSON. */
   public static final String SOURCES = "deltalog.sources";
 
   public TreeNode apply(TreeNode plan) {

@@ -1,11 +1,14 @@
 package io.deltalog.spark;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -13,9 +16,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
- * The versions of tables that a DataFrame reads, found in its analyzed plan, including subqueries, common table
- * expressions and views. The optimized plan is not suitable, because answers from the log and cached data may
- * have replaced relations in it.
+ * The versions of tables that a DataFrame reads, and which rows of them, found in its analyzed plan, including
+ * subqueries, common table expressions and views. The optimized plan is not suitable, because answers from the log
+ * and cached data may have replaced relations in it.
  *
  * Versions that the query requests explicitly, for example by VERSION AS OF, are left out, because their rows
  * are meant to be old.
@@ -24,11 +27,20 @@ public class SourceVersions {
   private static final List TIME_TRAVEL =
       Arrays.asList(new String[] {"versionasof", "timestampasof", "timestampasofmicros"});
 
-  /** Returns the planner's key of each DeltalogFileIndex in the plan. */
-  public static String[] of(TreeNode plan) {
-    Set found = new LinkedHashSet();
-    collect(plan, found);
-    return (String[]) found.toArray(new String[0]);
+  private static final List NO_FILTERS = Collections.emptyList();
+
+  private final Set found = new LinkedHashSet();
+
+  private SourceVersions() {}
+
+  /**
+   * Returns for each DeltalogFileIndex in the plan the planner's key and the text of the conditions that the rows which
+   * matter meet (`ReadFilters.java`), as a list of two.
+   */
+  public static List of(TreeNode plan) {
+    SourceVersions sources = new SourceVersions();
+    sources.collect(plan, NO_FILTERS);
+    return new ArrayList(sources.found);
   }
 
   /** Returns the same as JSON. */
@@ -36,41 +48,46 @@ public class SourceVersions {
     return Json.text(of(plan));
   }
 
-  private static void collect(TreeNode node, Set found) {
+  private void collect(TreeNode node, List filters) {
     if (node instanceof LogicalRelation && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
-      collectRelation((HadoopFsRelation) ((LogicalRelation) node).relation(), found);
+      add((HadoopFsRelation) ((LogicalRelation) node).relation(), (LogicalPlan) node, filters);
     }
     if (node instanceof DataSourceV2Relation) {
-      collectTable((DataSourceV2Relation) node, found);
+      addTable((DataSourceV2Relation) node, (LogicalPlan) node, filters);
     }
     if (node instanceof DataSourceV2ScanRelation) {
-      collectTable(((DataSourceV2ScanRelation) node).relation(), found);
+      addTable(((DataSourceV2ScanRelation) node).relation(), (LogicalPlan) node, filters);
     }
-    collectAll(node.children(), found);
-    collectAll(node.innerChildren(), found);
+    scala.collection.Iterator children = node.children().iterator();
+    for (int i = 0; children.hasNext(); i++) {
+      boolean isPlan = node instanceof LogicalPlan;
+      collect((TreeNode) children.next(), isPlan ? ReadFilters.below((LogicalPlan) node, i, filters) : NO_FILTERS);
+    }
+    collectAll(node.innerChildren());
     if (node instanceof QueryPlan) {
-      collectAll(((QueryPlan) node).subqueries(), found);
+      collectAll(((QueryPlan) node).subqueries());
     }
   }
 
-  private static void collectTable(DataSourceV2Relation source, Set found) {
+  private void addTable(DataSourceV2Relation source, LogicalPlan node, List filters) {
     if (source.table() instanceof DeltalogTable) {
-      collectRelation(((DeltalogTable) source.table()).relation(), found);
+      add(((DeltalogTable) source.table()).relation(), node, filters);
     }
   }
 
-  private static void collectRelation(HadoopFsRelation relation, Set found) {
+  private void add(HadoopFsRelation relation, LogicalPlan node, List filters) {
     if (relation.location() instanceof DeltalogFileIndex && !travels(relation)) {
-      found.add(((DeltalogFileIndex) relation.location()).planner());
+      String planner = ((DeltalogFileIndex) relation.location()).planner();
+      found.add(Arrays.asList(new String[] {planner, ReadFilters.text(node, filters)}));
     }
   }
 
-  private static void collectAll(scala.collection.Iterable nodes, Set found) {
+  private void collectAll(scala.collection.Iterable nodes) {
     scala.collection.Iterator each = nodes.iterator();
     while (each.hasNext()) {
       Object node = each.next();
       if (node instanceof TreeNode) {
-        collect((TreeNode) node, found);
+        collect((TreeNode) node, NO_FILTERS);
       }
     }
   }

@@ -1,0 +1,103 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
+import org.apache.spark.sql.catalyst.plans.ExistenceJoin;
+import org.apache.spark.sql.catalyst.plans.InnerLike;
+import org.apache.spark.sql.catalyst.plans.JoinType;
+import org.apache.spark.sql.catalyst.plans.LeftAnti$;
+import org.apache.spark.sql.catalyst.plans.LeftOuter$;
+import org.apache.spark.sql.catalyst.plans.LeftSemi$;
+import org.apache.spark.sql.catalyst.plans.RightOuter$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
+import scala.collection.Iterator;
+
+/**
+ * The conditions that decide which rows of a table matter to an analyzed plan. They go down the plan from a filter or
+ * a join as long as rows for which they are not true change nothing about the result:
+ *
+ * - through projections, names and views;
+ * - into both sides of an inner join, and into the side of an outer, semi or anti join whose rows it keeps;
+ * - from the condition of a join into each side whose rows without a match it drops.
+ *
+ * They stop everywhere else, for example at aggregates, limits and windows. Then all rows matter.
+ */
+public class ReadFilters {
+  private static final List NONE = Collections.emptyList();
+
+  private ReadFilters() {}
+
+  /** Returns the conditions for the rows of a child, if those of the node matter only where `above` is true. */
+  public static List below(LogicalPlan node, int child, List above) {
+    if (node instanceof Filter) {
+      return both(above, Plans.conjuncts(((Filter) node).condition()));
+    }
+    if (node instanceof Project || node instanceof SubqueryAlias || node instanceof View) {
+      return above;
+    }
+    if (node instanceof Join) {
+      Join join = (Join) node;
+      JoinType type = join.joinType();
+      boolean isInner = type instanceof InnerLike;
+      boolean isLeft = child == 0;
+      boolean keepsLeft = type == LeftOuter$.MODULE$ || type == LeftAnti$.MODULE$ || type instanceof ExistenceJoin;
+      boolean isSemi = type == LeftSemi$.MODULE$;
+      boolean isRightOuter = type == RightOuter$.MODULE$;
+      boolean isShown = isInner || (isLeft ? keepsLeft || isSemi : isRightOuter);
+      boolean mustMatch = isInner || isSemi || (isLeft ? isRightOuter : keepsLeft);
+      List own = join.condition().isDefined() ? Plans.conjuncts(join.condition().get()) : NONE;
+      return both(isShown ? above : NONE, mustMatch ? own : NONE);
+    }
+    return NONE;
+  }
+
+  private static List both(List some, List others) {
+    List all = new ArrayList(some);
+    all.addAll(others);
+    return all;
+  }
+
+  /** Returns those of the conditions that look at columns of the relation alone, as a text; an empty one for none. */
+  public static String text(LogicalPlan relation, List conditions) {
+    List found = new ArrayList();
+    for (int i = 0; i < conditions.size(); i++) {
+      Expression condition = (Expression) conditions.get(i);
+      if (isAboutRows(condition) && looksAtColumns(condition, relation)) {
+        found.add(Plans.simplified(condition, relation));
+      }
+    }
+    return FilterText.of(DataSourceStrategy$.MODULE$.normalizeExprs(Plans.seq(found), relation.output()));
+  }
+
+  /** Returns whether a condition looks at columns of the relation alone, and at none of its hidden ones. */
+  private static boolean looksAtColumns(Expression condition, LogicalPlan relation) {
+    Iterator each = condition.references().iterator();
+    while (each.hasNext()) {
+      Attribute column = (Attribute) each.next();
+      if (!relation.outputSet().contains(column) || MetadataAttribute$.MODULE$.isValid(column.metadata())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Returns whether a condition looks at a row of one table and at nothing else, such as the time of day. */
+  private static boolean isAboutRows(Expression condition) {
+    return condition.deterministic()
+        && !condition.references().isEmpty()
+        && !condition.containsPattern(TreePattern.CURRENT_LIKE())
+        && !condition.containsPattern(TreePattern.OUTER_REFERENCE())
+        && !condition.containsPattern(TreePattern.PLAN_EXPRESSION());
+  }
+}

@@ -1,0 +1,380 @@
+"""Writes whose rows are read from the table that they go to, and the commits that overtake them.
+
+When a Python function in the source is called for the first time, after the statement has chosen its version, another
+change is committed.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from deltalog import CommitConflictError, DeltaTable, write_deltalake
+
+LEVELS = ("WriteSerializable", "Serializable")
+Rows = list[tuple[str, int]]
+Change = Callable[[str], object]
+
+
+def created(path: str, level: str = "WriteSerializable") -> str:
+    """Creates a table with the rows (p, 1) and (q, 2). Returns its name in SQL."""
+    write_deltalake(
+        path,
+        data([("p", 1), ("q", 2)]),
+        partition_by="part",
+        configuration={"delta.isolationLevel": level},
+    )
+    return f"deltalog.`{path}`"
+
+
+def data(rows: Rows) -> pa.Table:
+    parts, values = zip(*rows, strict=True)
+    return pa.table({"part": pa.array(parts, pa.string()), "value": pa.array(values, pa.int64())})
+
+
+def rows(path: str) -> Rows:
+    return sorted((row["part"], row["value"]) for row in pa.table(DeltaTable(path).to_arrow()).to_pylist())
+
+
+def last(path: str) -> dict[str, Any]:
+    """Returns the newest entry of the history."""
+    return DeltaTable(path).history(1)[0]
+
+
+def append_q(path: str) -> None:
+    write_deltalake(path, data([("q", 9)]), mode="append")
+
+
+def append_r(path: str) -> None:
+    write_deltalake(path, data([("r", 9)]), mode="append")
+
+
+def insert_q(path: str) -> None:
+    """Inserts a row of q by a statement that has read the table, so that it is not blind."""
+    merge = DeltaTable(path).merge(data([("q", 9)]), "t.value = s.value", source_alias="s", target_alias="t")
+    merge.when_not_matched_insert_all().execute()
+
+
+def update_q(path: str) -> None:
+    DeltaTable(path).update({"value": "value + 10"}, predicate="part = 'q'")
+
+
+def delete_q(path: str) -> None:
+    DeltaTable(path).delete("part = 'q'")
+
+
+@contextmanager
+def overtaken(spark: SparkSession, path: str, change: Callable[[str], object]) -> Iterator[None]:
+    """Registers the function `hook`, which returns its argument. When it is first called, in a worker, it waits until
+    this process has made the change. Fails if it is not called.
+    """
+    started, done = (Path(f"{path}.{uuid.uuid4()}.{name}") for name in ("started", "done"))
+    is_over = threading.Event()
+
+    def hook(value: int) -> int:
+        if not done.exists():
+            started.touch()
+        while not done.exists():
+            time.sleep(0.01)
+        return value
+
+    def overtake() -> None:
+        while not started.exists() and not is_over.is_set():
+            time.sleep(0.01)
+        try:
+            if started.exists():
+                change(path)
+        finally:
+            done.touch()
+
+    spark.udf.register("hook", sf.udf(hook, "bigint"))
+    with ThreadPoolExecutor(1) as pool:
+        changed = pool.submit(overtake)
+        try:
+            yield
+        finally:
+            is_over.set()
+        changed.result()
+    assert started.exists()
+
+
+def q_as_p(spark: SparkSession, path: str) -> DataFrame:
+    """Returns the rows of q, moved to p."""
+    read = spark.read.format("deltalog").load(path)
+    return read.where("part = 'q'").selectExpr("'p' AS part", "hook(value) AS value")
+
+
+def by_sql(text: str) -> Callable[[SparkSession, str], object]:
+    return lambda spark, path: spark.sql(text.format(t=f"deltalog.`{path}`")).collect()
+
+
+def save(mode: str, **options: str) -> Callable[[SparkSession, str], object]:
+    return lambda spark, path: (
+        q_as_p(spark, path).write.format("deltalog").options(**options).mode(mode).save(path)
+    )
+
+
+APPENDS: dict[str, Callable[[SparkSession, str], object]] = {
+    "INSERT": by_sql("INSERT INTO {t} SELECT 'p', hook(value) FROM {t} WHERE part = 'q'"),
+    "INSERT of an aggregate": by_sql(
+        "INSERT INTO {t} SELECT 'p', hook(sum(value)) FROM {t} WHERE part = 'q'"
+    ),
+    "INSERT with a subquery": by_sql(
+        "INSERT INTO {t} SELECT 'p', (SELECT hook(max(value)) FROM {t} WHERE part = 'q') FROM range(1)"
+    ),
+    "INSERT of what is not there": by_sql(
+        "INSERT INTO {t} SELECT part, hook(value) FROM VALUES ('p', 5L) s(part, value) "
+        "WHERE NOT EXISTS (SELECT * FROM {t} x WHERE x.value = s.value AND x.part = 'q')"
+    ),
+    "save": save("append"),
+    "writeTo": lambda spark, path: q_as_p(spark, path).writeTo(f"deltalog.`{path}`").append(),
+}
+OVERWRITES: dict[str, Callable[[SparkSession, str], object]] = {
+    "REPLACE WHERE": by_sql(
+        "INSERT INTO {t} REPLACE WHERE part = 'p' SELECT 'p' AS part, hook(value) AS value FROM {t} WHERE part = 'q'"
+    ),
+    "INSERT OVERWRITE": by_sql(
+        "INSERT OVERWRITE {t} SELECT 'p' AS part, hook(value) AS value FROM {t} WHERE part = 'q'"
+    ),
+    "PARTITION": by_sql(
+        "INSERT OVERWRITE {t} PARTITION (part = 'p') SELECT hook(value) AS value FROM {t} WHERE part = 'q'"
+    ),
+    "replaceWhere": save("overwrite", replaceWhere="part = 'p'"),
+    "dynamic": save("overwrite", partitionOverwriteMode="dynamic"),
+    "overwritePartitions": lambda spark, path: (
+        q_as_p(spark, path).writeTo(f"deltalog.`{path}`").overwritePartitions()
+    ),
+    "overwrite": lambda spark, path: (
+        q_as_p(spark, path).writeTo(f"deltalog.`{path}`").overwrite(sf.expr("part = 'p'"))
+    ),
+}
+WRITES = {**APPENDS, **OVERWRITES}
+
+
+@pytest.fixture(autouse=True)
+def dynamic(spark: SparkSession) -> Any:
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    yield
+    spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_changes_of_what_was_read_are_conflicts(spark: SparkSession, path: str, write: str) -> None:
+    created(path)
+    with (
+        overtaken(spark, path, update_q),
+        pytest.raises(CommitConflictError, match="repeat the write") as caught,
+    ):
+        WRITES[write](spark, path)
+    assert caught.value.reason in ("concurrent_append", "concurrent_delete_read")
+    assert rows(path) == [("p", 1), ("q", 12)]
+    WRITES[write](spark, path)
+    assert DeltaTable(path).version() == 2
+    assert not last(path)["isBlindAppend"]
+
+
+@pytest.mark.parametrize("write", ["INSERT", "REPLACE WHERE"])
+@pytest.mark.parametrize("change", [delete_q, insert_q], ids=lambda change: change.__name__)
+def test_deletes_and_inserts_that_have_read_are_conflicts(
+    spark: SparkSession, path: str, write: str, change: Change
+) -> None:
+    created(path)
+    with overtaken(spark, path, change), pytest.raises(CommitConflictError) as caught:
+        WRITES[write](spark, path)
+    expected = "concurrent_delete_read" if change is delete_q else "concurrent_append"
+    assert caught.value.reason == expected
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
+    spark: SparkSession, path: str, write: str, level: str
+) -> None:
+    """Under `WriteSerializable`, a blind append may have another place in the order. (As in the JVM connector.)"""
+    created(path, level)
+    with overtaken(spark, path, append_q):
+        if level == "Serializable":
+            with pytest.raises(CommitConflictError) as caught:
+                WRITES[write](spark, path)
+            assert caught.value.reason == "concurrent_append"
+            assert rows(path) == [("p", 1), ("q", 2), ("q", 9)]
+        else:
+            WRITES[write](spark, path)
+            assert len(rows(path)) == (4 if write in APPENDS else 3)
+            assert not last(path)["isBlindAppend"]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, write: str) -> None:
+    """The filters of the plan tell which rows were read."""
+    created(path, "Serializable")
+    with overtaken(spark, path, append_r):
+        WRITES[write](spark, path)
+    assert ("r", 9) in rows(path)
+    assert DeltaTable(path).version() == 2
+
+
+def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
+    """Two statements that insert what is not there yet do not both insert it."""
+    table = created(path)
+    statement = (
+        "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "
+        "LEFT ANTI JOIN {t} t ON t.value = s.value"
+    )
+    other = spark.newSession()
+
+    def again(_: str) -> None:
+        other.sql(statement.format(t=table, value="s.value")).collect()
+
+    with overtaken(spark, path, again), pytest.raises(CommitConflictError) as caught:
+        spark.sql(statement.format(t=table, value="hook(s.value)")).collect()
+    assert caught.value.reason == "concurrent_append"
+    assert rows(path) == [("p", 1), ("q", 2), ("r", 3)]
+    assert last(path)["isBlindAppend"] is False
+    assert last(path)["readVersion"] == 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {t} REPLACE WHERE part = '{to}' SELECT '{to}', {value} AS value FROM {t} WHERE part = '{of}'",
+        "INSERT OVERWRITE {t} SELECT '{to}', {value} AS value FROM {t} WHERE part = '{of}'",
+        "INSERT OVERWRITE {t} PARTITION (part = '{to}') SELECT {value} AS value FROM {t} WHERE part = '{of}'",
+    ],
+    ids=["REPLACE WHERE", "INSERT OVERWRITE", "PARTITION"],
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_partitions_are_not_swapped(spark: SparkSession, path: str, statement: str, level: str) -> None:
+    """One statement sets p to q, the other q to p: one after the other, they make both the same."""
+    table = created(path, level)
+    other = spark.newSession()
+    other.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    q_of_p = statement.format(t=table, to="q", of="p", value="value")
+    with overtaken(spark, path, lambda _: other.sql(q_of_p).collect()), pytest.raises(CommitConflictError):
+        spark.sql(statement.format(t=table, to="p", of="q", value="hook(value)")).collect()
+    assert rows(path) == [("p", 1), ("q", 1)]
+
+
+def test_partitions_that_are_computed_from_themselves_are_independent(spark: SparkSession, path: str) -> None:
+    table = created(path, "Serializable")
+    statement = "INSERT OVERWRITE {t} PARTITION (part = '{p}') SELECT {value} + 1 AS value FROM {t} WHERE part = '{p}'"
+    other = spark.newSession()
+    other.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    with overtaken(
+        spark, path, lambda _: other.sql(statement.format(t=table, p="q", value="value")).collect()
+    ):
+        spark.sql(statement.format(t=table, p="p", value="hook(value)")).collect()
+    assert rows(path) == [("p", 2), ("q", 3)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_appends_that_read_other_tables_are_blind(
+    spark: SparkSession, path: str, tmp_path: Path, level: str
+) -> None:
+    """Neither other tables nor explicit versions of this one are what was read of it."""
+    table = created(path, level)
+    other = str(tmp_path / "other")
+    source = created(other)
+    frame = spark.read.format("deltalog").load(other)
+    old = spark.read.format("deltalog").option("versionAsOf", 0).load(path)
+    hooked = ("part", "hook(value) AS value")
+    appends: list[Callable[[], object]] = [
+        lambda: spark.sql(f"INSERT INTO {table} SELECT part, hook(value) FROM {source}").collect(),
+        lambda: spark.sql(
+            f"INSERT INTO {table} SELECT part, hook(value) FROM {table} VERSION AS OF 0"
+        ).collect(),
+        lambda: spark.sql(f"INSERT INTO {table} SELECT 'x', hook(id) FROM range(1)").collect(),
+        lambda: frame.selectExpr(*hooked).write.format("deltalog").mode("append").save(path),
+        lambda: old.selectExpr(*hooked).write.format("deltalog").mode("append").save(path),
+    ]
+    for append in appends:
+        version = DeltaTable(path).version()
+        with overtaken(spark, path, update_q):
+            append()
+        assert last(path)["version"] == version + 2
+        assert last(path)["isBlindAppend"] is True
+
+
+def test_appends_of_old_frames_depend_on_the_version_that_they_show(spark: SparkSession, path: str) -> None:
+    created(path)
+    frame = spark.read.format("deltalog").load(path).where("part = 'q'")
+    frame.write.format("deltalog").mode("append").save(path)
+    assert last(path)["readVersion"] == 0
+    update_q(path)
+    with pytest.raises(CommitConflictError) as caught:
+        frame.write.format("deltalog").mode("append").save(path)
+    assert caught.value.reason in ("concurrent_append", "concurrent_delete_read")
+    assert rows(path) == [("p", 1), ("q", 12), ("q", 12)]
+
+
+def test_merges_read_what_the_filter_of_their_source_says(spark: SparkSession, path: str) -> None:
+    table = created(path, "Serializable")
+    merge = (
+        f"MERGE INTO {table} t USING (SELECT 'p' AS part, hook(value) AS v FROM {table} WHERE part = 'q') s "
+        "ON t.part = s.part AND t.part = 'p' WHEN MATCHED THEN UPDATE SET value = s.v"
+    )
+    with overtaken(spark, path, append_r):
+        spark.sql(merge).collect()
+    assert rows(path) == [("p", 2), ("q", 2), ("r", 9)]
+    for change in (update_q, append_q):
+        with overtaken(spark, path, change), pytest.raises(CommitConflictError):
+            spark.sql(merge).collect()
+
+
+# What reads the table, and whether it is known that it reads the partition q alone.
+QUERIES = {
+    "filter": ("{t} WHERE part = 'q'", True),
+    "inner": ("{t} JOIN d ON t.part = d.part AND t.part = 'q'", True),
+    "inner, above": ("{t} JOIN d ON t.part = d.part WHERE t.part = 'q'", True),
+    "left": ("{t} LEFT JOIN d ON t.part = d.part WHERE t.part = 'q'", True),
+    "left, its condition": ("{t} LEFT JOIN d ON t.part = d.part AND t.part = 'q'", False),
+    "right side of a left join": ("d LEFT JOIN {t} ON t.part = d.part AND t.part = 'q'", True),
+    "right side of a left join, above": ("d LEFT JOIN {t} ON t.part = d.part WHERE t.part = 'q'", False),
+    "right": ("d RIGHT JOIN {t} ON t.part = d.part WHERE t.part = 'q'", True),
+    "full": ("{t} FULL JOIN d ON t.part = d.part WHERE t.part = 'q'", False),
+    "semi": ("{t} LEFT SEMI JOIN d ON t.part = d.part WHERE t.part = 'q'", True),
+    "anti": ("d LEFT ANTI JOIN {t} ON t.part = d.part AND t.part = 'q'", True),
+    "anti, the side that stays": ("{t} LEFT ANTI JOIN d ON t.part = d.part AND t.part = 'q'", False),
+    "limit": ("(SELECT * FROM {t} LIMIT 5) WHERE part = 'q'", False),
+    "window": ("(SELECT part, row_number() OVER (ORDER BY part) FROM {t}) WHERE part = 'q'", False),
+    "aggregate": ("(SELECT part, max(value) FROM {t} GROUP BY part) WHERE part = 'q'", False),
+    "union": ("(SELECT part FROM {t} WHERE part = 'q' UNION ALL SELECT part FROM d)", True),
+    "case of the name": ("{t} WHERE T.PART = 'q'", True),
+    "function in Python": ("{t} WHERE same(part) = 'q'", False),
+    "time of day": ("{t} WHERE part < CAST(current_date() AS STRING)", False),
+    "random": ("{t} WHERE value > rand() AND part = 'q'", True),
+    "metadata": ("{t} WHERE _metadata.file_name != 'x' AND part = 'q'", True),
+    "correlated": ("d WHERE EXISTS (SELECT * FROM {t} WHERE t.value = d.value AND t.part = 'q')", True),
+    "statistics": ("{t} WHERE value < 5", True),
+}
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("query", QUERIES)
+def test_which_rows_were_read(spark: SparkSession, path: str, query: str) -> None:
+    """Rows that cannot change the result were not read."""
+    table = created(path, "Serializable")
+    spark.createDataFrame([("q", 2)], "part string, value long").createOrReplaceTempView("d")
+    spark.udf.register("same", sf.udf(lambda value: value, "string"))
+    text, is_known = QUERIES[query]
+    try:
+        found = spark.sql(f"SELECT 'x' AS part, count(*) AS value FROM {text.format(t=table + ' t')}")
+        append_r(path)
+        write = found.write.format("deltalog").mode("append")
+        if is_known:
+            write.save(path)
+            assert last(path)["isBlindAppend"] is False
+            return
+        with pytest.raises(CommitConflictError):
+            write.save(path)
+    finally:
+        spark.catalog.dropTempView("d")
