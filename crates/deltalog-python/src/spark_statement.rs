@@ -154,6 +154,7 @@ impl SparkStatement {
         })
     }
 
+    #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn plan(
         &self,
         py: Python<'_>,
