@@ -202,7 +202,7 @@ def test_a_catalog_of_the_user_loses_no_table(spark: SparkSession, path: str, tm
     session.conf.set("spark.sql.catalog.spark_catalog", compiled_catalog(spark, tmp_path))
     rows = session.range(1)
     jvm: Any = spark.sparkContext._jvm
-    changes = {
+    changes: dict[str, Callable[[], Any]] = {
         "overwrite": lambda: rows.write.format("deltalog").mode("overwrite").saveAsTable("of_both"),
         "replace": lambda: rows.writeTo("of_both").using("deltalog").createOrReplace(),
         "AS": lambda: session.sql("CREATE OR REPLACE TABLE of_both USING deltalog AS SELECT 2 AS id"),
