@@ -3,7 +3,6 @@ package io.deltalog.spark;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Paths;
 import java.nio.file.attribute.BasicFileAttributes;
 import org.apache.hadoop.fs.Path;
@@ -68,10 +67,8 @@ final class LocalPlace {
       place = place.resolve(names[i]);
       try {
         found = Files.readAttributes(place, BasicFileAttributes.class, UNFOLLOWED);
-      } catch (NoSuchFileException e) {
-        return null;
       } catch (IOException e) {
-        return null; // Whoever opens the file says so.
+        return null; // Whoever opens the file says so. A new file is not there.
       }
       if (found.isSymbolicLink()) {
         String hint = "a table's own path may be a link, but nothing within it: move what it leads to into the table";
