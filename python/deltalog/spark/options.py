@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from deltalog.caller import warn_caller
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltalog.spark.write.sources import Source
+from deltalog.spark.sources import Source
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")

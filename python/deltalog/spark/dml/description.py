@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from deltalog.spark.dml.text import Clause, StatementText
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
+from deltalog.spark.sources import Source
 from deltalog.spark.write.settings import Settings
-from deltalog.spark.write.sources import Source
 
 
 class Description(NamedTuple):

@@ -33,8 +33,8 @@ from deltalog.spark.location import unescaped
 from deltalog.spark.options import BASE_VERSION, Options
 from deltalog.spark.read.planner import parts_of
 from deltalog.spark.read.table_version import TableVersion
+from deltalog.spark.sources import Source
 from deltalog.spark.write.request import WriteRequest
-from deltalog.spark.write.sources import Source
 
 
 def requested_base(

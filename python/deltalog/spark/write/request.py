@@ -7,9 +7,9 @@ from deltalog.spark import schema
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, uri_of
 from deltalog.spark.options import Options
+from deltalog.spark.sources import Source
 from deltalog.spark.write.record import Record
 from deltalog.spark.write.settings import Settings
-from deltalog.spark.write.sources import Source
 
 
 class WriteRequest(NamedTuple):
