@@ -6,43 +6,58 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 PATIENCE = 30.0
 """How long something is waited for that happens soon, in seconds."""
 
 
-@contextmanager
-def pressing(*when: Callable[[], object]) -> Iterator[None]:
-    """Sends this process a SIGINT as soon as `when` returns something true, for each of them, one after another."""
-    is_over = threading.Event()
-    # A lock, which is released by one call of C: a signal must not come while this thread starts the other.
-    may_press = threading.Lock()
+class pressing(AbstractContextManager[None]):  # noqa: N801
+    """Sends this process a SIGINT as soon as `when` returns something true, for each of them, one after another.
 
-    def press() -> None:
-        with may_press:
+    This is no generator: one that is interrupted as it is entered is closed by the collector, later and in any thread.
+    """
+
+    def __init__(self, *when: Callable[[], object]) -> None:
+        self._when = when
+        self._is_over = threading.Event()
+        # A lock, which is released by one call of C: a signal must not come while this thread starts the other.
+        self._may_press = threading.Lock()
+        self._thread = threading.Thread(target=self._press)
+        self._handler = signal.getsignal(signal.SIGINT)
+
+    def _press(self) -> None:
+        with self._may_press:
             pass
-        for is_time in when:
+        for is_time in self._when:
             until = time.monotonic() + PATIENCE
             while not is_time() and time.monotonic() < until:
-                if is_over.wait(0.005):
+                if self._is_over.wait(0.005):
                     return
             os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=press)
-    may_press.acquire()
-    thread.start()
-    handler = signal.getsignal(signal.SIGINT)
-    if handler == signal.SIG_IGN:  # So a shell starts what runs in the background.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        may_press.release()
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-        signal.signal(signal.SIGINT, handler)
+    def __enter__(self) -> None:
+        self._may_press.acquire()
+        self._thread.start()
+        if self._handler == signal.SIG_IGN:  # So a shell starts what runs in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            self._may_press.release()
+        except BaseException:
+            # The signal can come before this method returns, and nothing else would end the thread.
+            self._end()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        try:
+            self._is_over.set()
+            self._thread.join()
+        finally:
+            signal.signal(signal.SIGINT, self._handler)
 
 
 def after(seconds: float) -> Callable[[], bool]:
