@@ -48,6 +48,13 @@ def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None
     assert stopped >= 1
 
 
+def wait() -> None:
+    """Waits in short steps: a signal that comes just before a wait is handled after it."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        time.sleep(0.01)
+
+
 def test_another_thread_is_not_interrupted(tmp_path: Path) -> None:
     """Python runs the handlers of signals on its main thread."""
     table = made(tmp_path / "t", 30)
@@ -55,10 +62,7 @@ def test_another_thread_is_not_interrupted(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: outcomes.append(table.update({"n": "n + 1"})))
     thread.start()
     with pytest.raises(KeyboardInterrupt), pressing(after(0.0)):
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            # A signal that comes just before a wait is handled after it.
-            time.sleep(0.01)
+        wait()
     thread.join()
     assert len(outcomes) == 1
     assert DeltaTable(tmp_path / "t").version() == 1
