@@ -16,27 +16,32 @@ import org.apache.spark.sql.connector.catalog.constraints.Constraint;
  */
 public abstract class TableInfoCatalog extends BaseCatalog {
 
+  @Override
   public Set capabilities() {
     Set all = new HashSet(super.capabilities());
     all.add(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
     return all;
   }
 
+  @Override
   public Table createTable(Identifier name, TableInfo table)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     return createTable(name, table.columns(), table.partitions(), withConstraints(table));
   }
 
+  @Override
   public StagedTable stageCreate(Identifier name, TableInfo table)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     return stageCreate(name, table.columns(), table.partitions(), withConstraints(table));
   }
 
+  @Override
   public StagedTable stageReplace(Identifier name, TableInfo table)
       throws NoSuchNamespaceException, NoSuchTableException {
     return stageReplace(name, table.columns(), table.partitions(), withConstraints(table));
   }
 
+  @Override
   public StagedTable stageCreateOrReplace(Identifier name, TableInfo table) throws NoSuchNamespaceException {
     return stageCreateOrReplace(name, table.columns(), table.partitions(), withConstraints(table));
   }

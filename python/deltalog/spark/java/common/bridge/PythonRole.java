@@ -14,6 +14,7 @@ public class PythonRole implements InvocationHandler {
   }
 
   /** Returns what Python's method returns, or throws the exception that it returns. */
+  @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
     if (method.getDeclaringClass() == Object.class) {
       return own(method, arguments);
@@ -46,6 +47,7 @@ public class PythonRole implements InvocationHandler {
     }
   }
 
+  @Override
   public String toString() {
     return name + " in Python";
   }

@@ -82,12 +82,14 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return isPath(name) ? database + "`" + name.name() + "`" : "spark_catalog." + database + name.name();
   }
 
+  @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
     Table found = find(name, null, null);
     return found == null ? BuiltinCatalog.load((TableCatalog) delegate, name) : found;
   }
 
   /** Loads a table for writing; for reading, Spark requests no privileges. */
+  @Override
   public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
     boolean isSaveAsTable = WriterApi.isSaveAsTable();
     if (isSaveAsTable && isPath(name) && !tableExists(name)) {
@@ -100,16 +102,19 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges, found.schema()));
   }
 
+  @Override
   public Table loadTable(Identifier name, String version) throws NoSuchTableException {
     Table found = find(name, "versionAsOf", version);
     return found == null ? super.loadTable(name, version) : found;
   }
 
+  @Override
   public Table loadTable(Identifier name, long micros) throws NoSuchTableException {
     Table found = find(name, "timestampAsOfMicros", String.valueOf(micros));
     return found == null ? super.loadTable(name, micros) : found;
   }
 
+  @Override
   public boolean tableExists(Identifier name) {
     if (isPath(name)) {
       return Bridge.tables().exists(session(), name.name());
@@ -118,6 +123,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /** Returns all that Spark has a word for: default values, generated and identity columns. */
+  @Override
   public Set capabilities() {
     Set all = new HashSet(super.capabilities());
     all.add(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
@@ -126,6 +132,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return all;
   }
 
+  @Override
   public Table createTable(Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isOurs(name, properties)) {
@@ -135,6 +142,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return null; // As Spark's own catalog, to save a lookup that nothing needs.
   }
 
+  @Override
   public StagedTable stageCreate(Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isOurs(name, properties)) {
@@ -148,11 +156,13 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return staged(name, columns, transforms, properties, "create");
   }
 
+  @Override
   public StagedTable stageReplace(Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws NoSuchNamespaceException, NoSuchTableException {
     return replacing(name, columns, transforms, properties, "replace");
   }
 
+  @Override
   public StagedTable stageCreateOrReplace(Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws NoSuchNamespaceException {
     return replacing(name, columns, transforms, properties, "createOrReplace");
@@ -185,6 +195,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return TableDefinition.json(name, isPath(name), columns, transforms, all, mode);
   }
 
+  @Override
   public Table alterTable(Identifier name, TableChange... changes) throws NoSuchTableException {
     DeltalogTable found = find(name, null, null);
     if (found == null) {
@@ -195,6 +206,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /** Returns a procedure of ours; Spark's own catalog has none. */
+  @Override
   public UnboundProcedure loadProcedure(Identifier name) {
     boolean isOurs = Procedures.isOurs(name.namespace());
     return new Procedures().load(isOurs ? name.name() : name.toString(), true);

@@ -32,6 +32,7 @@ public class BuiltinCatalog extends scala.runtime.AbstractFunction0 {
     return found;
   }
 
+  @Override
   public Object apply() {
     try {
       return catalog.loadTable(name);

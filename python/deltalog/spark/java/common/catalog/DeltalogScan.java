@@ -46,27 +46,33 @@ public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRun
     return table;
   }
 
+  @Override
   public StructType readSchema() {
     return columns;
   }
 
+  @Override
   public String description() {
     return table.relation().location().toString();
   }
 
+  @Override
   public Statistics estimateStatistics() {
     return this;
   }
 
+  @Override
   public OptionalLong sizeInBytes() {
     return OptionalLong.of(Math.max(1L, size < 0 ? table.relation().sizeInBytes() : size));
   }
 
+  @Override
   public OptionalLong numRows() {
     return OptionalLong.empty();
   }
 
   /** Returns the partition columns among the columns that are read, because Spark looks for them there. */
+  @Override
   public NamedReference[] filterAttributes() {
     List read = Arrays.asList(columns.fieldNames());
     List found = new ArrayList();
@@ -79,10 +85,12 @@ public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRun
     return (NamedReference[]) found.toArray(new NamedReference[0]);
   }
 
+  @Override
   public void filter(Predicate[] predicates) {
     throw notEnabled();
   }
 
+  @Override
   public org.apache.spark.sql.connector.read.Batch toBatch() {
     throw notEnabled();
   }
@@ -92,11 +100,13 @@ public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRun
         "deltalog is not enabled in this session: call deltalog.spark.enable(spark) on it");
   }
 
+  @Override
   public boolean equals(Object other) {
     return other instanceof DeltalogScan && table.equals(((DeltalogScan) other).table)
         && columns.equals(((DeltalogScan) other).columns) && size == ((DeltalogScan) other).size;
   }
 
+  @Override
   public int hashCode() {
     return table.hashCode();
   }

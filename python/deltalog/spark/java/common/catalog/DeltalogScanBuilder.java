@@ -15,10 +15,12 @@ public class DeltalogScanBuilder implements ScanBuilder, SupportsPushDownRequire
     this.columns = table.schema();
   }
 
+  @Override
   public void pruneColumns(StructType required) {
     columns = required;
   }
 
+  @Override
   public Scan build() {
     return new DeltalogScan(table, columns);
   }

@@ -93,14 +93,17 @@ public class DeltalogTable
     return new DeltalogTable(name, state, relation().schema(), provider, options, anySchema);
   }
 
+  @Override
   public boolean acceptsAnySchema() {
     return acceptsAnySchema;
   }
 
+  @Override
   public String name() {
     return name;
   }
 
+  @Override
   public StructType schema() {
     return columns;
   }
@@ -109,6 +112,7 @@ public class DeltalogTable
     return relation().partitionSchema().fieldNames();
   }
 
+  @Override
   public Transform[] partitioning() {
     List transforms = new ArrayList();
     String[] columns = partitionColumns();
@@ -125,6 +129,7 @@ public class DeltalogTable
     return (Transform[]) transforms.toArray(new Transform[0]);
   }
 
+  @Override
   public Map properties() {
     Map properties = new TreeMap(state.properties());
     properties.put(TableCatalog.PROP_PROVIDER, provider);
@@ -136,6 +141,7 @@ public class DeltalogTable
     return properties;
   }
 
+  @Override
   public Set capabilities() {
     Set all = new HashSet(Arrays.asList(new TableCapability[] {
       TableCapability.BATCH_READ,
@@ -150,15 +156,18 @@ public class DeltalogTable
     return all;
   }
 
+  @Override
   public MetadataColumn[] metadataColumns() {
     return new MetadataColumn[] {new FileMetadata(relation().fileFormat())};
   }
 
   /** Returns true: as in a scan of files, a column of the table hides the metadata column of the same name. */
+  @Override
   public boolean canRenameConflictingMetadataColumns() {
     return true;
   }
 
+  @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap readOptions) {
     return new DeltalogScanBuilder(this.with(readOptions));
   }
@@ -179,11 +188,13 @@ public class DeltalogTable
     return new DeltalogTable(name, state.with(read), columns, provider, options, acceptsAnySchema);
   }
 
+  @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return new DeltalogWriteBuilder(this, info.options());
   }
 
   /** Writes rows and commits them. */
+  @Override
   public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map writeOptions) {
     Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
     all.putAll(options);
@@ -195,40 +206,49 @@ public class DeltalogTable
     Bridge.writes().insert(session, TableOptions.json(all), rows, isOverwrite);
   }
 
+  @Override
   public boolean canDeleteWhere(Predicate[] predicates) {
     return true;
   }
 
+  @Override
   public void deleteWhere(Predicate[] predicates) {
     throw new IllegalStateException("deltalog: DELETE was not planned by deltalog's strategy");
   }
 
+  @Override
   public boolean truncateTable() {
     Bridge.writes().truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.json(options));
     return true;
   }
 
+  @Override
   public StructType partitionSchema() {
     return relation().partitionSchema();
   }
 
+  @Override
   public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {
     return new TablePartitions(relation().location()).with(names, values);
   }
 
   /** Returns nothing, because all that is known of a partition are its files. */
+  @Override
   public Map loadPartitionMetadata(InternalRow partition) {
     return new TreeMap();
   }
 
+  @Override
   public void createPartition(InternalRow partition, Map properties) {
     throw partitionsFollowRows();
   }
 
+  @Override
   public boolean dropPartition(InternalRow partition) {
     throw partitionsFollowRows();
   }
 
+  @Override
   public void replacePartitionMetadata(InternalRow partition, Map properties) {
     throw partitionsFollowRows();
   }
@@ -239,16 +259,19 @@ public class DeltalogTable
             + String.join(", ", partitionColumns()));
   }
 
+  @Override
   public boolean equals(Object other) {
     return other != null && other.getClass() == getClass()
         && acceptsAnySchema == ((DeltalogTable) other).acceptsAnySchema
         && relation().location().equals(((DeltalogTable) other).relation().location());
   }
 
+  @Override
   public int hashCode() {
     return relation().location().hashCode();
   }
 
+  @Override
   public String toString() {
     return name;
   }

@@ -21,10 +21,12 @@ public class DeltalogWrite implements Write {
     return options;
   }
 
+  @Override
   public String description() {
     return "deltalog " + table.name();
   }
 
+  @Override
   public String toString() {
     return description();
   }

@@ -17,18 +17,22 @@ public class DeltalogWriteBuilder implements SupportsOverwriteV2, SupportsDynami
     this.options = options;
   }
 
+  @Override
   public WriteBuilder truncate() {
     return this;
   }
 
+  @Override
   public WriteBuilder overwrite(Predicate[] predicates) {
     return this;
   }
 
+  @Override
   public WriteBuilder overwriteDynamicPartitions() {
     return this;
   }
 
+  @Override
   public Write build() {
     return new DeltalogWrite(table, options);
   }

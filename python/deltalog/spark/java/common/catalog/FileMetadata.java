@@ -12,14 +12,17 @@ public class FileMetadata implements MetadataColumn {
     this.format = format;
   }
 
+  @Override
   public String name() {
     return format.createFileMetadataCol().name();
   }
 
+  @Override
   public DataType dataType() {
     return format.createFileMetadataCol().dataType();
   }
 
+  @Override
   public boolean isNullable() {
     return false;
   }

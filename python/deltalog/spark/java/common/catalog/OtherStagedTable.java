@@ -25,36 +25,45 @@ public class OtherStagedTable implements StagedTable, SupportsWrite {
     this.created = created;
   }
 
+  @Override
   public String name() {
     return created.name();
   }
 
+  @Override
   public StructType schema() {
     return created.schema();
   }
 
+  @Override
   public Column[] columns() {
     return created.columns();
   }
 
+  @Override
   public Transform[] partitioning() {
     return created.partitioning();
   }
 
+  @Override
   public Map properties() {
     return created.properties();
   }
 
+  @Override
   public Set capabilities() {
     return created.capabilities();
   }
 
+  @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return ((SupportsWrite) created).newWriteBuilder(info);
   }
 
+  @Override
   public void commitStagedChanges() {}
 
+  @Override
   public void abortStagedChanges() {
     catalog.dropTable(name);
   }

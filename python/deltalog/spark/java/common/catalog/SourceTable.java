@@ -21,22 +21,27 @@ public class SourceTable implements Table {
     this.transforms = transforms;
   }
 
+  @Override
   public String name() {
     return "deltalog";
   }
 
+  @Override
   public StructType schema() {
     return schema;
   }
 
+  @Override
   public Transform[] partitioning() {
     return transforms;
   }
 
+  @Override
   public Map properties() {
     return Collections.emptyMap();
   }
 
+  @Override
   public Set capabilities() {
     return Collections.singleton(TableCapability.ACCEPT_ANY_SCHEMA); // So that no other error comes first.
   }

@@ -33,22 +33,27 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
     this.definition = definition;
   }
 
+  @Override
   public String name() {
     return name;
   }
 
+  @Override
   public StructType schema() {
     return schema;
   }
 
+  @Override
   public Transform[] partitioning() {
     return transforms;
   }
 
+  @Override
   public Map properties() {
     return new HashMap();
   }
 
+  @Override
   public Set capabilities() {
     Set all = new HashSet();
     all.add(TableCapability.BATCH_WRITE);
@@ -56,24 +61,29 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
     return all;
   }
 
+  @Override
   public boolean acceptsAnySchema() {
     return false;
   }
 
+  @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return new DeltalogWriteBuilder(this, info.options());
   }
 
+  @Override
   public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options) {
     Bridge.definitions().createAsSelect(session, definition, rows, TableOptions.json(options));
     isWritten = true;
   }
 
+  @Override
   public void commitStagedChanges() {
     if (!isWritten) {
       Bridge.definitions().create(org.apache.spark.sql.SparkSession.active(), definition);
     }
   }
 
+  @Override
   public void abortStagedChanges() {}
 }

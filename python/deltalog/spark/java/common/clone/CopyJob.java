@@ -50,6 +50,7 @@ public class CopyJob extends AnswerJob {
     }
   }
 
+  @Override
   protected void add(byte[] answer) throws IOException {
     copied.write(answer);
   }

@@ -46,6 +46,7 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     this.configuration = configuration;
   }
 
+  @Override
   public Object apply(Object rows) {
     Configuration settings = ((SerializableConfiguration) configuration.value()).value();
     PackedRoot root = new PackedRoot(source);

@@ -60,31 +60,37 @@ public class EvolvedTarget extends LogicalPlan {
     return (EvolvedTarget) at;
   }
 
+  @Override
   public Seq output() {
     List all = Plans.list(child.output());
     all.addAll(Arrays.asList(columns));
     return Plans.seq(all);
   }
 
+  @Override
   public Seq children() {
     List children = new ArrayList();
     children.add(child);
     return Plans.seq(children);
   }
 
+  @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
     return new EvolvedTarget((LogicalPlan) children.head(), columns, names, data);
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  @Override
   public int productArity() {
     return 4;
   }
 
+  @Override
   public Object productElement(int index) {
     return index == 0 ? (Object) child : index == 1 ? (Object) columns : index == 2 ? (Object) names : (Object) data;
   }
 
+  @Override
   public boolean canEqual(Object other) {
     return other instanceof EvolvedTarget;
   }

@@ -46,14 +46,17 @@ public class EvolvedValue extends Expression {
     return isSame ? expression : expression.withNewChildren(Plans.seq(children));
   }
 
+  @Override
   public DataType dataType() {
     return type;
   }
 
+  @Override
   public boolean nullable() {
     return value.nullable();
   }
 
+  @Override
   public Seq children() {
     List children = new ArrayList();
     children.add(value);
@@ -63,28 +66,34 @@ public class EvolvedValue extends Expression {
     return Plans.seq(children);
   }
 
+  @Override
   public Expression withNewChildrenInternal(IndexedSeq children) {
     Expression keeping = old == null ? null : (Expression) children.apply(1);
     return new EvolvedValue((Expression) children.apply(0), keeping, type);
   }
 
+  @Override
   public Object eval(InternalRow row) {
     throw new IllegalStateException("deltalog: a value of a MERGE was not fitted to its column");
   }
 
+  @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode code) {
     throw new IllegalStateException("deltalog: a value of a MERGE was not fitted to its column");
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  @Override
   public int productArity() {
     return 3;
   }
 
+  @Override
   public Object productElement(int index) {
     return index == 0 ? (Object) value : index == 1 ? (Object) old : (Object) type;
   }
 
+  @Override
   public boolean canEqual(Object other) {
     return other instanceof EvolvedValue;
   }

@@ -35,27 +35,33 @@ public class EvolvingMerge extends LogicalPlan {
     return statement;
   }
 
+  @Override
   public Seq output() {
     return (Seq) Nil$.MODULE$;
   }
 
+  @Override
   public Seq children() {
     return Plans.seq(Arrays.asList(new Object[] {target, source}));
   }
 
+  @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
     return new EvolvingMerge((LogicalPlan) children.apply(0), (LogicalPlan) children.apply(1), statement);
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  @Override
   public int productArity() {
     return 3;
   }
 
+  @Override
   public Object productElement(int index) {
     return index == 0 ? (Object) target : index == 1 ? (Object) source : (Object) statement;
   }
 
+  @Override
   public boolean canEqual(Object other) {
     return other instanceof EvolvingMerge;
   }

@@ -14,6 +14,7 @@ public class EvolvingMerges extends Rule {
   /** The setting of the JVM connector, by which its writes add columns. */
   private static final String AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled";
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (!(plan instanceof MergeIntoTable)) {
       return plan;

@@ -26,6 +26,7 @@ public class KeyJob extends AnswerJob {
     return summary;
   }
 
+  @Override
   protected void add(byte[] answer) throws IOException {
     try {
       summary.add(KeySummary.of(answer));

@@ -16,6 +16,7 @@ public class KeyTask extends AbstractFunction1 implements Serializable {
     this.types = types;
   }
 
+  @Override
   public Object apply(Object rows) {
     KeySummary summary = new KeySummary(types);
     Iterator each = (Iterator) rows;

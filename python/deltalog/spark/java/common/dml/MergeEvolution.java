@@ -24,6 +24,7 @@ public class MergeEvolution extends Rule {
     this.session = session;
   }
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (!(plan instanceof EvolvingMerge)) {
       return plan;

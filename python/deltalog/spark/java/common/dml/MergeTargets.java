@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
  * an INSERT does (InsertColumns), and the analyzer leaves the clauses of such a target alone.
  */
 public class MergeTargets extends Rule {
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (!(plan instanceof MergeIntoTable)) {
       return plan;

@@ -30,6 +30,7 @@ public class RowChangeWriter extends OutputWriter {
     this.leading = new LeadingColumns(columns, width, given);
   }
 
+  @Override
   public void write(InternalRow row) {
     int operation = row.getInt(width);
     boolean isFirst = changed.note(operation, row.getInt(width + 1), row.getLong(width + 2));
@@ -44,6 +45,7 @@ public class RowChangeWriter extends OutputWriter {
     }
   }
 
+  @Override
   public void close() {
     try {
       file.close();
@@ -54,6 +56,7 @@ public class RowChangeWriter extends OutputWriter {
     }
   }
 
+  @Override
   public String path() {
     return file.path();
   }

@@ -49,6 +49,7 @@ public class SourceMatches implements UDF1 {
     return functions.not(functions.udf((UDF1) this, DataTypes.BooleanType).asNonNullable().apply(arguments));
   }
 
+  @Override
   public Object call(Object id) {
     long source = ((Number) id).longValue();
     long row = source & 0x1ffffffffL;

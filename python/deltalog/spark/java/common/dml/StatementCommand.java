@@ -37,25 +37,31 @@ public class StatementCommand extends LogicalPlan implements Command {
     return statement;
   }
 
+  @Override
   public Seq output() {
     return output;
   }
 
+  @Override
   public Seq nodePatterns() {
     return Plans.seq(Collections.singletonList(TreePattern$.MODULE$.COMMAND()));
   }
 
   /** Does nothing: Scala sets fields of a trait so. */
+  @Override
   public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(Seq patterns) {}
 
+  @Override
   public Seq children() {
     return Plans.seq(new ArrayList());
   }
 
+  @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
     return this;
   }
 
+  @Override
   public Statistics stats() {
     try {
       return (Statistics) CaseClass.create(Statistics.class, new Object[] {scala.math.BigInt.apply(1L)});
@@ -68,19 +74,23 @@ public class StatementCommand extends LogicalPlan implements Command {
     return stats();
   }
 
+  @Override
   public String nodeName() {
     return "Deltalog " + statement.nodeName();
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  @Override
   public int productArity() {
     return 2;
   }
 
+  @Override
   public Object productElement(int index) {
     return index == 0 ? (Object) statement : (Object) output;
   }
 
+  @Override
   public boolean canEqual(Object other) {
     return other == this;
   }

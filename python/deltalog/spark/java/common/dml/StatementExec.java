@@ -13,6 +13,7 @@ public class StatementExec extends OwnCommandExec {
     this.command = command;
   }
 
+  @Override
   public Seq run() {
     String[] found = Bridge.statements().change(session(), command.statement()).split(" ");
     refresh(StatementTarget.of(command.statement()).name());
@@ -23,10 +24,12 @@ public class StatementExec extends OwnCommandExec {
     return Plans.seq(Collections.singletonList(new GenericInternalRow(row)));
   }
 
+  @Override
   public Seq output() {
     return command.output();
   }
 
+  @Override
   public String nodeName() {
     return command.nodeName();
   }

@@ -28,6 +28,7 @@ public class StatementRule extends Rule {
         && StatementTarget.of((LogicalPlan) plan) != null;
   }
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (!isStatement(plan) || !((LogicalPlan) plan).resolved()) {
       return plan;

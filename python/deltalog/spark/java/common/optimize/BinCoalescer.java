@@ -18,6 +18,7 @@ public class BinCoalescer implements PartitionCoalescer, Serializable {
     this.bins = bins;
   }
 
+  @Override
   public PartitionGroup[] coalesce(int most, RDD scan) {
     Partition[] byNumber = byNumber(scan.partitions());
     PartitionGroup[] groups = new PartitionGroup[bins.count()];

@@ -16,6 +16,7 @@ public class BinCommitProtocol extends TableCommitProtocol {
     this.bins = bins;
   }
 
+  @Override
   public void setupTask(TaskAttemptContext context) {
     super.setupTask(context);
     int bin = bins.ofTask(task(context));
@@ -29,14 +30,17 @@ public class BinCommitProtocol extends TableCommitProtocol {
     return copied;
   }
 
+  @Override
   protected String directory(int task, String named) {
     return bins.directory(bins.ofTask(task));
   }
 
+  @Override
   protected String[] partitionValues(int task, String directory) {
     return bins.values(bins.ofTask(task));
   }
 
+  @Override
   protected void addTo(TaskReport added, int task) throws IOException {
     copied.reportTo(added, task);
   }

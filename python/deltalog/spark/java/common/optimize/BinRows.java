@@ -47,6 +47,7 @@ public class BinRows extends MarkedRows {
     this.bins = bins;
   }
 
+  @Override
   public TableCommitProtocol protocol(String root, boolean opensSeveral) {
     return new BinCommitProtocol(root, bins);
   }

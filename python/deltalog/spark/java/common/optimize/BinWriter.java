@@ -18,15 +18,18 @@ public class BinWriter extends OutputWriter {
     this.width = width;
   }
 
+  @Override
   public void write(InternalRow row) {
     copied.note(row.getInt(width), row.getLong(width + 1));
     file.write(leading.of(row));
   }
 
+  @Override
   public void close() {
     file.close();
   }
 
+  @Override
   public String path() {
     return file.path();
   }

@@ -19,14 +19,17 @@ public class KeyedIterator implements Iterator {
     this.cell = new int[keys.dimensions()];
   }
 
+  @Override
   public boolean hasNext() {
     return rows.hasNext();
   }
 
+  @Override
   public Object next() {
     return keys.keyed((InternalRow) rows.next(), joined, added, cell);
   }
 
+  @Override
   public void remove() {
     throw new UnsupportedOperationException();
   }

@@ -23,6 +23,7 @@ public class KeyedRows extends AbstractFunction1 implements Serializable {
     this.file = file;
   }
 
+  @Override
   public Object apply(Object rows) {
     return CollectionConverters.asScala(new KeyedIterator(this, (Iterator) rows));
   }

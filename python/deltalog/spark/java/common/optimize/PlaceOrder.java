@@ -12,6 +12,7 @@ public class PlaceOrder implements Comparator {
     this.places = places;
   }
 
+  @Override
   public int compare(Object a, Object b) {
     int first = ((Integer) a).intValue();
     int second = ((Integer) b).intValue();

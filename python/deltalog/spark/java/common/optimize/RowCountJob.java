@@ -18,6 +18,7 @@ public class RowCountJob extends AnswerJob {
     return sums;
   }
 
+  @Override
   protected void add(byte[] answer) {
     ByteBuffer counts = ByteBuffer.wrap(answer);
     for (int i = 0; i < sums.length; i++) {

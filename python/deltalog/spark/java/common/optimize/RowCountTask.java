@@ -33,6 +33,7 @@ public class RowCountTask extends AbstractFunction1 implements Serializable {
     this.counted = counted;
   }
 
+  @Override
   public Object apply(Object read) {
     long[] before = new long[count];
     int[] cell = new int[columns.length];

@@ -18,6 +18,7 @@ public class RowPlaceJob extends AnswerJob {
     return places;
   }
 
+  @Override
   protected void add(byte[] answer) {
     ByteBuffer found = ByteBuffer.wrap(answer);
     while (found.hasRemaining()) {

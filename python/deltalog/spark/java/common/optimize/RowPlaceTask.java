@@ -27,6 +27,7 @@ public class RowPlaceTask extends AbstractFunction1 implements Serializable {
     this.firsts = firsts;
   }
 
+  @Override
   public Object apply(Object read) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(bytes);

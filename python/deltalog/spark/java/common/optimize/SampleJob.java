@@ -58,6 +58,7 @@ public class SampleJob extends AnswerJob {
   }
 
   /** Takes what a task has counted and drawn. */
+  @Override
   protected void add(byte[] drawn) throws IOException {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(drawn));
     for (int files = in.readInt(); files > 0; files--) {

@@ -34,6 +34,7 @@ public class SampleTask extends AbstractFunction1 implements Serializable {
     this.most = most;
   }
 
+  @Override
   public Object apply(Object rows) {
     SplittableRandom random = new SplittableRandom(TaskContext.getPartitionId());
     Map drawn = new HashMap();

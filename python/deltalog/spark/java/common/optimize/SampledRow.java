@@ -22,6 +22,7 @@ public class SampledRow implements Comparable {
   }
 
   /** The largest number is the first. */
+  @Override
   public int compareTo(Object other) {
     return Long.compare(((SampledRow) other).number, number);
   }

@@ -14,6 +14,7 @@ public class ShuffledRows extends CopiedRows {
     this.rows = new long[end - start];
   }
 
+  @Override
   public void note(int number, long position) {
     if (number < start || number - start >= rows.length) {
       throw new IllegalStateException("an internal error of deltalog: a row of the file " + number
@@ -23,6 +24,7 @@ public class ShuffledRows extends CopiedRows {
     rows[number - start]++;
   }
 
+  @Override
   public void reportTo(TaskReport report, int task) throws IOException {
     int[] files = new int[rows.length];
     long[] found = new long[rows.length];

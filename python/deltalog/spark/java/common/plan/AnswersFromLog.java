@@ -14,10 +14,12 @@ public class AnswersFromLog extends Rule {
   private static final String NAME = "io.deltalog.spark.AnswersFromLog";
   private static final AtomicBoolean warned = new AtomicBoolean();
 
+  @Override
   public String ruleName() {
     return NAME;
   }
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     return plan.transform(new Aggregates());
   }
@@ -28,10 +30,12 @@ public class AnswersFromLog extends Rule {
       super("deltalog cannot answer an aggregate from the log and reads the data files instead", warned);
     }
 
+    @Override
     public boolean isDefinedAt(Object node) {
       return node instanceof Aggregate;
     }
 
+    @Override
     protected Object improved(Object node) throws Exception {
       return LogAnswers.instead((Aggregate) node);
     }

@@ -93,6 +93,7 @@ public class DeltalogFileIndex implements FileIndex {
     return known != null ? known : listings.keep(key, list(partitionFilters, dataFilters));
   }
 
+  @Override
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     return listing(partitionFilters, dataFilters).directories();
   }
@@ -108,18 +109,21 @@ public class DeltalogFileIndex implements FileIndex {
     return listed;
   }
 
+  @Override
   public Seq rootPaths() {
     List paths = new ArrayList();
     paths.add(new TableRoot(path, label));
     return scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq();
   }
 
+  @Override
   public String[] inputFiles() {
     Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
     return list(none, none).paths();
   }
 
   /** Returns the total size of all files. It is computed once, at the first call. */
+  @Override
   public long sizeInBytes() {
     if (size < 0) {
       size = Bridge.planners().size(planner);
@@ -127,29 +131,35 @@ public class DeltalogFileIndex implements FileIndex {
     return size;
   }
 
+  @Override
   public StructType partitionSchema() {
     return partitionSchema;
   }
 
   /** Does nothing: a snapshot never changes. */
+  @Override
   public void refresh() {}
 
   public boolean isTimeTravel() {
     return false;
   }
 
+  @Override
   public scala.Option metadataOpsTimeNs() {
     return scala.Option.empty();
   }
 
+  @Override
   public boolean equals(Object other) {
     return other instanceof DeltalogFileIndex && identity.equals(((DeltalogFileIndex) other).identity);
   }
 
+  @Override
   public int hashCode() {
     return identity.hashCode();
   }
 
+  @Override
   public String toString() {
     return "deltalog " + new TableRoot(path, label);
   }

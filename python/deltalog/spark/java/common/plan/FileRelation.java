@@ -30,10 +30,12 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
     return plan instanceof DataSourceV2ScanRelation && ((DataSourceV2ScanRelation) plan).scan() instanceof DeltalogScan;
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return isScan(node);
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     if (!isScan(node)) {
       return otherwise.apply(node);

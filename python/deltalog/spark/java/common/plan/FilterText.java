@@ -103,10 +103,12 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     return true;
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return node instanceof AttributeReference;
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     if (node instanceof AttributeReference) {
       return ((AttributeReference) node).withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);

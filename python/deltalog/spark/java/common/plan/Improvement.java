@@ -21,6 +21,7 @@ abstract class Improvement extends scala.runtime.AbstractPartialFunction {
   /** Returns what takes the place of the node, or the node. */
   protected abstract Object improved(Object node) throws Exception;
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     if (!isDefinedAt(node)) {
       return otherwise.apply(node);

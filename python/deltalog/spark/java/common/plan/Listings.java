@@ -15,6 +15,7 @@ public class Listings extends LinkedHashMap {
     super(MOST, 0.75f, true);
   }
 
+  @Override
   protected boolean removeEldestEntry(Map.Entry eldest) {
     return size() > MOST;
   }

@@ -205,10 +205,12 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
       this.answers = answers;
     }
 
+    @Override
     public boolean isDefinedAt(Object node) {
       return answers.column(node) != null;
     }
 
+    @Override
     public Object applyOrElse(Object node, Function1 otherwise) {
       AttributeReference column = answers.column(node);
       return column != null ? column : otherwise.apply(node);
@@ -240,10 +242,12 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return seq(changed);
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return node instanceof AggregateExpression;
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     return node instanceof AggregateExpression ? aggregated((AggregateExpression) node) : otherwise.apply(node);
   }

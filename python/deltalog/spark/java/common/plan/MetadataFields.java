@@ -84,10 +84,12 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     return node instanceof AttributeReference && ((AttributeReference) node).exprId().equals(metadata.exprId());
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return node instanceof GetStructField && isMetadata(((GetStructField) node).child());
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     return isDefinedAt(node) ? values.apply(((GetStructField) node).ordinal()) : otherwise.apply(node);
   }

@@ -25,6 +25,7 @@ public final class PackedFile extends FileStatus {
     this.isOutside = isOutside;
   }
 
+  @Override
   public Path getPath() {
     byte[] path = new byte[bytes.getInt(at)];
     bytes.get(at + 4, path);

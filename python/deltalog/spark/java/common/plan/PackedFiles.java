@@ -38,14 +38,17 @@ public final class PackedFiles extends AbstractSeq {
     this.root = root;
   }
 
+  @Override
   public int length() {
     return count;
   }
 
+  @Override
   public Iterator iterator() {
     return new Files(bytes.duplicate(), count, root);
   }
 
+  @Override
   public Object apply(int index) {
     if (index < 0 || index >= count) {
       throw new IndexOutOfBoundsException(String.valueOf(index));
@@ -54,14 +57,17 @@ public final class PackedFiles extends AbstractSeq {
   }
 
   /** Does the same as a function of an object. */
+  @Override
   public Object apply(Object index) {
     return apply(((Integer) index).intValue());
   }
 
+  @Override
   public SeqFactory iterableFactory() {
     return (SeqFactory) Seq$.MODULE$;
   }
 
+  @Override
   public boolean isDefinedAt(Object index) {
     return isDefinedAt(((Integer) index).intValue());
   }
@@ -77,10 +83,12 @@ public final class PackedFiles extends AbstractSeq {
       this.root = root;
     }
 
+    @Override
     public boolean hasNext() {
       return left > 0;
     }
 
+    @Override
     public Object next() {
       if (left == 0) {
         throw new java.util.NoSuchElementException();

@@ -38,10 +38,12 @@ public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
     return predicate == null || predicate.eval(values);
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return node instanceof AttributeReference;
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     if (node instanceof AttributeReference) {
       int column = schema.fieldIndex(((AttributeReference) node).name());

@@ -102,10 +102,12 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
     return new Project(Plans.seq(named), rows);
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return node == source;
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     return node == source ? rows : otherwise.apply(node);
   }

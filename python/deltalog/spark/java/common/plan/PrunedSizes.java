@@ -23,10 +23,12 @@ public class PrunedSizes extends Rule {
   private static final String NAME = "io.deltalog.spark.PrunedSizes";
   private static final AtomicBoolean warned = new AtomicBoolean();
 
+  @Override
   public String ruleName() {
     return NAME;
   }
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     return plan.transformDown(new Scans());
   }
@@ -38,10 +40,12 @@ public class PrunedSizes extends Rule {
           warned);
     }
 
+    @Override
     public boolean isDefinedAt(Object node) {
       return node instanceof Project || node instanceof Filter;
     }
 
+    @Override
     protected Object improved(Object node) throws Exception {
       return sized((LogicalPlan) node);
     }
@@ -90,10 +94,12 @@ public class PrunedSizes extends Rule {
       this.sized = sized;
     }
 
+    @Override
     public boolean isDefinedAt(Object node) {
       return node == scan;
     }
 
+    @Override
     public Object applyOrElse(Object node, Function1 otherwise) {
       return isDefinedAt(node) ? sized : otherwise.apply(node);
     }

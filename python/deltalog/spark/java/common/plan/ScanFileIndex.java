@@ -27,10 +27,12 @@ public class ScanFileIndex implements FileIndex {
     return new TableRoot(table.path(), table.label() + ", " + counts);
   }
 
+  @Override
   public Seq rootPaths() {
     return scala.jdk.javaapi.CollectionConverters.asScala(Collections.singletonList(root())).toSeq();
   }
 
+  @Override
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     PackedListing listed = table.listing(partitionFilters, dataFilters);
     if (isPlain && listed.hasVectors()) {
@@ -40,37 +42,45 @@ public class ScanFileIndex implements FileIndex {
     return listed.directories();
   }
 
+  @Override
   public String[] inputFiles() {
     return table.inputFiles();
   }
 
+  @Override
   public long sizeInBytes() {
     return table.sizeInBytes();
   }
 
+  @Override
   public StructType partitionSchema() {
     return table.partitionSchema();
   }
 
+  @Override
   public void refresh() {}
 
   public boolean isTimeTravel() {
     return table.isTimeTravel();
   }
 
+  @Override
   public scala.Option metadataOpsTimeNs() {
     return table.metadataOpsTimeNs();
   }
 
   /** Ignores the filters, because Spark compares them itself. */
+  @Override
   public boolean equals(Object other) {
     return other instanceof ScanFileIndex && table.equals(((ScanFileIndex) other).table);
   }
 
+  @Override
   public int hashCode() {
     return table.hashCode();
   }
 
+  @Override
   public String toString() {
     return "deltalog " + root();
   }

@@ -78,10 +78,12 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
         || source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
   }
 
+  @Override
   public boolean isDefinedAt(Object node) {
     return node instanceof FileSourceScanExec && location((FileSourceScanExec) node) instanceof DeltalogFileIndex;
   }
 
+  @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     if (!isDefinedAt(node)) {
       return otherwise.apply(node);

@@ -20,6 +20,7 @@ public class TableRoot extends Path {
     this.label = label;
   }
 
+  @Override
   public FileSystem getFileSystem(Configuration configuration) throws IOException {
     throw new UnsupportedOperationException(
         "This statement is not supported yet by deltalog: Spark would write files into the Delta table "
@@ -27,6 +28,7 @@ public class TableRoot extends Path {
             + "INSERT INTO without a PARTITION clause.");
   }
 
+  @Override
   public String toString() {
     return label + ", " + super.toString();
   }

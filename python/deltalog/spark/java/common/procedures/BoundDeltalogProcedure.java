@@ -18,10 +18,12 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     super(description, hasResult);
   }
 
+  @Override
   public boolean isDeterministic() {
     return false;
   }
 
+  @Override
   public ProcedureParameter[] parameters() {
     List described = (List) description.get("parameters");
     ProcedureParameter[] parameters = new ProcedureParameter[described.size()];
@@ -41,6 +43,7 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     return DataType.fromDDL(text((Map) parameter, "type"));
   }
 
+  @Override
   public Iterator call(InternalRow values) {
     SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
     List described = (List) description.get("parameters");

@@ -11,6 +11,7 @@ public class DeltalogProcedure extends DescribedProcedure implements UnboundProc
     super(description, hasResult);
   }
 
+  @Override
   public BoundProcedure bind(StructType arguments) {
     return new BoundDeltalogProcedure(description, hasResult);
   }

@@ -22,6 +22,7 @@ abstract class DescribedProcedure {
   }
 
   /** Returns the name, as plans show it. */
+  @Override
   public String toString() {
     return ProcedurePlans.NAMESPACE + "." + name();
   }

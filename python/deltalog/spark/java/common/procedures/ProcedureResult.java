@@ -24,10 +24,12 @@ public class ProcedureResult implements LocalScan {
     this.rows = rows;
   }
 
+  @Override
   public StructType readSchema() {
     return schema;
   }
 
+  @Override
   public InternalRow[] rows() {
     Map options = new HashMap();
     options.put("mode", "FAILFAST");

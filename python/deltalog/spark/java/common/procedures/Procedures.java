@@ -8,12 +8,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** The procedures of deltalog, which Python describes. */
 public class Procedures implements ProcedureCatalog {
+  @Override
   public void initialize(String name, CaseInsensitiveStringMap options) {}
 
+  @Override
   public String name() {
     return "spark_catalog";
   }
 
+  @Override
   public String toString() {
     return name();
   }
@@ -28,6 +31,7 @@ public class Procedures implements ProcedureCatalog {
     return Identifier.of(new String[] {ProcedurePlans.NAMESPACE}, name);
   }
 
+  @Override
   public UnboundProcedure loadProcedure(Identifier name) {
     return load(name.name(), true);
   }

@@ -50,6 +50,7 @@ public class StatementParser implements InvocationHandler {
     }
   }
 
+  @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
     String name = method.getName();
     if (name.equals("parsePlan") || name.equals("parsePlanWithParameters")) {

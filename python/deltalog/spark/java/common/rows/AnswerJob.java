@@ -29,6 +29,7 @@ public abstract class AnswerJob extends AbstractFunction0 {
     SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
   }
 
+  @Override
   public Object apply() {
     query.sparkSession().sparkContext().runJob(
         query.toRdd(), task, new TaskAnswers(this), ClassTag$.MODULE$.apply(byte[].class));

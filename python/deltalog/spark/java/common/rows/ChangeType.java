@@ -20,6 +20,7 @@ public class ChangeType extends ScanColumn {
     super(position, DataTypes.StringType);
   }
 
+  @Override
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
     String known = FileFacts.changeType(file);
     if (known == null) {
@@ -30,6 +31,7 @@ public class ChangeType extends ScanColumn {
     return constant;
   }
 
+  @Override
   public Expression expression(PartitionedFile file) {
     String known = FileFacts.changeType(file);
     return known == null ? super.expression(file) : Literal.create(UTF8String.fromString(known), type);

@@ -23,10 +23,12 @@ public class GuardedFormat extends ParquetFileFormat {
   }
 
   /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
+  @Override
   public boolean isSplitable(SparkSession session, Map options, Path path) {
     return true;
   }
 
+  @Override
   public Function1 buildReaderWithPartitionValues(
       SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
       Configuration conf) {

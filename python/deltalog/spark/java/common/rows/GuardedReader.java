@@ -21,6 +21,7 @@ public class GuardedReader extends AbstractFunction1 implements Serializable {
     this.root = root;
   }
 
+  @Override
   public Object apply(Object file) {
     Path path = ((PartitionedFile) file).toPath();
     LocalPlace.checkRead(root, path);

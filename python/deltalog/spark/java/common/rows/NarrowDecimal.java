@@ -20,10 +20,12 @@ public class NarrowDecimal extends ScanColumn {
     this.read = read;
   }
 
+  @Override
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
     return new View(batch.column(position), read, (DecimalType) type);
   }
 
+  @Override
   public Expression expression(PartitionedFile file) {
     return new CheckOverflow(new ScanColumn(position, read).expression(file), (DecimalType) type, false);
   }
@@ -37,6 +39,7 @@ public class NarrowDecimal extends ScanColumn {
       this.read = read;
     }
 
+    @Override
     public Decimal getDecimal(int row, int precision, int scale) {
       if (stored.isNullAt(row)) {
         return null;

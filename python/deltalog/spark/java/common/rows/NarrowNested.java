@@ -21,11 +21,13 @@ public class NarrowNested extends ScanColumn {
     this.read = read;
   }
 
+  @Override
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
     throw new IllegalStateException("columns of the type " + type.sql() + " are read row by row");
   }
 
   /** Returns a cast to the narrower type. A value that does not fit is an error. */
+  @Override
   public Expression expression(PartitionedFile file) {
     Expression stored = new ScanColumn(position, read).expression(file);
     return new Cast(stored, type, Option.apply("UTC"), EvalMode$.MODULE$.ANSI());

@@ -16,6 +16,7 @@ public class NumberedReader extends AbstractFunction1 implements Serializable {
     this.rowIndex = rowIndex;
   }
 
+  @Override
   public Object apply(Object file) {
     Iterator rows = (Iterator) reader.apply(file);
     RowNumbers.install(rows, rowIndex);

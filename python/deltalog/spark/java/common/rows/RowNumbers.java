@@ -46,12 +46,14 @@ public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
   }
 
   /** Starts numbering the rows of a row group, which may be read partially. */
+  @Override
   public void initFromPageReadStore(PageReadStore pages) {
     super.initFromPageReadStore(pages);
     isContiguous = !pages.getRowIndexes().isPresent();
     next = pages.getRowIndexOffset().get().longValue();
   }
 
+  @Override
   public void populateRowIndex(WritableColumnVector numbers, int rows) {
     if (!isContiguous) {
       super.populateRowIndex(numbers, rows);

@@ -29,22 +29,27 @@ public class RowRuns implements OffsetIndex {
     return runs.stream().iterator();
   }
 
+  @Override
   public int getPageCount() {
     return count;
   }
 
+  @Override
   public long getFirstRowIndex(int run) {
     return starts[run];
   }
 
+  @Override
   public long getLastRowIndex(int run, long rows) {
     return ends[run];
   }
 
+  @Override
   public long getOffset(int run) {
     throw new UnsupportedOperationException("runs of rows have no place in a file");
   }
 
+  @Override
   public int getCompressedPageSize(int run) {
     throw new UnsupportedOperationException("runs of rows have no size");
   }

@@ -27,11 +27,13 @@ public class RowTracking extends ScanColumn {
     this.rowIndex = rowIndex;
   }
 
+  @Override
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
     ColumnVector rowIndexes = rowIndex < 0 ? null : batch.column(rowIndex);
     return new View(batch.column(position), (Long) FileFacts.of(file, fact), rowIndexes);
   }
 
+  @Override
   public Expression expression(PartitionedFile file) {
     Expression start = Literal.create(FileFacts.of(file, fact), type);
     Expression otherwise = rowIndex < 0 ? start : new Add(start, new ScanColumn(rowIndex, type).expression(file));
@@ -52,18 +54,22 @@ public class RowTracking extends ScanColumn {
       this.rowIndexes = rowIndexes;
     }
 
+    @Override
     public boolean hasNull() {
       return !known && stored.hasNull();
     }
 
+    @Override
     public int numNulls() {
       return known ? 0 : stored.numNulls();
     }
 
+    @Override
     public boolean isNullAt(int row) {
       return !known && stored.isNullAt(row);
     }
 
+    @Override
     public long getLong(int row) {
       if (!stored.isNullAt(row)) {
         return stored.getLong(row);

@@ -30,6 +30,7 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
     this.configuration = configuration;
   }
 
+  @Override
   public Object apply(Object object) {
     PartitionedFile file = (PartitionedFile) object;
     Iterator rows = (Iterator) reader.apply(file);

@@ -42,6 +42,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
     this.selected = new SelectedVector[columns.length];
   }
 
+  @Override
   public boolean hasNext() {
     while (next == null && source.hasNext()) {
       Object read = source.next();
@@ -50,6 +51,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
     return next != null;
   }
 
+  @Override
   public Object next() {
     if (!hasNext()) {
       throw new java.util.NoSuchElementException();
@@ -104,6 +106,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
     return projection.apply(read);
   }
 
+  @Override
   public void close() throws IOException {
     if (source instanceof Closeable) {
       ((Closeable) source).close();

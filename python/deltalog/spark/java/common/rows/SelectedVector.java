@@ -39,66 +39,83 @@ public final class SelectedVector extends ColumnVector {
     return all == column;
   }
 
+  @Override
   public void close() {}
 
+  @Override
   public void closeIfFreeable() {}
 
+  @Override
   public boolean hasNull() {
     return hasNulls;
   }
 
+  @Override
   public int numNulls() {
     return all.numNulls();
   }
 
+  @Override
   public boolean isNullAt(int row) {
     return hasNulls && all.isNullAt(positions[row]);
   }
 
+  @Override
   public boolean getBoolean(int row) {
     return all.getBoolean(positions[row]);
   }
 
+  @Override
   public byte getByte(int row) {
     return all.getByte(positions[row]);
   }
 
+  @Override
   public short getShort(int row) {
     return all.getShort(positions[row]);
   }
 
+  @Override
   public int getInt(int row) {
     return all.getInt(positions[row]);
   }
 
+  @Override
   public long getLong(int row) {
     return all.getLong(positions[row]);
   }
 
+  @Override
   public float getFloat(int row) {
     return all.getFloat(positions[row]);
   }
 
+  @Override
   public double getDouble(int row) {
     return all.getDouble(positions[row]);
   }
 
+  @Override
   public ColumnarArray getArray(int row) {
     return all.getArray(positions[row]);
   }
 
+  @Override
   public ColumnarMap getMap(int row) {
     return all.getMap(positions[row]);
   }
 
+  @Override
   public Decimal getDecimal(int row, int precision, int scale) {
     return all.getDecimal(positions[row], precision, scale);
   }
 
+  @Override
   public UTF8String getUTF8String(int row) {
     return all.getUTF8String(positions[row]);
   }
 
+  @Override
   public byte[] getBinary(int row) {
     return all.getBinary(positions[row]);
   }
@@ -107,6 +124,7 @@ public final class SelectedVector extends ColumnVector {
    * Returns a child column. Children of structs and variants have one value per row. Children of arrays and
    * maps do not; they are accessed only through their rows.
    */
+  @Override
   public ColumnVector getChild(int ordinal) {
     if (!(type instanceof StructType) && !(type instanceof VariantType)) {
       return all.getChild(ordinal);

@@ -88,6 +88,7 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
         condition, package$.MODULE$.AttributeSeq(condition.references().toSeq()), false);
   }
 
+  @Override
   public Object apply(Object file) {
     Iterator rows = (Iterator) reader.apply(file);
     SelectedPages pages = SelectedPages.of(rows);

@@ -103,6 +103,7 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /** Returns false for nested widened decimals, which are converted row by row. */
+  @Override
   public boolean supportBatch(SparkSession session, StructType schema) {
     for (int i = 0; i < readAs.length(); i++) {
       StructField column = readAs.fields()[i];
@@ -114,11 +115,13 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /** Returns the vector classes on which generated code may rely; only Spark's own reader returns them. */
+  @Override
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
   /** Returns the fields of _metadata. Those of row tracking have the names of the JVM connector. */
+  @Override
   public Seq metadataSchemaFields() {
     List fields = new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(super.metadataSchemaFields()));
     if (rowIds != null) {
@@ -136,6 +139,7 @@ public class SnapshotFormat extends GuardedFormat {
     return scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq();
   }
 
+  @Override
   public Function1 buildReaderWithPartitionValues(
       SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
       Configuration conf) {

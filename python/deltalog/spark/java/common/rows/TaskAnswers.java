@@ -13,6 +13,7 @@ public class TaskAnswers extends AbstractFunction2 {
     this.job = job;
   }
 
+  @Override
   public Object apply(Object partition, Object answer) {
     try {
       job.add((byte[]) answer);

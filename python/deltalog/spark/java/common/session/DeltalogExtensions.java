@@ -49,6 +49,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
 
   /** Puts our parser in front of the parser of a new session. */
   private static final class Parser extends AbstractFunction2 {
+    @Override
     public Object apply(Object session, Object next) {
       return StatementParser.before((ParserInterface) next);
     }
@@ -56,6 +57,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
 
   /** Makes our strategy. Spark calls this for each plan, so sessions that were in use before have the strategy too. */
   private static final class Strategy extends AbstractFunction1 {
+    @Override
     public Object apply(Object session) {
       return new DeltalogStrategy();
     }

@@ -26,6 +26,7 @@ public class SessionRule extends AbstractFunction1 {
   }
 
   /** Returns the rule. With the first one, Spark begins to make the analyzer of the session, whose settings exist. */
+  @Override
   public Object apply(Object session) {
     if (type == HINTS[0]) {
       SessionSetup.complete((SparkSession) session);

@@ -12,6 +12,7 @@ import scala.Product;
  * statement would change the table that the view reads. Also refuses conditions that no write may evaluate.
  */
 public class ConstraintTargets extends Rule {
+  @Override
   public TreeNode apply(TreeNode plan) {
     // The class exists since Spark 4.1.
     if (!plan.getClass().getSimpleName().equals("AddCheckConstraint") || !((LogicalPlan) plan).resolved()) {

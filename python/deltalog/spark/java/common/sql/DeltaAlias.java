@@ -19,6 +19,7 @@ public class DeltaAlias extends DeltalogSource {
     return enabled && (NAME.equalsIgnoreCase(name) || DeltaAlias.class.getName().equals(name));
   }
 
+  @Override
   public String shortName() {
     return NAME;
   }

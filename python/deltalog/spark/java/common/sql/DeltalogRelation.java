@@ -59,14 +59,17 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     return size >= 0;
   }
 
+  @Override
   public long sizeInBytes() {
     return size < 0 ? super.sizeInBytes() : size;
   }
 
+  @Override
   public boolean equals(Object other) {
     return super.equals(other) && (!(other instanceof DeltalogRelation) || size == ((DeltalogRelation) other).size);
   }
 
+  @Override
   public int hashCode() {
     return super.hashCode();
   }
@@ -112,11 +115,13 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     return null;
   }
 
+  @Override
   public void insert(Dataset data, boolean overwrite) {
     Bridge.writes().insert(sparkSession(), TableOptions.json(options()), data, overwrite);
   }
 
   /** Returns a copy of the same class, so that it remains insertable and strict. */
+  @Override
   public HadoopFsRelation copy(
       FileIndex index, StructType partitionSchema, StructType schema, Option buckets, FileFormat format,
       Map options, SparkSession session) {

@@ -18,34 +18,41 @@ import scala.collection.immutable.Map;
  */
 public class DeltalogSource
     implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider, TableProvider {
+  @Override
   public String shortName() {
     return "deltalog";
   }
 
+  @Override
   public BaseRelation createRelation(SQLContext context, Map options) {
     return createRelation(context, options, (StructType) null);
   }
 
+  @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
     String described = Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
     return RelationDescription.relation(context.sparkSession(), described, options);
   }
 
+  @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
     String described = Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
   }
 
   /** Returns true: the core refuses the types that no table can hold, and Spark would refuse variants as well. */
+  @Override
   public boolean supportsDataType(DataType type) {
     return true;
   }
 
+  @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     SessionGuard.check();
     return new StructType();
   }
 
+  @Override
   public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
     SessionGuard.check();
     return new SourceTable(schema, transforms);
@@ -55,6 +62,7 @@ public class DeltalogSource
    * Returns true, so that a schema may be passed to load, which compares it with the table's. For save, it would make
    * Spark parse the names of partition columns, which need not be identifiers.
    */
+  @Override
   public boolean supportsExternalMetadata() {
     return !WriterApi.isSave();
   }

@@ -23,6 +23,7 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
  * planned by Spark, with a file index that knows their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
+  @Override
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
     if (DeltalogWriteExec.isWrite(plan)) {
       return only(new DeltalogWriteExec(plan));

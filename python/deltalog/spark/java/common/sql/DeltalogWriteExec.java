@@ -35,6 +35,7 @@ public class DeltalogWriteExec extends OwnCommandExec {
     return plan instanceof OverwritePartitionsDynamic ? ((OverwritePartitionsDynamic) plan).write() : Option.empty();
   }
 
+  @Override
   public Seq run() {
     DeltalogWrite write = (DeltalogWrite) write(statement).get();
     Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);

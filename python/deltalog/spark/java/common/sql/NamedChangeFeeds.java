@@ -31,6 +31,7 @@ public class NamedChangeFeeds extends Rule {
     this.session = session;
   }
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (plan instanceof UnresolvedRelation) {
       LogicalPlan feed = feed((UnresolvedRelation) plan);

@@ -26,30 +26,37 @@ public abstract class OwnCommandExec extends V2CommandExec {
     }
   }
 
+  @Override
   public Seq output() {
     return none();
   }
 
+  @Override
   public Seq children() {
     return none();
   }
 
+  @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq children) {
     return this;
   }
 
+  @Override
   public String nodeName() {
     return "Deltalog " + statement.nodeName();
   }
 
+  @Override
   public int productArity() {
     return 1;
   }
 
+  @Override
   public Object productElement(int index) {
     return statement;
   }
 
+  @Override
   public boolean canEqual(Object other) {
     return other == this;
   }

@@ -11,6 +11,7 @@ public class RefusedStatementExec extends OwnCommandExec {
     super(statement);
   }
 
+  @Override
   public Seq run() {
     CatalogTable replacing = DeltalogStrategy.defined(statement);
     if (replacing != null) {

@@ -15,14 +15,17 @@ public class RefusedWriteExec extends OwnCommandExec {
     this.table = table;
   }
 
+  @Override
   public int productArity() {
     return 3;
   }
 
+  @Override
   public Object productElement(int index) {
     return index == 0 ? statement : index == 1 ? directory : table;
   }
 
+  @Override
   public Seq run() {
     throw Bridge.refusals().write(directory.toString(), table.toString());
   }

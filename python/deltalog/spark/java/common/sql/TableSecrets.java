@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
  * with all options whose names it does not know to be those of secrets.
  */
 public class TableSecrets extends Rule {
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (plan instanceof V2CreateTablePlan) {
       TableSpecBase defined = DeltalogStrategy.specification((V2CreateTablePlan) plan);

@@ -10,6 +10,7 @@ class BalancedJob extends AbstractFunction0 {
     this.job = job;
   }
 
+  @Override
   public Object apply() {
     job.execute();
     return null;

@@ -22,19 +22,24 @@ public class CommitPermission extends OutputCommitter {
   }
 
   /** Returns true: else Spark does not ask the driver. */
+  @Override
   public boolean needsTaskCommit(TaskAttemptContext context) {
     return true;
   }
 
+  @Override
   public void setupJob(JobContext context) {
   }
 
+  @Override
   public void setupTask(TaskAttemptContext context) {
   }
 
+  @Override
   public void commitTask(TaskAttemptContext context) {
   }
 
+  @Override
   public void abortTask(TaskAttemptContext context) {
   }
 }

@@ -18,6 +18,7 @@ public class DynamicOverwrites extends Rule {
   /** The option of the write: the keys of planners and the filters of their rows, as JSON. */
   public static final String SOURCES = "deltalog.sources";
 
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (!(plan instanceof OverwritePartitionsDynamic) || !((LogicalPlan) plan).resolved()) {
       return plan;

@@ -74,6 +74,7 @@ public class FileJob extends AbstractFunction0 {
     SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
   }
 
+  @Override
   public Object apply() {
     try {
       return write();

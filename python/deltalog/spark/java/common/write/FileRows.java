@@ -39,6 +39,7 @@ public class FileRows extends AbstractFunction0 {
     return (Dataset) SQLConf$.MODULE$.withExistingConf(session.sessionState().conf(), made);
   }
 
+  @Override
   public Object apply() {
     Dataset made = rows;
     if (parts.get("fit") != null) {

@@ -34,6 +34,7 @@ public class IdentityNumbers implements UDF2 {
   }
 
   /** Returns the value of a row: the number of its partition, and that number times 2^33 plus the number of the row. */
+  @Override
   public Object call(Object partition, Object position) {
     long index = ((Number) partition).longValue();
     long row = ((Number) position).longValue() - (index << 33);

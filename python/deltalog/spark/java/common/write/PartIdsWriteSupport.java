@@ -26,6 +26,7 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
   /** The metadata of a field with the ids of its parts. */
   public static final String KEY = "parquet.field.nested.ids";
 
+  @Override
   public WriteSupport.WriteContext init(Configuration configuration) {
     WriteSupport.WriteContext context = super.init(configuration);
     StructType schema = (StructType) DataType.fromJson(configuration.get(ParquetWriteSupport.SPARK_ROW_SCHEMA()));

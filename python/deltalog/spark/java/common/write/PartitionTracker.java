@@ -12,10 +12,12 @@ public class PartitionTracker implements WriteJobStatsTracker {
     this.protocol = protocol;
   }
 
+  @Override
   public WriteTaskStatsTracker newTaskInstance() {
     return new TaskTracker(protocol);
   }
 
+  @Override
   public void processStats(Seq stats, long commitMilliseconds) {
   }
 }

@@ -61,11 +61,13 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     this.removesOnce = removesOnce;
   }
 
+  @Override
   public void setupJob(JobContext context) {
     isDriver = true;
     accepted = new ArrayList();
   }
 
+  @Override
   public void setupTask(TaskAttemptContext context) {
     try {
       report = new TaskReport();
@@ -92,11 +94,13 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     partitions.announce(partition);
   }
 
+  @Override
   public String newTaskTempFile(TaskAttemptContext context, Option directory, FileNameSpec name) {
     return newTaskTempFile(context, directory, name.prefix(), name.suffix());
   }
 
   /** Spark 4.0 asks here. */
+  @Override
   public String newTaskTempFile(TaskAttemptContext context, Option directory, String extension) {
     return newTaskTempFile(context, directory, "", extension);
   }
@@ -148,10 +152,12 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return changes;
   }
 
+  @Override
   public String newTaskTempFileAbsPath(TaskAttemptContext context, String directory, FileNameSpec name) {
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
 
+  @Override
   public String newTaskTempFileAbsPath(TaskAttemptContext context, String directory, String extension) {
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
@@ -177,6 +183,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     rows += isData ? count : 0;
   }
 
+  @Override
   public FileCommitProtocol.TaskCommitMessage commitTask(TaskAttemptContext context) {
     CommitPermission.request(context);
     try {
@@ -191,6 +198,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return new FileCommitProtocol.TaskCommitMessage(report.toBytes());
   }
 
+  @Override
   public void abortTask(TaskAttemptContext context) {
     for (int i = 0; i < opened.size(); i++) {
       Path path = new Path((String) opened.get(i));
@@ -203,10 +211,12 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /** Spark calls it in other threads, perhaps still when the one who runs the job was interrupted. */
+  @Override
   public synchronized void onTaskCommit(FileCommitProtocol.TaskCommitMessage message) {
     accepted.add(message.obj());
   }
 
+  @Override
   public synchronized void commitJob(JobContext context, Seq messages) {
     // The same messages, in the order of the tasks.
     List ordered = new ArrayList();
@@ -217,6 +227,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     accepted = ordered;
   }
 
+  @Override
   public void abortJob(JobContext context) {
     // The one who runs the job has the reports.
   }

@@ -28,6 +28,7 @@ public class TableFileWriter extends OutputWriter {
     this.context = context;
   }
 
+  @Override
   public void write(InternalRow row) {
     if (file == null) {
       protocol.opened(path);
@@ -37,6 +38,7 @@ public class TableFileWriter extends OutputWriter {
     rows++;
   }
 
+  @Override
   public void close() {
     if (file == null) {
       return;
@@ -51,6 +53,7 @@ public class TableFileWriter extends OutputWriter {
     }
   }
 
+  @Override
   public String path() {
     return path;
   }

@@ -26,10 +26,12 @@ public class TableFileWriters extends OutputWriterFactory {
     this.tracking = tracking;
   }
 
+  @Override
   public String getFileExtension(TaskAttemptContext context) {
     return parquet.getFileExtension(context);
   }
 
+  @Override
   public OutputWriter newInstance(String path, StructType given, TaskAttemptContext context) {
     OutputWriter file = new TableFileWriter(parquet, protocol, path, columns, context);
     if (given.length() == columns.length()) {

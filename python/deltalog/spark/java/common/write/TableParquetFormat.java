@@ -26,6 +26,7 @@ public class TableParquetFormat extends ParquetFileFormat {
     this.marked = marked;
   }
 
+  @Override
   public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
     int width = schema.length() - marked.markers();
     StructType columns = new StructType(Arrays.copyOf(schema.fields(), width));

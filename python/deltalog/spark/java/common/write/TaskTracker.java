@@ -15,20 +15,25 @@ public class TaskTracker implements WriteTaskStatsTracker {
     this.protocol = protocol;
   }
 
+  @Override
   public void newPartition(InternalRow values) {
     protocol.announce(values);
   }
 
+  @Override
   public void newFile(String path) {
   }
 
+  @Override
   public void closeFile(String path) {
   }
 
+  @Override
   public void newRow(String path, InternalRow row) {
   }
 
   /** Returns nothing, in a class of Spark's, which every serializer that users may choose knows. */
+  @Override
   public WriteTaskStats getFinalStats(long commitMilliseconds) {
     return new BasicWriteTaskStats((Seq) Nil$.MODULE$, 0, 0L, 0L);
   }
