@@ -12,7 +12,8 @@ import org.apache.spark.sql.connector.catalog.constraints.Check;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 
 /**
- * The catalog of Spark releases whose statements define tables by a TableInfo (from 4.1). It adds CHECK constraints.
+ * The catalog of Spark releases whose statements define tables by a TableInfo (from 4.1). It adds
+ * CHECK constraints.
  */
 public abstract class TableInfoCatalog extends BaseCatalog {
 
@@ -42,7 +43,8 @@ public abstract class TableInfoCatalog extends BaseCatalog {
   }
 
   @Override
-  public StagedTable stageCreateOrReplace(Identifier name, TableInfo table) throws NoSuchNamespaceException {
+  public StagedTable stageCreateOrReplace(Identifier name, TableInfo table)
+      throws NoSuchNamespaceException {
     return stageCreateOrReplace(name, table.columns(), table.partitions(), withConstraints(table));
   }
 
@@ -53,10 +55,14 @@ public abstract class TableInfoCatalog extends BaseCatalog {
     for (int i = 0; i < constraints.length; i++) {
       if (!(constraints[i] instanceof Check)) {
         throw new UnsupportedOperationException(
-            "the constraint " + constraints[i].toDDL() + " is not supported by deltalog: a Delta table has CHECK "
+            "the constraint "
+                + constraints[i].toDDL()
+                + " is not supported by deltalog: a Delta table has CHECK "
                 + "constraints");
       }
-      properties.put(TableDefinition.CONSTRAINT + constraints[i].name(), ((Check) constraints[i]).predicateSql());
+      properties.put(
+          TableDefinition.CONSTRAINT + constraints[i].name(),
+          ((Check) constraints[i]).predicateSql());
     }
     return properties;
   }

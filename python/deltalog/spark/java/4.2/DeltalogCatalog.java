@@ -8,7 +8,10 @@ import org.apache.spark.sql.connector.catalog.*;
 
 /** The catalog of Spark releases whose catalogs carry out CREATE TABLE LIKE (from 4.2). */
 public final class DeltalogCatalog extends TableInfoCatalog {
-  /** Creates a table with the columns, the partitioning and the properties of another one, and without rows. */
+  /**
+   * Creates a table with the columns, the partitioning and the properties of another one, and
+   * without rows.
+   */
   @Override
   public Table createTableLike(Identifier name, TableInfo wanted, Table source)
       throws TableAlreadyExistsException, NoSuchNamespaceException {

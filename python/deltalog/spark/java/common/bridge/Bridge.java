@@ -3,11 +3,11 @@ package io.deltalog.spark;
 import java.lang.reflect.Proxy;
 
 /**
- * The only way in which Spark calls Python: one interface for each role that Python has, implemented by the Python
- * class of the same name.
+ * The only way in which Spark calls Python: one interface for each role that Python has,
+ * implemented by the Python class of the same name.
  *
- * Python does not raise exceptions through py4j, which would mix the stack traces of two languages. It returns
- * a DeltalogException, which is thrown here (see PythonRole).
+ * <p>Python does not raise exceptions through py4j, which would mix the stack traces of two
+ * languages. It returns a DeltalogException, which is thrown here (see PythonRole).
  */
 public class Bridge {
   private static final TableCalls TABLES = (TableCalls) role(TableCalls.class);

@@ -7,7 +7,10 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Access to fields of Scala case classes by name, because their number differs between Spark releases. */
+/**
+ * Access to fields of Scala case classes by name, because their number differs between Spark
+ * releases.
+ */
 public class CaseClass {
 
   /** Returns a copy of value with changed fields. A name that does not exist is an error. */

@@ -6,7 +6,10 @@ import java.lang.reflect.Field;
 public class HiddenFields {
   private HiddenFields() {}
 
-  /** Returns the field that a class declares, or null if this version of Spark lacks it or does not let us reach it. */
+  /**
+   * Returns the field that a class declares, or null if this version of Spark lacks it or does not
+   * let us reach it.
+   */
   public static Field orNull(Class type, String name) {
     try {
       Field field = type.getDeclaredField(name);
@@ -20,7 +23,8 @@ public class HiddenFields {
   }
 
   /** Sets the field with this name, of the class of the object or of a class that it extends. */
-  public static void set(Object object, String name, Object value) throws ReflectiveOperationException {
+  public static void set(Object object, String name, Object value)
+      throws ReflectiveOperationException {
     Field field = find(object.getClass(), name);
     field.setAccessible(true);
     field.set(object, value);

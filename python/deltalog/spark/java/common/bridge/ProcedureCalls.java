@@ -7,7 +7,10 @@ public interface ProcedureCalls {
   /** Returns the names of all procedures, separated by spaces. */
   String names();
 
-  /** Returns the description of a procedure as JSON, for DescribedProcedure. An unknown name is an error. */
+  /**
+   * Returns the description of a procedure as JSON, for DescribedProcedure. An unknown name is an
+   * error.
+   */
   String describe(String name);
 
   /**
@@ -15,7 +18,8 @@ public interface ProcedureCalls {
    *
    * @param table the table as the user names it, for messages
    * @param options the JSON of the options with which it is opened; the path is one of them
-   * @param arguments a JSON array of texts, numbers, booleans or nulls, in the order of the parameters after the table
+   * @param arguments a JSON array of texts, numbers, booleans or nulls, in the order of the
+   *     parameters after the table
    */
   String call(SparkSession session, String name, String table, String options, String arguments);
 }

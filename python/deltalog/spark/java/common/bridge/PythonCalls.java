@@ -14,12 +14,12 @@ import py4j.Py4JPythonClientPerThread;
 /**
  * A client for one object of the Python process, with separate connections.
  *
- * - A connection serves one call at a time. The next call reuses it, even from another thread. (py4j's own
- *   proxies keep a socket and a Python thread for every JVM thread that ever made a call.)
- * - Calls wait only for Python's answer, so they may be nested, and several threads may make calls at once.
- * - If the called Python code calls the JVM, that call runs in the calling thread, with its job tags and its
- *   active session.
- * - Every connection starts with a token. Python rejects connections without it.
+ * <p>- A connection serves one call at a time. The next call reuses it, even from another thread.
+ * (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever made a
+ * call.) - Calls wait only for Python's answer, so they may be nested, and several threads may make
+ * calls at once. - If the called Python code calls the JVM, that call runs in the calling thread,
+ * with its job tags and its active session. - Every connection starts with a token. Python rejects
+ * connections without it.
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
@@ -77,13 +77,15 @@ public class PythonCalls {
     try {
       Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port);
       Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
-      ClientServerConnection connection = new ClientServerConnection(
-          gateway(), socket, server.getCustomCommands(), client, server, 0, token);
+      ClientServerConnection connection =
+          new ClientServerConnection(
+              gateway(), socket, server.getCustomCommands(), client, server, 0, token);
       connection.setInitiatedFromClient(true);
       connection.start();
       return connection;
     } catch (IOException e) {
-      throw new UncheckedIOException("deltalog cannot call the Python process that enabled it: " + e.getMessage(), e);
+      throw new UncheckedIOException(
+          "deltalog cannot call the Python process that enabled it: " + e.getMessage(), e);
     }
   }
 }

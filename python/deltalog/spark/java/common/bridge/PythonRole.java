@@ -28,8 +28,8 @@ public class PythonRole implements InvocationHandler {
       throw e;
     } catch (Throwable e) {
       // No interface declares other exceptions.
-      throw new IllegalStateException("deltalog: the call of " + name + "." + method.getName()
-          + " in Python failed: " + e, e);
+      throw new IllegalStateException(
+          "deltalog: the call of " + name + "." + method.getName() + " in Python failed: " + e, e);
     }
     if (answer instanceof DeltalogException) {
       throw (DeltalogException) answer;

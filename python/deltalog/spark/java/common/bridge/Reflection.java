@@ -6,9 +6,9 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
 /**
- * Calls of this package's constructors and static methods, for Python, which reaches an object with one message for
- * each call. py4j does not find these classes by name, because they were loaded later than py4j, and it knows no
- * variable numbers of arguments.
+ * Calls of this package's constructors and static methods, for Python, which reaches an object with
+ * one message for each call. py4j does not find these classes by name, because they were loaded
+ * later than py4j, and it knows no variable numbers of arguments.
  */
 public class Reflection {
 
@@ -25,7 +25,8 @@ public class Reflection {
         return methods[i];
       }
     }
-    throw new NoSuchMethodException(type.getSimpleName() + "." + name + " with " + parameters + " parameters");
+    throw new NoSuchMethodException(
+        type.getSimpleName() + "." + name + " with " + parameters + " parameters");
   }
 
   public Object call(Executable member) throws Throwable {
@@ -48,7 +49,8 @@ public class Reflection {
     return called(member, new Object[] {a, b, c, d});
   }
 
-  public Object call(Executable member, Object a, Object b, Object c, Object d, Object e) throws Throwable {
+  public Object call(Executable member, Object a, Object b, Object c, Object d, Object e)
+      throws Throwable {
     return called(member, new Object[] {a, b, c, d, e});
   }
 

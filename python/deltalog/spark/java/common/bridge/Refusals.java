@@ -5,22 +5,26 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Errors that Java finds. Each method throws one, so that Python raises it as an exception of its own; the result is
- * only for the `throw` of the caller.
+ * Errors that Java finds. Each method throws one, so that Python raises it as an exception of its
+ * own; the result is only for the `throw` of the caller.
  */
 public interface Refusals {
   /** A statement that is not supported, or not in this session. */
   RuntimeException statement(LogicalPlan statement);
 
   /**
-   * A write that would replace an existing table by one of another format, or one that is not in a catalog of ours.
+   * A write that would replace an existing table by one of another format, or one that is not in a
+   * catalog of ours.
    *
    * @param definition the new table
    * @param catalog the class of the session catalog, or null if it is Spark's own
    */
   RuntimeException existing(SparkSession session, CatalogTable definition, String catalog);
 
-  /** A use of a table of ours in a catalog that knows nothing of the log: its class, or null if it is Spark's own. */
+  /**
+   * A use of a table of ours in a catalog that knows nothing of the log: its class, or null if it
+   * is Spark's own.
+   */
   RuntimeException catalog(String catalog);
 
   /** A write to a directory that belongs to a table, by another source. */

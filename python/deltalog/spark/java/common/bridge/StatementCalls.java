@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 /** DELETE, UPDATE and MERGE. */
 public interface StatementCalls {
   /**
-   * Executes a resolved statement. Returns the numbers of its result, separated by spaces: affected rows, and for MERGE
-   * also the updated, deleted and inserted ones.
+   * Executes a resolved statement. Returns the numbers of its result, separated by spaces: affected
+   * rows, and for MERGE also the updated, deleted and inserted ones.
    */
   String change(SparkSession session, LogicalPlan statement);
 

@@ -3,10 +3,14 @@ package io.deltalog.spark;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
-/** Tables at one version, as queries read them. The options are the JSON of TableOptions; the path is one of them. */
+/**
+ * Tables at one version, as queries read them. The options are the JSON of TableOptions; the path
+ * is one of them.
+ */
 public interface TableCalls {
   /**
-   * Returns the rows, or the change data feed, that the options of a read ask for, as the JSON of RelationDescription.
+   * Returns the rows, or the change data feed, that the options of a read ask for, as the JSON of
+   * RelationDescription.
    *
    * @param schema the schema that the user expects, or null
    */
@@ -16,21 +20,24 @@ public interface TableCalls {
   String state(SparkSession session, String options);
 
   /**
-   * Returns the version that a planner reads, opened with the options of a query, as the JSON of RelationDescription.
+   * Returns the version that a planner reads, opened with the options of a query, as the JSON of
+   * RelationDescription.
    *
    * @param planner the key of the planner
    */
   String reopened(SparkSession session, String planner, String options);
 
   /**
-   * Returns rows of the version that a planner reads, whose files Hadoop cannot reach, as a Dataset.
+   * Returns rows of the version that a planner reads, whose files Hadoop cannot reach, as a
+   * Dataset.
    *
    * @param planner the key of the planner
    * @param schema the columns, as JSON
    * @param filters the text of FilterText; the rows of files that cannot match may be missing
    * @param timeZone the time zone in which the filters mean their times
    */
-  Object portable(SparkSession session, String planner, String schema, String filters, String timeZone);
+  Object portable(
+      SparkSession session, String planner, String schema, String filters, String timeZone);
 
   /** Returns whether there is a Delta table at a path. */
   boolean exists(SparkSession session, String path);

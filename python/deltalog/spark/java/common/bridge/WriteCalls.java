@@ -4,8 +4,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Writes of rows to tables that exist, or that save(path) creates. The options of the table and of the write are the
- * JSON of TableOptions; the path is one of them.
+ * Writes of rows to tables that exist, or that save(path) creates. The options of the table and of
+ * the write are the JSON of TableOptions; the path is one of them.
  */
 public interface WriteCalls {
   /**

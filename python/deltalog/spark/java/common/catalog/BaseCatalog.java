@@ -17,36 +17,47 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The session catalog, extended by deltalog's tables: those of its entries with this provider, and those named
- * deltalog.`/path`. All other names are passed on.
+ * The session catalog, extended by deltalog's tables: those of its entries with this provider, and
+ * those named deltalog.`/path`. All other names are passed on.
  *
- * Each lookup of a table loads the newest version, unless the query asks for another one. DeltalogCatalog extends it by
- * what the catalogs of the Spark release can do besides.
+ * <p>Each lookup of a table loads the newest version, unless the query asks for another one.
+ * DeltalogCatalog extends it by what the catalogs of the Spark release can do besides.
  */
 public abstract class BaseCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
   private static boolean isPath(Identifier name) {
-    return name.namespace().length == 1 && CatalogEntries.isOurs(name.namespace()[0]) && name.name().indexOf('/') >= 0;
+    return name.namespace().length == 1
+        && CatalogEntries.isOurs(name.namespace()[0])
+        && name.name().indexOf('/') >= 0;
   }
 
   private static boolean isOurs(Identifier name, Map properties) {
     return isPath(name) || CatalogEntries.isOurs(provider(properties));
   }
 
-  /** Returns the source of a new table. Without one, Spark's own catalog takes that of spark.sql.sources.default. */
+  /**
+   * Returns the source of a new table. Without one, Spark's own catalog takes that of
+   * spark.sql.sources.default.
+   */
   private static String provider(Map properties) {
     Object given = properties.get(TableCatalog.PROP_PROVIDER);
     return given == null ? SQLConf.get().defaultDataSourceName() : (String) given;
   }
 
-  /** Returns the active session. If it has only this catalog, by its setting, it gets our extensions, too. */
+  /**
+   * Returns the active session. If it has only this catalog, by its setting, it gets our
+   * extensions, too.
+   */
   private static SparkSession session() {
     SparkSession active = SparkSession.active();
     DeltalogExtensions.extend(((org.apache.spark.sql.classic.SparkSession) active).extensions());
     return active;
   }
 
-  /** Returns a table of ours with one more option (unless it is null), or null if the name is not ours. */
+  /**
+   * Returns a table of ours with one more option (unless it is null), or null if the name is not
+   * ours.
+   */
   private static DeltalogTable find(Identifier name, String option, String value) {
     CatalogTable entry = isPath(name) ? null : CatalogEntries.find(name);
     Map options = options(name, entry);
@@ -79,7 +90,9 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   private static String label(Identifier name) {
     String database = name.namespace()[0] + ".";
-    return isPath(name) ? database + "`" + name.name() + "`" : "spark_catalog." + database + name.name();
+    return isPath(name)
+        ? database + "`" + name.name() + "`"
+        : "spark_catalog." + database + name.name();
   }
 
   @Override
@@ -133,37 +146,43 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   @Override
-  public Table createTable(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+  public Table createTable(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isOurs(name, properties)) {
       return super.createTable(name, columns, transforms, properties);
     }
-    Bridge.definitions().create(session(), definition(name, columns, transforms, properties, "create"));
+    Bridge.definitions()
+        .create(session(), definition(name, columns, transforms, properties, "create"));
     return null; // As Spark's own catalog, to save a lookup that nothing needs.
   }
 
   @Override
-  public StagedTable stageCreate(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+  public StagedTable stageCreate(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isOurs(name, properties)) {
       super.createTable(name, columns, transforms, properties);
       try {
         return new OtherStagedTable(this, name, loadTable(name));
       } catch (NoSuchTableException e) {
-        throw new IllegalStateException("Spark's catalog has lost the table " + name + " that it has just created", e);
+        throw new IllegalStateException(
+            "Spark's catalog has lost the table " + name + " that it has just created", e);
       }
     }
     return staged(name, columns, transforms, properties, "create");
   }
 
   @Override
-  public StagedTable stageReplace(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+  public StagedTable stageReplace(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws NoSuchNamespaceException, NoSuchTableException {
     return replacing(name, columns, transforms, properties, "replace");
   }
 
   @Override
-  public StagedTable stageCreateOrReplace(Identifier name, Column[] columns, Transform[] transforms, Map properties)
+  public StagedTable stageCreateOrReplace(
+      Identifier name, Column[] columns, Transform[] transforms, Map properties)
       throws NoSuchNamespaceException {
     return replacing(name, columns, transforms, properties, "createOrReplace");
   }
@@ -172,10 +191,14 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
     if (!isOurs(name, properties)) {
       throw new UnsupportedOperationException(
-          "REPLACE TABLE is not supported for the data source " + provider(properties)
-              + ": the table " + label(name) + " would be lost if the statement failed. Drop it first");
+          "REPLACE TABLE is not supported for the data source "
+              + provider(properties)
+              + ": the table "
+              + label(name)
+              + " would be lost if the statement failed. Drop it first");
     }
-    return staged(name, columns, transforms, properties, WriterApi.isSaveAsTable() ? "overwrite" : mode);
+    return staged(
+        name, columns, transforms, properties, WriterApi.isSaveAsTable() ? "overwrite" : mode);
   }
 
   private static StagedTable staged(

@@ -8,8 +8,8 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 
 /**
- * Spark's own session catalog as it answers without ours. While another catalog is configured, it does not resolve
- * tables of V2 sources, such as Python data sources.
+ * Spark's own session catalog as it answers without ours. While another catalog is configured, it
+ * does not resolve tables of V2 sources, such as Python data sources.
  */
 public class BuiltinCatalog extends scala.runtime.AbstractFunction0 {
   private final TableCatalog catalog;

@@ -21,8 +21,8 @@ import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
- * The entries of deltalog tables in the session catalog. An entry has a name, a provider, a location and
- * options. Everything else is in the log.
+ * The entries of deltalog tables in the session catalog. An entry has a name, a provider, a
+ * location and options. Everything else is in the log.
  */
 public class CatalogEntries {
   private static final String CATALOG = "spark_catalog";
@@ -31,7 +31,8 @@ public class CatalogEntries {
 
   /** Returns whether the provider of a table, or the namespace of a path, is this source. */
   public static boolean isOurs(String provider) {
-    return "deltalog".equalsIgnoreCase(provider) || DeltalogSource.class.getName().equals(provider)
+    return "deltalog".equalsIgnoreCase(provider)
+        || DeltalogSource.class.getName().equals(provider)
         || DeltaAlias.is(provider);
   }
 
@@ -40,15 +41,21 @@ public class CatalogEntries {
     return provider.isDefined() && isOurs((String) provider.get());
   }
 
-  /** Returns the entry of a deltalog table, or null if the name is that of something else or of nothing. */
+  /**
+   * Returns the entry of a deltalog table, or null if the name is that of something else or of
+   * nothing.
+   */
   public static CatalogTable find(Identifier name) {
     if (name.namespace().length != 1) {
       return null;
     }
-    SessionCatalog catalog = ((SparkSession) org.apache.spark.sql.SparkSession.active()).sessionState().catalog();
+    SessionCatalog catalog =
+        ((SparkSession) org.apache.spark.sql.SparkSession.active()).sessionState().catalog();
     try {
-      CatalogTable found = catalog.getTableMetadata(
-          new TableIdentifier(name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG)));
+      CatalogTable found =
+          catalog.getTableMetadata(
+              new TableIdentifier(
+                  name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG)));
       return isEntry(found) ? found : null;
     } catch (NoSuchNamespaceException e) {
       return null;
@@ -71,14 +78,19 @@ public class CatalogEntries {
   /** Throws Spark's error for a name that its catalog refuses, before anything is written. */
   public static void checkName(String name) {
     if (!NAME.matcher(name).matches()) {
-      Platform.throwException(QueryCompilationErrors$.MODULE$.invalidNameForTableOrDatabaseError(name));
+      Platform.throwException(
+          QueryCompilationErrors$.MODULE$.invalidNameForTableOrDatabaseError(name));
     }
   }
 
   /** Returns a new entry. */
   public static CatalogTable create(
-      TableIdentifier name, boolean isManaged, URI location, String provider,
-      scala.collection.immutable.Map options) throws Exception {
+      TableIdentifier name,
+      boolean isManaged,
+      URI location,
+      String provider,
+      scala.collection.immutable.Map options)
+      throws Exception {
     Map storage = new HashMap();
     storage.put("locationUri", Option.apply(location));
     storage.put("properties", options);

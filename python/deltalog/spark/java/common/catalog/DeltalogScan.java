@@ -14,10 +14,12 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What the optimizer knows about a scan: its columns, its size, and the partition columns by which it can be
- * pruned while the query runs. It is never executed, because DeltalogStrategy puts Spark's own scan in its place.
+ * What the optimizer knows about a scan: its columns, its size, and the partition columns by which
+ * it can be pruned while the query runs. It is never executed, because DeltalogStrategy puts
+ * Spark's own scan in its place.
  */
-public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering, Statistics {
+public class DeltalogScan
+    implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering, Statistics {
   private final DeltalogTable table;
   private final StructType columns;
   private final long size;
@@ -71,7 +73,10 @@ public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRun
     return OptionalLong.empty();
   }
 
-  /** Returns the partition columns among the columns that are read, because Spark looks for them there. */
+  /**
+   * Returns the partition columns among the columns that are read, because Spark looks for them
+   * there.
+   */
   @Override
   public NamedReference[] filterAttributes() {
     List read = Arrays.asList(columns.fieldNames());
@@ -102,8 +107,10 @@ public class DeltalogScan implements Scan, SupportsReportStatistics, SupportsRun
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof DeltalogScan && table.equals(((DeltalogScan) other).table)
-        && columns.equals(((DeltalogScan) other).columns) && size == ((DeltalogScan) other).size;
+    return other instanceof DeltalogScan
+        && table.equals(((DeltalogScan) other).table)
+        && columns.equals(((DeltalogScan) other).columns)
+        && size == ((DeltalogScan) other).size;
   }
 
   @Override

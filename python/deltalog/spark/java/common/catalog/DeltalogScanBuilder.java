@@ -5,7 +5,10 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.types.StructType;
 
-/** Notes the columns that a query reads. All filters stay in the plan, where Spark's own scan finds them. */
+/**
+ * Notes the columns that a query reads. All filters stay in the plan, where Spark's own scan finds
+ * them.
+ */
 public class DeltalogScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns {
   private final DeltalogTable table;
   private StructType columns;

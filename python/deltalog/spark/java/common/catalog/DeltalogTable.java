@@ -14,7 +14,6 @@ import org.apache.spark.sql.connector.catalog.*;
 import org.apache.spark.sql.connector.expressions.ClusterByTransform;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.IdentityTransform;
-import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -26,17 +25,22 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * A table at one version, as Spark's analyzer sees it.
  *
- * - Statements are resolved by Spark, and planned by DeltalogStrategy: reads become Spark's own scan of files,
- *   writes go to Python.
- * - It stays at its version, so a DataFrame always shows the same rows. Therefore it tells Spark neither an id
- *   nor a version, by which Spark would look for a newer one. Each mention of its name loads the newest.
- * - SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out, because the
- *   analyzer would change the table, even to explain a statement.
- * - SupportsPartitionManagement is for SHOW PARTITIONS. Partitions come and go with their rows.
+ * <p>- Statements are resolved by Spark, and planned by DeltalogStrategy: reads become Spark's own
+ * scan of files, writes go to Python. - It stays at its version, so a DataFrame always shows the
+ * same rows. Therefore it tells Spark neither an id nor a version, by which Spark would look for a
+ * newer one. Each mention of its name loads the newest. - SupportsDeleteV2 lets the analyzer
+ * resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out, because the analyzer would change the
+ * table, even to explain a statement. - SupportsPartitionManagement is for SHOW PARTITIONS.
+ * Partitions come and go with their rows.
  */
 public class DeltalogTable
-    implements Table, SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
-        SupportsPartitionManagement, RowTarget {
+    implements Table,
+        SupportsRead,
+        SupportsWrite,
+        SupportsMetadataColumns,
+        SupportsDeleteV2,
+        SupportsPartitionManagement,
+        RowTarget {
   private static final String ALLOWED_ROOTS = "allowedRoots";
 
   private final String name;
@@ -49,12 +53,18 @@ public class DeltalogTable
   /**
    * Creates the table.
    *
-   * @param columns the columns, with the default values as the log has them or as statements may use them
+   * @param columns the columns, with the default values as the log has them or as statements may
+   *     use them
    * @param options the options with which it was opened, among them its path
    * @param acceptsAnySchema whether rows are fitted to its columns by us, not by Spark's analyzer
    */
   public DeltalogTable(
-      String name, TableState state, StructType columns, String provider, Map options, boolean acceptsAnySchema) {
+      String name,
+      TableState state,
+      StructType columns,
+      String provider,
+      Map options,
+      boolean acceptsAnySchema) {
     this.name = name;
     this.state = state;
     this.columns = columns;
@@ -83,12 +93,18 @@ public class DeltalogTable
     return options;
   }
 
-  /** Returns the same table, to whose columns rows are fitted by us (any schema) or by Spark's analyzer. */
+  /**
+   * Returns the same table, to whose columns rows are fitted by us (any schema) or by Spark's
+   * analyzer.
+   */
   public DeltalogTable accepting(boolean anySchema) {
     return new DeltalogTable(name, state, columns, provider, options, anySchema);
   }
 
-  /** Does the same for a statement that writes: a default value that is not allowed is an error once it is needed. */
+  /**
+   * Does the same for a statement that writes: a default value that is not allowed is an error once
+   * it is needed.
+   */
   public DeltalogTable forWriting(boolean anySchema) {
     return new DeltalogTable(name, state, relation().schema(), provider, options, anySchema);
   }
@@ -124,7 +140,8 @@ public class DeltalogTable
       for (int i = 0; i < state.clustering().size(); i++) {
         paths.add(new FieldReference((scala.collection.immutable.Seq) state.clustering().get(i)));
       }
-      transforms.add(new ClusterByTransform(scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq()));
+      transforms.add(
+          new ClusterByTransform(scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq()));
     }
     return (Transform[]) transforms.toArray(new Transform[0]);
   }
@@ -143,13 +160,16 @@ public class DeltalogTable
 
   @Override
   public Set capabilities() {
-    Set all = new HashSet(Arrays.asList(new TableCapability[] {
-      TableCapability.BATCH_READ,
-      TableCapability.BATCH_WRITE,
-      TableCapability.TRUNCATE,
-      TableCapability.OVERWRITE_BY_FILTER,
-      TableCapability.OVERWRITE_DYNAMIC
-    }));
+    Set all =
+        new HashSet(
+            Arrays.asList(
+                new TableCapability[] {
+                  TableCapability.BATCH_READ,
+                  TableCapability.BATCH_WRITE,
+                  TableCapability.TRUNCATE,
+                  TableCapability.OVERWRITE_BY_FILTER,
+                  TableCapability.OVERWRITE_DYNAMIC
+                }));
     if (acceptsAnySchema) {
       all.add(TableCapability.ACCEPT_ANY_SCHEMA);
     }
@@ -161,7 +181,10 @@ public class DeltalogTable
     return new MetadataColumn[] {new FileMetadata(relation().fileFormat())};
   }
 
-  /** Returns true: as in a scan of files, a column of the table hides the metadata column of the same name. */
+  /**
+   * Returns true: as in a scan of files, a column of the table hides the metadata column of the
+   * same name.
+   */
   @Override
   public boolean canRenameConflictingMetadataColumns() {
     return true;
@@ -172,7 +195,10 @@ public class DeltalogTable
     return new DeltalogScanBuilder(this.with(readOptions));
   }
 
-  /** Returns this table as the options of a query read it. Time travel has chosen the version already. */
+  /**
+   * Returns this table as the options of a query read it. Time travel has chosen the version
+   * already.
+   */
   private DeltalogTable with(CaseInsensitiveStringMap readOptions) {
     Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
     all.putAll(readOptions.asCaseSensitiveMap());
@@ -183,8 +209,10 @@ public class DeltalogTable
     }
     all.put("path", options.get("path"));
     org.apache.spark.sql.SparkSession session = org.apache.spark.sql.SparkSession.active();
-    String described = Bridge.tables().reopened(session, relation().planner(), TableOptions.json(all));
-    DeltalogRelation read = RelationDescription.relation(session, described, TableOptions.scala(all));
+    String described =
+        Bridge.tables().reopened(session, relation().planner(), TableOptions.json(all));
+    DeltalogRelation read =
+        RelationDescription.relation(session, described, TableOptions.scala(all));
     return new DeltalogTable(name, state.with(read), columns, provider, options, acceptsAnySchema);
   }
 
@@ -218,7 +246,8 @@ public class DeltalogTable
 
   @Override
   public boolean truncateTable() {
-    Bridge.writes().truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.json(options));
+    Bridge.writes()
+        .truncate(org.apache.spark.sql.SparkSession.active(), TableOptions.json(options));
     return true;
   }
 
@@ -255,13 +284,16 @@ public class DeltalogTable
 
   private RuntimeException partitionsFollowRows() {
     return new UnsupportedOperationException(
-        "the partitions of " + name + " come and go with their rows: use INSERT, or DELETE with a condition on "
+        "the partitions of "
+            + name
+            + " come and go with their rows: use INSERT, or DELETE with a condition on "
             + String.join(", ", partitionColumns()));
   }
 
   @Override
   public boolean equals(Object other) {
-    return other != null && other.getClass() == getClass()
+    return other != null
+        && other.getClass() == getClass()
         && acceptsAnySchema == ((DeltalogTable) other).acceptsAnySchema
         && relation().location().equals(((DeltalogTable) other).relation().location());
   }

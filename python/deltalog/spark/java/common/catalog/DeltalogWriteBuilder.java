@@ -7,7 +7,10 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Says that all kinds of writes are possible. Which one it is, DeltalogWriteExec learns from the statement. */
+/**
+ * Says that all kinds of writes are possible. Which one it is, DeltalogWriteExec learns from the
+ * statement.
+ */
 public class DeltalogWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
   private final RowTarget table;
   private final CaseInsensitiveStringMap options;

@@ -7,15 +7,18 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Who fits the rows of an INSERT to the columns of the table. Before 4.2, Spark's analyzer refuses rows that lack
- * columns, and in all releases those that lack a NOT NULL column whose values we compute. So there we fit them, as
- * those of other writes. A MERGE that updates asks for another privilege.
+ * Who fits the rows of an INSERT to the columns of the table. Before 4.2, Spark's analyzer refuses
+ * rows that lack columns, and in all releases those that lack a NOT NULL column whose values we
+ * compute. So there we fit them, as those of other writes. A MERGE that updates asks for another
+ * privilege.
  */
 public class InsertColumns {
-  private static final String[] COMPUTED = new String[] {"delta.generationExpression", "delta.identity.start"};
+  private static final String[] COMPUTED =
+      new String[] {"delta.generationExpression", "delta.identity.start"};
 
   public static boolean areLeftToUs(Set privileges, StructType columns) {
-    if (!privileges.contains(TableWritePrivilege.INSERT) || privileges.contains(TableWritePrivilege.UPDATE)) {
+    if (!privileges.contains(TableWritePrivilege.INSERT)
+        || privileges.contains(TableWritePrivilege.UPDATE)) {
       return false;
     }
     String version = SparkSession.active().version();

@@ -15,7 +15,10 @@ import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.VersionInfo;
 import org.apache.spark.sql.SparkSession;
 
-/** Paths of Hadoop, which are not escaped, and URLs. The core has one name for each store, and Hadoop has several. */
+/**
+ * Paths of Hadoop, which are not escaped, and URLs. The core has one name for each store, and
+ * Hadoop has several.
+ */
 public class Locations {
   private static final String[] S3 = {"s3", "s3a"};
   private static final String[] S3_SETTINGS = {
@@ -26,7 +29,8 @@ public class Locations {
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
   private static final String[] HDFS = {"hdfs"};
-  // Those that the core's client knows, and by which Spark logs in. Others are secrets, or those of servers.
+  // Those that the core's client knows, and by which Spark logs in. Others are secrets, or those of
+  // servers.
   private static final String[] HDFS_SETTINGS = {
     "dfs.ha.namenodes.",
     "dfs.namenode.rpc-address.",
@@ -42,18 +46,20 @@ public class Locations {
   // That of Hadoop, for a host that is not the name of several name nodes.
   private static final int HDFS_PORT = 8020;
 
-  private static final List DEFAULTS = Arrays.asList(new String[] {"core-default.xml", "hdfs-default.xml"});
+  private static final List DEFAULTS =
+      Arrays.asList(new String[] {"core-default.xml", "hdfs-default.xml"});
 
   private Locations() {}
 
   /**
-   * Returns a JSON object about a path: its URL, and if it is in a store, the scheme by which Hadoop reaches the store,
-   * or null if it has no class for it, Hadoop's settings for stores of this kind, and in HDFS the user whom the session
-   * names to the name node, or null if that is whom it has logged in as.
+   * Returns a JSON object about a path: its URL, and if it is in a store, the scheme by which
+   * Hadoop reaches the store, or null if it has no class for it, Hadoop's settings for stores of
+   * this kind, and in HDFS the user whom the session names to the name node, or null if that is
+   * whom it has logged in as.
    *
-   * A path without a scheme is in Hadoop's default file system. A relative path is resolved against its working
-   * directory. Throws an IllegalArgumentException if the text is not a path, and an IllegalStateException if Hadoop has
-   * no file system for it.
+   * <p>A path without a scheme is in Hadoop's default file system. A relative path is resolved
+   * against its working directory. Throws an IllegalArgumentException if the text is not a path,
+   * and an IllegalStateException if Hadoop has no file system for it.
    */
   public static String describe(SparkSession session, String text) {
     Path path = new Path(text);
@@ -87,7 +93,9 @@ public class Locations {
     return "hdfs".equalsIgnoreCase(uri.getScheme());
   }
 
-  /** Returns a path in HDFS with the name node's host and port, or the name of several name nodes. */
+  /**
+   * Returns a path in HDFS with the name node's host and port, or the name of several name nodes.
+   */
   private static Path inHdfs(Path path, Configuration settings) {
     URI uri = path.toUri();
     String authority = uri.getAuthority();
@@ -99,7 +107,8 @@ public class Locations {
       }
       authority = store.getAuthority();
     }
-    boolean isName = authority.indexOf(':') >= 0 || settings.get("dfs.ha.namenodes." + authority) != null;
+    boolean isName =
+        authority.indexOf(':') >= 0 || settings.get("dfs.ha.namenodes." + authority) != null;
     return new Path("hdfs", isName ? authority : authority + ":" + HDFS_PORT, uri.getPath());
   }
 
@@ -132,7 +141,10 @@ public class Locations {
     }
   }
 
-  /** Returns the path, by the name that the session's Hadoop knows, of a URL with the core's name of the store. */
+  /**
+   * Returns the path, by the name that the session's Hadoop knows, of a URL with the core's name of
+   * the store.
+   */
   public static String path(SparkSession session, String url) {
     String path = path(url);
     int colon = path.indexOf(':');
@@ -175,7 +187,9 @@ public class Locations {
     if (lower.equals("hdfs")) {
       return HDFS;
     }
-    return lower.startsWith("abfs") || lower.startsWith("wasb") || lower.startsWith("az") ? AZURE : new String[0];
+    return lower.startsWith("abfs") || lower.startsWith("wasb") || lower.startsWith("az")
+        ? AZURE
+        : new String[0];
   }
 
   private static String[] settingsOf(String scheme) {
@@ -183,7 +197,9 @@ public class Locations {
     if (names == HDFS) {
       return HDFS_SETTINGS;
     }
-    return names == S3 ? S3_SETTINGS : names == GS ? GS_SETTINGS : names == AZURE ? AZURE_SETTINGS : new String[0];
+    return names == S3
+        ? S3_SETTINGS
+        : names == GS ? GS_SETTINGS : names == AZURE ? AZURE_SETTINGS : new String[0];
   }
 
   private static Map chosen(Configuration settings, String[] prefixes) {

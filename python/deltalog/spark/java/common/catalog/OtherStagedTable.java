@@ -13,7 +13,10 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
-/** A new table of another data source, which CREATE TABLE AS SELECT fills. It is dropped if that fails. */
+/**
+ * A new table of another data source, which CREATE TABLE AS SELECT fills. It is dropped if that
+ * fails.
+ */
 public class OtherStagedTable implements StagedTable, SupportsWrite {
   private final TableCatalog catalog;
   private final Identifier name;

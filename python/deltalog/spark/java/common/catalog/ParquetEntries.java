@@ -24,16 +24,23 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 
-/** Tables of the session catalog whose files are Parquet, and which CONVERT makes tables of this source. */
+/**
+ * Tables of the session catalog whose files are Parquet, and which CONVERT makes tables of this
+ * source.
+ */
 public class ParquetEntries {
   private ParquetEntries() {}
 
-  /** Returns the entry with this name. A table of something else than Parquet, or of this source, is an error. */
+  /**
+   * Returns the entry with this name. A table of something else than Parquet, or of this source, is
+   * an error.
+   */
   public static CatalogTable find(SparkSession session, String name) throws Exception {
     List parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(name));
     TableIdentifier identifier = TableNames.identifier(session, parts);
     if (identifier == null) {
-      throw Bridge.refusals().directory(name, "it is not in the session catalog, " + TableNames.SESSION_CATALOG);
+      throw Bridge.refusals()
+          .directory(name, "it is not in the session catalog, " + TableNames.SESSION_CATALOG);
     }
     SessionCatalog entries = session.sessionState().catalog();
     if (entries.isTempView(identifier)) {
@@ -51,13 +58,16 @@ public class ParquetEntries {
   private static boolean isParquet(CatalogTable entry) {
     Option provider = entry.provider();
     Option serde = entry.storage().serde();
-    return provider.isDefined() && (((String) provider.get()).equalsIgnoreCase("parquet")
-        || provider.get().equals("hive") && serde.isDefined() && ((String) serde.get()).contains("ParquetHiveSerDe"));
+    return provider.isDefined()
+        && (((String) provider.get()).equalsIgnoreCase("parquet")
+            || provider.get().equals("hive")
+                && serde.isDefined()
+                && ((String) serde.get()).contains("ParquetHiveSerDe"));
   }
 
   /**
-   * Returns as JSON what the catalog knows of a table, with `elsewhere`, the partitions that are not in the directories
-   * of their names.
+   * Returns as JSON what the catalog knows of a table, with `elsewhere`, the partitions that are
+   * not in the directories of their names.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
     Map known = new HashMap();
@@ -69,12 +79,16 @@ public class ParquetEntries {
     known.put("properties", scala.jdk.javaapi.CollectionConverters.asJava(entry.properties()));
     known.put("comment", entry.comment().isDefined() ? entry.comment().get() : null);
     known.put("elsewhere", elsewhere(session, entry));
-    known.put("options", scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties()));
+    known.put(
+        "options", scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties()));
     known.put("isOfHive", Boolean.valueOf(entry.provider().get().equals("hive")));
     return Json.text(known);
   }
 
-  /** Returns as JSON the paths, relative to the table, of the files that Spark reads now as those of the table. */
+  /**
+   * Returns as JSON the paths, relative to the table, of the files that Spark reads now as those of
+   * the table.
+   */
   public static String files(SparkSession session, CatalogTable entry) throws Exception {
     String name = entry.identifier().quotedString();
     session.catalog().refreshTable(name);
@@ -84,7 +98,8 @@ public class ParquetEntries {
     List leaves = Plans.list(session.table(name).queryExecution().analyzed().collectLeaves());
     List paths = new ArrayList();
     for (int leaf = 0; leaf < leaves.size(); leaf++) {
-      String[] files = ((HadoopFsRelation) ((LogicalRelation) leaves.get(leaf)).relation()).inputFiles();
+      String[] files =
+          ((HadoopFsRelation) ((LogicalRelation) leaves.get(leaf)).relation()).inputFiles();
       for (int i = 0; i < files.length; i++) {
         Path file = qualified(new Path(new URI(files[i])), settings);
         String path = below(root, file);
@@ -95,7 +110,8 @@ public class ParquetEntries {
   }
 
   /** Returns as JSON those of some paths, as JSON, whose files are not empty. */
-  public static String withRows(SparkSession session, CatalogTable entry, String paths) throws Exception {
+  public static String withRows(SparkSession session, CatalogTable entry, String paths)
+      throws Exception {
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = new Path(entry.location());
     List found = new ArrayList();
@@ -116,14 +132,21 @@ public class ParquetEntries {
     }
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = qualified(new Path(entry.location()), settings);
-    List all = Plans.list(session.sessionState().catalog().listPartitions(entry.identifier(), Option.empty()));
+    List all =
+        Plans.list(
+            session.sessionState().catalog().listPartitions(entry.identifier(), Option.empty()));
     for (int i = 0; i < all.size(); i++) {
       CatalogTablePartition partition = (CatalogTablePartition) all.get(i);
-      String named = PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
+      String named =
+          PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
       Option location = partition.storage().locationUri();
-      String directory = location.isEmpty() ? named : below(root, qualified(new Path((URI) location.get()), settings));
+      String directory =
+          location.isEmpty()
+              ? named
+              : below(root, qualified(new Path((URI) location.get()), settings));
       if (directory == null
-          || !directory.equals(named) && !hasValues(directory, partition, entry.partitionSchema())) {
+          || !directory.equals(named)
+              && !hasValues(directory, partition, entry.partitionSchema())) {
         elsewhere.add(named + " at " + location.get());
       }
     }
@@ -137,8 +160,11 @@ public class ParquetEntries {
     return path.startsWith(beginning) ? path.substring(beginning.length()) : null;
   }
 
-  /** Returns whether a directory has the values of a partition in its name, such as month=01 for 1. */
-  private static boolean hasValues(String directory, CatalogTablePartition partition, StructType columns) {
+  /**
+   * Returns whether a directory has the values of a partition in its name, such as month=01 for 1.
+   */
+  private static boolean hasValues(
+      String directory, CatalogTablePartition partition, StructType columns) {
     String[] names = directory.split("/");
     if (names.length != columns.length()) {
       return false;
@@ -175,9 +201,11 @@ public class ParquetEntries {
   }
 
   /**
-   * Makes an entry one of this source, with these options. It has neither columns nor properties: they are in the log.
+   * Makes an entry one of this source, with these options. It has neither columns nor properties:
+   * they are in the log.
    */
-  public static void convert(SparkSession session, CatalogTable entry, scala.collection.immutable.Map options)
+  public static void convert(
+      SparkSession session, CatalogTable entry, scala.collection.immutable.Map options)
       throws Exception {
     Map storage = new HashMap();
     storage.put("inputFormat", Option.empty());

@@ -3,16 +3,20 @@ package io.deltalog.spark;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours was set. That catalog
- * takes a table for its entry and its directory: it drops the table to replace it, changes the entry alone, and makes
- * entries without a log. It asks the source about the table first.
+ * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours
+ * was set. That catalog takes a table for its entry and its directory: it drops the table to
+ * replace it, changes the entry alone, and makes entries without a log. It asks the source about
+ * the table first.
  */
 public class SessionGuard {
   private static final String CATALOG = ".V2SessionCatalog";
 
   private SessionGuard() {}
 
-  /** Throws an error if Spark's catalog is calling. Spark does not tell the source, so the stack of calls does. */
+  /**
+   * Throws an error if Spark's catalog is calling. Spark does not tell the source, so the stack of
+   * calls does.
+   */
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();
     for (int i = 0; i < calls.length; i++) {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The table that the data source itself gives to Spark. It can do nothing, so load and save use the source's V1
- * relations, and statements in a session without our catalog are refused.
+ * The table that the data source itself gives to Spark. It can do nothing, so load and save use the
+ * source's V1 relations, and statements in a session without our catalog are refused.
  */
 public class SourceTable implements Table {
   private final StructType schema;
@@ -43,6 +43,7 @@ public class SourceTable implements Table {
 
   @Override
   public Set capabilities() {
-    return Collections.singleton(TableCapability.ACCEPT_ANY_SCHEMA); // So that no other error comes first.
+    return Collections.singleton(
+        TableCapability.ACCEPT_ANY_SCHEMA); // So that no other error comes first.
   }
 }

@@ -15,8 +15,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table that a statement defines and may fill. Definition and rows become one commit, so a job that fails leaves
- * everything as it was.
+ * A table that a statement defines and may fill. Definition and rows become one commit, so a job
+ * that fails leaves everything as it was.
  */
 public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarget {
   private final String name;
@@ -26,7 +26,8 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   private boolean isWritten;
 
   /** Creates the table; definition is that of TableDefinition. */
-  public StagedDeltalogTable(String name, StructType schema, Transform[] transforms, String definition) {
+  public StagedDeltalogTable(
+      String name, StructType schema, Transform[] transforms, String definition) {
     this.name = name;
     this.schema = schema;
     this.transforms = transforms;

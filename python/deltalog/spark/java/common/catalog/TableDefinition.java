@@ -17,14 +17,22 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** The definition of a table in a statement, as JSON for Python. The columns have their rules in the log's form. */
+/**
+ * The definition of a table in a statement, as JSON for Python. The columns have their rules in the
+ * log's form.
+ */
 public class TableDefinition {
   /** The properties with this prefix are CHECK constraints. */
   public static final String CONSTRAINT = "delta.constraints.";
 
   /** Returns the definition; mode says what to do if there is a table. */
   public static String json(
-      Identifier name, boolean isPath, Column[] columns, Transform[] transforms, Map properties, String mode) {
+      Identifier name,
+      boolean isPath,
+      Column[] columns,
+      Transform[] transforms,
+      Map properties,
+      String mode) {
     Map definition = new HashMap();
     definition.put("name", name.name());
     definition.put("database", isPath ? null : name.namespace()[0]);
@@ -41,17 +49,20 @@ public class TableDefinition {
     StructField[] made = new StructField[fields.length];
     for (int i = 0; i < fields.length; i++) {
       Metadata rules = rules(columns[i], fields[i]);
-      made[i] = new StructField(fields[i].name(), fields[i].dataType(), fields[i].nullable(), rules);
+      made[i] =
+          new StructField(fields[i].name(), fields[i].dataType(), fields[i].nullable(), rules);
     }
     // Tables have strings, and the length as a rule in the metadata.
     return CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType(made));
   }
 
   /**
-   * Returns a schema with one column, of the type that a table has for this one, and with the rules that remain of it.
+   * Returns a schema with one column, of the type that a table has for this one, and with the rules
+   * that remain of it.
    */
   public static StructType stored(DataType type) {
-    return CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType().add("column", type));
+    return CharVarcharUtils.replaceCharVarcharWithStringInSchema(
+        new StructType().add("column", type));
   }
 
   private static Metadata rules(Column column, StructField field) {

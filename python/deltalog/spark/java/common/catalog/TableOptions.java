@@ -15,6 +15,7 @@ public class TableOptions {
   }
 
   public static scala.collection.immutable.Map scala(Map options) {
-    return scala.collection.immutable.Map$.MODULE$.from(scala.jdk.javaapi.CollectionConverters.asScala(options));
+    return scala.collection.immutable.Map$.MODULE$.from(
+        scala.jdk.javaapi.CollectionConverters.asScala(options));
   }
 }

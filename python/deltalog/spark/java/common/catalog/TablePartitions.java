@@ -40,7 +40,8 @@ public class TablePartitions {
     for (int i = 0; i < names.length; i++) {
       int position = schema.fieldIndex(names[i]);
       DataType type = schema.fields()[position].dataType();
-      if (!Arrays.deepEquals(new Object[] {partition.get(position, type)}, new Object[] {values.get(i, type)})) {
+      if (!Arrays.deepEquals(
+          new Object[] {partition.get(position, type)}, new Object[] {values.get(i, type)})) {
         return false;
       }
     }

@@ -8,22 +8,30 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.types.StructType;
 
-/** What the log says about one version of a table: its files as a relation, its properties, and its clustering. */
+/**
+ * What the log says about one version of a table: its files as a relation, its properties, and its
+ * clustering.
+ */
 public class TableState {
   private final DeltalogRelation relation;
   private final StructType columns;
   private final Map properties;
   private final List clustering;
 
-  private TableState(DeltalogRelation relation, StructType columns, Map properties, List clustering) {
+  private TableState(
+      DeltalogRelation relation, StructType columns, Map properties, List clustering) {
     this.relation = relation;
     this.columns = columns;
     this.properties = properties;
     this.clustering = clustering;
   }
 
-  /** Returns the state that Python describes in JSON (`read/relation.py`), opened with these options. */
-  public static TableState of(SparkSession session, String json, scala.collection.immutable.Map options) {
+  /**
+   * Returns the state that Python describes in JSON (`read/relation.py`), opened with these
+   * options.
+   */
+  public static TableState of(
+      SparkSession session, String json, scala.collection.immutable.Map options) {
     Map parts = Json.object(json);
     RelationDescription described = new RelationDescription((Map) parts.get("relation"));
     Map properties = new HashMap((Map) parts.get("properties"));

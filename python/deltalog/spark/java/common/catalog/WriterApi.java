@@ -1,11 +1,15 @@
 package io.deltalog.spark;
 
-/** Which method of DataFrameWriter calls. Spark does not tell its sources and catalogs, so the stack of calls does. */
+/**
+ * Which method of DataFrameWriter calls. Spark does not tell its sources and catalogs, so the stack
+ * of calls does.
+ */
 public class WriterApi {
 
   /**
-   * Returns whether it is saveAsTable. For an existing table, it means something else than the statements whose plans
-   * it shares: it keeps the table's definition, and its options choose which rows are replaced.
+   * Returns whether it is saveAsTable. For an existing table, it means something else than the
+   * statements whose plans it shares: it keeps the table's definition, and its options choose which
+   * rows are replaced.
    */
   public static boolean isSaveAsTable() {
     return isCalling("saveAsTable");
@@ -19,7 +23,8 @@ public class WriterApi {
   private static boolean isCalling(String method) {
     StackTraceElement[] calls = new Throwable().getStackTrace();
     for (int i = 0; i < calls.length; i++) {
-      if (calls[i].getMethodName().equals(method) && calls[i].getClassName().endsWith(".DataFrameWriter")) {
+      if (calls[i].getMethodName().equals(method)
+          && calls[i].getClassName().endsWith(".DataFrameWriter")) {
         return true;
       }
     }

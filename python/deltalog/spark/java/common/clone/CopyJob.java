@@ -7,7 +7,6 @@ import java.util.List;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -15,21 +14,30 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 
-/** The job that copies the data files of a table to its clone. Each task has one row, which says what it copies. */
+/**
+ * The job that copies the data files of a table to its clone. Each task has one row, which says
+ * what it copies.
+ */
 public class CopyJob extends AnswerJob {
   private final Broadcast configuration;
   private final String source;
   private final String clone;
   private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
 
-  /** Takes the URLs of both tables, and what Python packed: i32 length and version, i32 number of tasks, the rows. */
+  /**
+   * Takes the URLs of both tables, and what Python packed: i32 length and version, i32 number of
+   * tasks, the rows.
+   */
   public CopyJob(SparkSession session, String source, String clone, Object packed) {
     super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));
     this.source = Locations.path(session, source);
     this.clone = Locations.path(session, clone);
     Object settings = new SerializableConfiguration(session.sessionState().newHadoopConf());
-    configuration = session.sparkContext().broadcast(
-        settings, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+    configuration =
+        session
+            .sparkContext()
+            .broadcast(
+                settings, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
   }
 
   private static Dataset rows(SparkSession session, PackedValues packed) {
@@ -39,7 +47,8 @@ public class CopyJob extends AnswerJob {
     }
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     JavaRDD each = context.parallelize(rows, Math.max(rows.size(), 1));
-    return session.createDataFrame(each, new StructType().add("files", DataTypes.BinaryType, false));
+    return session.createDataFrame(
+        each, new StructType().add("files", DataTypes.BinaryType, false));
   }
 
   public void run() {

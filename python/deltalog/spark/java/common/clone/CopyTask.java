@@ -25,11 +25,11 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Copies data files of a table to its clone, and tells of each copy: i32 number of the file, what is unique in the name
- * of the copy in an i64, i64 size. Runs in tasks.
+ * Copies data files of a table to its clone, and tells of each copy: i32 number of the file, what
+ * is unique in the name of the copy in an i64, i64 size. Runs in tasks.
  *
- * Each attempt draws names of its own. So what an attempt writes that Spark has given up is no file of any version. An
- * attempt that fails deletes its copies.
+ * <p>Each attempt draws names of its own. So what an attempt writes that Spark has given up is no
+ * file of any version. An attempt that fails deletes its copies.
  */
 public class CopyTask extends AbstractFunction1 implements Serializable {
   private static final int PIECE = 1 << 20;
@@ -73,7 +73,8 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
   }
 
   /** Copies the next file. */
-  private void copy(ByteBuffer files, PackedRoot root, Configuration settings, List made, DataOutputStream told)
+  private void copy(
+      ByteBuffer files, PackedRoot root, Configuration settings, List made, DataOutputStream told)
       throws IOException {
     int number = files.getInt();
     long size = files.getLong();
@@ -81,7 +82,8 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     String path = PackedValues.text(files);
     Path from = new Path(isOutside ? root.outside(path) : root.text(path));
     long unique = NAMES.nextLong();
-    String start = PackedValues.text(files) + String.format("%016x", new Object[] {Long.valueOf(unique)});
+    String start =
+        PackedValues.text(files) + String.format("%016x", new Object[] {Long.valueOf(unique)});
     Path to = new Path(clone + "/" + start + "-" + PackedValues.text(files));
     long copied;
     LocalPlace.checkRead(source, from);
@@ -114,7 +116,8 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     return new FileFault(FileFault.UNAVAILABLE, message, hint, from, cause);
   }
 
-  private static long copy(Path from, Path to, Configuration settings, List made) throws IOException {
+  private static long copy(Path from, Path to, Configuration settings, List made)
+      throws IOException {
     FSDataInputStream in = open(from, settings);
     try {
       made.add(to);
@@ -130,11 +133,13 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     try {
       return file.getFileSystem(settings).open(file);
     } catch (FileNotFoundException e) {
-      throw new FileFault(FileFault.MISSING, "the file is not there", FileFault.MISSING_HINT, file, e);
+      throw new FileFault(
+          FileFault.MISSING, "the file is not there", FileFault.MISSING_HINT, file, e);
     }
   }
 
-  private static long copy(FSDataInputStream in, Path to, Configuration settings) throws IOException {
+  private static long copy(FSDataInputStream in, Path to, Configuration settings)
+      throws IOException {
     byte[] piece = new byte[PIECE];
     long copied = 0;
     FSDataOutputStream out = to.getFileSystem(settings).create(to, false);
@@ -160,7 +165,8 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
       try {
         path.getFileSystem(settings).delete(path, false);
       } catch (IOException e) {
-        // No version refers to the file, so that VACUUM removes it. The failure of the task is what users must see.
+        // No version refers to the file, so that VACUUM removes it. The failure of the task is what
+        // users must see.
       }
     }
   }

@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Writes rows of one partition to the change data feed, each with what has become of it. (PROTOCOL, "Change Data
- * Files".) They go to a file beside the data file, which is opened at its first row.
+ * Writes rows of one partition to the change data feed, each with what has become of it. (PROTOCOL,
+ * "Change Data Files".) They go to a file beside the data file, which is opened at its first row.
  */
 public class ChangeWriter {
   private static final String CHANGE_TYPE = "_change_type";
@@ -31,12 +31,17 @@ public class ChangeWriter {
   private final JoinedRow joined = new JoinedRow();
 
   /**
-   * Creates the writer beside the data file at `path`, whose columns are `columns`, the last ones for the tracking of
-   * rows; `given` is the number of columns of the rows.
+   * Creates the writer beside the data file at `path`, whose columns are `columns`, the last ones
+   * for the tracking of rows; `given` is the number of columns of the rows.
    */
   public ChangeWriter(
-      OutputWriterFactory parquet, TableCommitProtocol protocol, String path, StructType columns, int tracking,
-      int given, TaskAttemptContext context) {
+      OutputWriterFactory parquet,
+      TableCommitProtocol protocol,
+      String path,
+      StructType columns,
+      int tracking,
+      int given,
+      TaskAttemptContext context) {
     int width = columns.length() - tracking;
     StructField[] fields = Arrays.copyOf(columns.fields(), width + 1);
     fields[width] = DataTypes.createStructField(CHANGE_TYPE, DataTypes.StringType, true);
@@ -53,7 +58,10 @@ public class ChangeWriter {
     return new GenericInternalRow(new Object[] {UTF8String.fromString(name)});
   }
 
-  /** Writes a row with this operation; of a row that goes, `isFirst` says that it has not gone before. */
+  /**
+   * Writes a row with this operation; of a row that goes, `isFirst` says that it has not gone
+   * before.
+   */
   public void write(InternalRow row, int operation, boolean isFirst) {
     InternalRow kind = kindOf(operation, isFirst);
     if (kind != null) {

@@ -9,17 +9,24 @@ import org.roaringbitmap.RoaringBitmap;
 /** The rows that one attempt of a task removes, matches and counts, for its report. */
 public class ChangedRows {
   private final boolean matchesOnce;
+
   /** From a file's number and the upper half of positions to the lower halves. */
   private final Map removed = new HashMap();
+
   /** The same for rows that match a row of the source and stay, if a row may match once only. */
   private final Map staying = new HashMap();
+
   /** The same for rows of the source that have matched, from the number of their partition on. */
   private final Map matched = new HashMap();
+
   private final long[] counts = new long[6];
   private long lastKey = -1;
   private BlockOfRows last;
 
-  /** Creates it; matchesOnce says that a row must not match several rows of the source, as in most kinds of MERGE. */
+  /**
+   * Creates it; matchesOnce says that a row must not match several rows of the source, as in most
+   * kinds of MERGE.
+   */
   public ChangedRows(boolean matchesOnce) {
     this.matchesOnce = matchesOnce;
   }
@@ -37,7 +44,10 @@ public class ChangedRows {
     return known;
   }
 
-  /** Takes note of what happens to a row; see RowAction. Returns whether it is removed for the first time. */
+  /**
+   * Takes note of what happens to a row; see RowAction. Returns whether it is removed for the first
+   * time.
+   */
   public boolean note(int operation, int file, long row) {
     boolean writes = (operation & RowAction.WRITE) != 0;
     if ((operation & RowAction.REMOVE) == 0) {

@@ -16,13 +16,20 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
-/** The clauses of a MERGE that may add columns, whose two tables are resolved. See MergeEvolution. */
+/**
+ * The clauses of a MERGE that may add columns, whose two tables are resolved. See MergeEvolution.
+ */
 public class EvolvedClauses {
   private final MergeIntoTable statement;
   private final List target;
   private final List source;
-  /** From the names of columns that are added or have another type, in lower case, to their attributes. */
+
+  /**
+   * From the names of columns that are added or have another type, in lower case, to their
+   * attributes.
+   */
   private final Map evolved = new HashMap();
+
   private final EvolvedTarget made;
 
   /** Asks Python which columns the statement adds. */
@@ -31,7 +38,9 @@ public class EvolvedClauses {
     this.target = Plans.list(statement.targetTable().output());
     this.source = Plans.list(statement.sourceTable().output());
     List paths = new ArrayList();
-    boolean hasStar = addPaths(statement.matchedActions(), paths) | addPaths(statement.notMatchedActions(), paths);
+    boolean hasStar =
+        addPaths(statement.matchedActions(), paths)
+            | addPaths(statement.notMatchedActions(), paths);
     List fields = new ArrayList();
     for (int i = 0; i < source.size(); i++) {
       Attribute column = (Attribute) source.get(i);
@@ -45,9 +54,14 @@ public class EvolvedClauses {
     Attribute[] attributes = new Attribute[columns.length];
     for (int i = 0; i < columns.length; i++) {
       // A name that nobody writes.
-      attributes[i] = new AttributeReference(
-          "__deltalog_evolved " + columns[i].name(), columns[i].dataType(), columns[i].nullable(),
-          columns[i].metadata(), NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
+      attributes[i] =
+          new AttributeReference(
+              "__deltalog_evolved " + columns[i].name(),
+              columns[i].dataType(),
+              columns[i].nullable(),
+              columns[i].metadata(),
+              NamedExpression$.MODULE$.newExprId(),
+              (Seq) Nil$.MODULE$);
       evolved.put(columns[i].name().toLowerCase(Locale.ROOT), attributes[i]);
     }
     made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
@@ -68,7 +82,10 @@ public class EvolvedClauses {
     }
   }
 
-  /** Adds the paths of the columns and fields that clauses assign; returns whether one of them assigns all. */
+  /**
+   * Adds the paths of the columns and fields that clauses assign; returns whether one of them
+   * assigns all.
+   */
   private boolean addPaths(Seq actions, List paths) {
     boolean hasStar = false;
     Iterator each = actions.iterator();
@@ -90,28 +107,35 @@ public class EvolvedClauses {
     if (action instanceof UpdateAction) {
       return ((UpdateAction) action).assignments();
     }
-    return action instanceof InsertAction ? ((InsertAction) action).assignments() : (Seq) Nil$.MODULE$;
+    return action instanceof InsertAction
+        ? ((InsertAction) action).assignments()
+        : (Seq) Nil$.MODULE$;
   }
 
   /**
-   * Returns the path of an assigned column or field: in the table, else in the source, if columns may be added. Null
-   * if there is none, or if the column is resolved already.
+   * Returns the path of an assigned column or field: in the table, else in the source, if columns
+   * may be added. Null if there is none, or if the column is resolved already.
    */
   private String[] path(Expression key, boolean adds) {
     if (!(key instanceof UnresolvedAttribute)) {
       return null;
     }
-    String[] parts = (String[]) Plans.list(((UnresolvedAttribute) key).nameParts()).toArray(new String[0]);
+    String[] parts =
+        (String[]) Plans.list(((UnresolvedAttribute) key).nameParts()).toArray(new String[0]);
     String[] path = path(target, parts);
     return path != null || !adds ? path : path(source, parts);
   }
 
-  /** Returns the path of a name without its qualifier, with the column's own spelling; null if no column has it. */
+  /**
+   * Returns the path of a name without its qualifier, with the column's own spelling; null if no
+   * column has it.
+   */
   private static String[] path(List columns, String[] parts) {
     for (int qualifier = parts.length - 1; qualifier >= 0; qualifier--) {
       for (int i = 0; i < columns.size(); i++) {
         Attribute column = (Attribute) columns.get(i);
-        if (column.name().equalsIgnoreCase(parts[qualifier]) && isQualified(column, parts, qualifier)) {
+        if (column.name().equalsIgnoreCase(parts[qualifier])
+            && isQualified(column, parts, qualifier)) {
           String[] path = Arrays.copyOfRange(parts, qualifier, parts.length);
           path[0] = column.name();
           if (field(column, path) != null) {
@@ -135,7 +159,10 @@ public class EvolvedClauses {
     return true;
   }
 
-  /** Returns the field of a column at a path that begins with the column's name; null if there is none. */
+  /**
+   * Returns the field of a column at a path that begins with the column's name; null if there is
+   * none.
+   */
   private static Expression field(Expression column, String[] path) {
     Expression found = column;
     for (int i = 1; i < path.length; i++) {
@@ -203,8 +230,10 @@ public class EvolvedClauses {
     boolean isUpdate = action instanceof UpdateStarAction || action instanceof UpdateAction;
     Seq assigned = isStar ? all(isUpdate) : explicit(assignments(action), adds);
     try {
-      return (MergeAction) CaseClass.create(
-          isUpdate ? UpdateAction.class : InsertAction.class, new Object[] {action.condition(), assigned});
+      return (MergeAction)
+          CaseClass.create(
+              isUpdate ? UpdateAction.class : InsertAction.class,
+              new Object[] {action.condition(), assigned});
     } catch (Exception e) {
       throw new IllegalStateException("deltalog cannot use this version of Spark's MERGE: " + e, e);
     }
@@ -231,15 +260,19 @@ public class EvolvedClauses {
       String[] path = path(assignment.key(), adds);
       Expression column = path == null ? null : column(path[0]);
       Expression key = column == null ? null : field(column, path);
-      made.add(key == null ? assignment : new Assignment(key, fitted(assignment.value(), key, null)));
+      made.add(
+          key == null ? assignment : new Assignment(key, fitted(assignment.value(), key, null)));
     }
     return Plans.seq(made);
   }
 
   private static Expression fitted(Expression value, Expression key, Expression old) {
-    boolean isDefault = value instanceof UnresolvedAttribute
-        && ((UnresolvedAttribute) value).name().equalsIgnoreCase("DEFAULT");
-    return isDefault || !FieldFit.hasFields(key.dataType()) ? value : new EvolvedValue(value, old, key.dataType());
+    boolean isDefault =
+        value instanceof UnresolvedAttribute
+            && ((UnresolvedAttribute) value).name().equalsIgnoreCase("DEFAULT");
+    return isDefault || !FieldFit.hasFields(key.dataType())
+        ? value
+        : new EvolvedValue(value, old, key.dataType());
   }
 
   /** Returns the column with a name as the statement leaves it; null if there is none. */

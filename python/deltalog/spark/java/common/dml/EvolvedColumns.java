@@ -8,13 +8,19 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.types.DataType;
 import scala.Option;
 
-/** The columns of rows of a table as a statement leaves them, which may add columns: NULL in rows that lack them. */
+/**
+ * The columns of rows of a table as a statement leaves them, which may add columns: NULL in rows
+ * that lack them.
+ */
 public class EvolvedColumns {
   private final Attribute[] columns;
   private final List values = new ArrayList();
   private final List changed = new ArrayList();
 
-  /** Creates them from the columns of the table; evolved says which ones are added or changed, or is null. */
+  /**
+   * Creates them from the columns of the table; evolved says which ones are added or changed, or is
+   * null.
+   */
   public EvolvedColumns(EvolvedTarget evolved, Attribute[] known) {
     List all = new ArrayList(java.util.Arrays.asList(known));
     int count = evolved == null ? 0 : evolved.columns().length;
@@ -26,7 +32,8 @@ public class EvolvedColumns {
         at++;
       }
       DataType type = column.dataType();
-      Expression value = at < known.length ? FieldFit.fitted(known[at], type, null) : Plans.nothing(type);
+      Expression value =
+          at < known.length ? FieldFit.fitted(known[at], type, null) : Plans.nothing(type);
       values.add(Plans.alias(cast(value, type), name, column.exprId()));
       Attribute named = column.withName(name);
       changed.add(named);
@@ -41,7 +48,8 @@ public class EvolvedColumns {
 
   private static Expression cast(Expression value, DataType type) {
     return value.dataType().equals(type)
-        ? value : new Cast(value, type, Option.empty(), EvalMode$.MODULE$.ANSI());
+        ? value
+        : new Cast(value, type, Option.empty(), EvalMode$.MODULE$.ANSI());
   }
 
   /** Returns the rows with the added and changed columns behind all others. */

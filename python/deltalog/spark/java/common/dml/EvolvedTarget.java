@@ -9,12 +9,12 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * The target of a MERGE that may add columns: the table as it is, and the columns that the statement adds or changes,
- * for its assignments.
+ * The target of a MERGE that may add columns: the table as it is, and the columns that the
+ * statement adds or changes, for its assignments.
  *
- * - Conditions and values see the table as it is: the further columns have names that nobody writes. Assignments refer
- *   to them by their ids.
- * - Nothing is changed by the analysis, which also explains a statement: the columns are added by its commit.
+ * <p>- Conditions and values see the table as it is: the further columns have names that nobody
+ * writes. Assignments refer to them by their ids. - Nothing is changed by the analysis, which also
+ * explains a statement: the columns are added by its commit.
  */
 public class EvolvedTarget extends LogicalPlan {
   private final LogicalPlan child;
@@ -87,7 +87,9 @@ public class EvolvedTarget extends LogicalPlan {
 
   @Override
   public Object productElement(int index) {
-    return index == 0 ? (Object) child : index == 1 ? (Object) columns : index == 2 ? (Object) names : (Object) data;
+    return index == 0
+        ? (Object) child
+        : index == 1 ? (Object) columns : index == 2 ? (Object) names : (Object) data;
   }
 
   @Override

@@ -11,15 +11,19 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A value that a MERGE which may add columns assigns to a column with fields. The value may lack some of them, so that
- * Spark's analyzer would not find it fit; it is fitted when the statement is executed (FieldFit).
+ * A value that a MERGE which may add columns assigns to a column with fields. The value may lack
+ * some of them, so that Spark's analyzer would not find it fit; it is fitted when the statement is
+ * executed (FieldFit).
  */
 public class EvolvedValue extends Expression {
   private final Expression value;
   private final Expression old;
   private final DataType type;
 
-  /** Creates it for a column of a type; old is the column if it keeps the fields that the value lacks, or null. */
+  /**
+   * Creates it for a column of a type; old is the column if it keeps the fields that the value
+   * lacks, or null.
+   */
   public EvolvedValue(Expression value, Expression old, DataType type) {
     this.value = value;
     this.old = old;

@@ -8,8 +8,9 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
- * A MERGE that may add columns, while Spark's analyzer resolves its two tables. The clauses are hidden from it: it
- * would look for their columns in the table as it is. MergeEvolution puts a MERGE in its place.
+ * A MERGE that may add columns, while Spark's analyzer resolves its two tables. The clauses are
+ * hidden from it: it would look for their columns in the table as it is. MergeEvolution puts a
+ * MERGE in its place.
  */
 public class EvolvingMerge extends LogicalPlan {
   private final LogicalPlan target;
@@ -47,7 +48,8 @@ public class EvolvingMerge extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
-    return new EvolvingMerge((LogicalPlan) children.apply(0), (LogicalPlan) children.apply(1), statement);
+    return new EvolvingMerge(
+        (LogicalPlan) children.apply(0), (LogicalPlan) children.apply(1), statement);
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */

@@ -14,13 +14,12 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Gives values all fields of a column, by name and in the column's order, as the JVM connector does where it adds
- * columns.
+ * Gives values all fields of a column, by name and in the column's order, as the JVM connector does
+ * where it adds columns.
  *
- * - A field that the value lacks is NULL, or stays as it is in an old value. That goes for structs in structs, not for
- *   those in arrays and maps.
- * - A value that is NULL stays NULL, unless fields of an old value are kept.
- * - The types of the fields stay, for Spark to cast.
+ * <p>- A field that the value lacks is NULL, or stays as it is in an old value. That goes for
+ * structs in structs, not for those in arrays and maps. - A value that is NULL stays NULL, unless
+ * fields of an old value are kept. - The types of the fields stay, for Spark to cast.
  */
 public class FieldFit {
   private FieldFit() {}
@@ -36,7 +35,10 @@ public class FieldFit {
     return type instanceof StructType;
   }
 
-  /** Returns the value with all fields of the type; old is the value whose other fields stay, or null. */
+  /**
+   * Returns the value with all fields of the type; old is the value whose other fields stay, or
+   * null.
+   */
   public static Expression fitted(Expression value, DataType type, Expression old) {
     DataType from = value.dataType();
     if (isFit(from, type)) {
@@ -65,7 +67,8 @@ public class FieldFit {
     return -1;
   }
 
-  private static Expression struct(Expression value, StructType from, StructType to, Expression old) {
+  private static Expression struct(
+      Expression value, StructType from, StructType to, Expression old) {
     StructField[] given = from.fields();
     for (int i = 0; i < given.length; i++) {
       if (indexOf(to, given[i].name()) < 0) {
@@ -78,8 +81,12 @@ public class FieldFit {
       StructField field = to.fields()[i];
       int at = indexOf(from, field.name());
       Expression kept = keeps ? field(old, field.name()) : null;
-      Expression part = at >= 0 ? fitted(field(value, field.name()), field.dataType(), kept)
-          : kept != null ? fitted(kept, field.dataType(), null) : Plans.nothing(field.dataType());
+      Expression part =
+          at >= 0
+              ? fitted(field(value, field.name()), field.dataType(), kept)
+              : kept != null
+                  ? fitted(kept, field.dataType(), null)
+                  : Plans.nothing(field.dataType());
       parts.add(Literal.create(field.name(), DataTypes.StringType));
       parts.add(part);
     }
@@ -91,14 +98,18 @@ public class FieldFit {
     return new If(isNothing, Plans.nothing(made.dataType()), made);
   }
 
-  /** Returns whether a type has the fields of another in the same order, also in arrays and maps. */
+  /**
+   * Returns whether a type has the fields of another in the same order, also in arrays and maps.
+   */
   private static boolean isFit(DataType from, DataType to) {
     if (from instanceof StructType && to instanceof StructType) {
       StructField[] given = ((StructType) from).fields();
       StructField[] fields = ((StructType) to).fields();
       boolean isFit = given.length == fields.length;
       for (int i = 0; isFit && i < fields.length; i++) {
-        isFit = given[i].name().equalsIgnoreCase(fields[i].name()) && isFit(given[i].dataType(), fields[i].dataType());
+        isFit =
+            given[i].name().equalsIgnoreCase(fields[i].name())
+                && isFit(given[i].dataType(), fields[i].dataType());
       }
       return isFit;
     }
@@ -120,7 +131,8 @@ public class FieldFit {
     StructField[] fields = ((StructType) to).fields();
     for (int i = 0; i < fields.length; i++) {
       int at = indexOf((StructType) from, fields[i].name());
-      if (at < 0 || lacksFields(((StructType) from).fields()[at].dataType(), fields[i].dataType())) {
+      if (at < 0
+          || lacksFields(((StructType) from).fields()[at].dataType(), fields[i].dataType())) {
         return true;
       }
     }
@@ -148,12 +160,16 @@ public class FieldFit {
     if (hasFields(to.keyType())) {
       NamedLambdaVariable key = variable("key", from.keyType(), false);
       NamedLambdaVariable unused = variable("value", from.valueType(), from.valueContainsNull());
-      made = new TransformKeys(made, function(fitted(key, to.keyType(), null), new Object[] {key, unused}));
+      made =
+          new TransformKeys(
+              made, function(fitted(key, to.keyType(), null), new Object[] {key, unused}));
     }
     if (hasFields(to.valueType())) {
       NamedLambdaVariable unused = variable("key", ((MapType) made.dataType()).keyType(), false);
       NamedLambdaVariable item = variable("value", from.valueType(), from.valueContainsNull());
-      made = new TransformValues(made, function(fitted(item, to.valueType(), null), new Object[] {unused, item}));
+      made =
+          new TransformValues(
+              made, function(fitted(item, to.valueType(), null), new Object[] {unused, item}));
     }
     return made;
   }

@@ -14,10 +14,11 @@ import org.apache.spark.sql.types.DataType;
 import scala.math.Ordering;
 
 /**
- * What a MERGE knows of its source before it reads the target: the number of its rows, and the keys of those that can
- * match: all of them if they are few, and the least and the greatest value of each.
+ * What a MERGE knows of its source before it reads the target: the number of its rows, and the keys
+ * of those that can match: all of them if they are few, and the least and the greatest value of
+ * each.
  *
- * Rows start with whether they can match; the values of the keys follow.
+ * <p>Rows start with whether they can match; the values of the keys follow.
  */
 public class KeySummary implements Serializable {
   private static final int MOST_ROWS = 10000;
@@ -25,11 +26,15 @@ public class KeySummary implements Serializable {
 
   private final DataType[] types;
   private long count;
+
   /** The rows with the least and the greatest value of each key. */
   private final UnsafeRow[] least;
+
   private final UnsafeRow[] greatest;
+
   /** The rows that can match, or null if there are too many. */
   private List rows = new ArrayList();
+
   private long bytes;
   private transient Ordering[] orders;
 
@@ -92,7 +97,10 @@ public class KeySummary implements Serializable {
     }
   }
 
-  /** Returns whether the key of the first row is less; a row that is not there yet has no place in the order. */
+  /**
+   * Returns whether the key of the first row is less; a row that is not there yet has no place in
+   * the order.
+   */
   private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
     if (first == null || second == null) {
       return true;

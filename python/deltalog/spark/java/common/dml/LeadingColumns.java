@@ -15,12 +15,18 @@ public class LeadingColumns {
   private final UnsafeRow view;
   private UnsafeProjection projection;
 
-  /** Takes the first `width` columns, whose types are those of `columns`, from rows of so many columns. */
+  /**
+   * Takes the first `width` columns, whose types are those of `columns`, from rows of so many
+   * columns.
+   */
   public LeadingColumns(StructType columns, int width, int given) {
     this.columns = columns;
     this.width = width;
-    // A shorter row over the same bytes has the leading columns alone, if both have as many words of null bits.
-    boolean isView = UnsafeRow.calculateBitSetWidthInBytes(width) == UnsafeRow.calculateBitSetWidthInBytes(given);
+    // A shorter row over the same bytes has the leading columns alone, if both have as many words
+    // of null bits.
+    boolean isView =
+        UnsafeRow.calculateBitSetWidthInBytes(width)
+            == UnsafeRow.calculateBitSetWidthInBytes(given);
     this.view = isView ? new UnsafeRow(width) : null;
   }
 
@@ -36,7 +42,8 @@ public class LeadingColumns {
       for (int i = 0; i < width; i++) {
         fields.add(new BoundReference(i, columns.fields()[i].dataType(), true));
       }
-      projection = UnsafeProjection.create(scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq());
+      projection =
+          UnsafeProjection.create(scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq());
     }
     return projection.apply(row);
   }

@@ -1,6 +1,9 @@
 package io.deltalog.spark;
 
-/** What the rows of a job are beside the table's columns: how a statement marks them (RowAction), and its rules. */
+/**
+ * What the rows of a job are beside the table's columns: how a statement marks them (RowAction),
+ * and its rules.
+ */
 public class MarkedRows {
   /** The rows of a write, which have the table's columns only. */
   public static final MarkedRows NONE = new MarkedRows(0, false, false, 0);
@@ -11,9 +14,9 @@ public class MarkedRows {
   private final int tracking;
 
   /**
-   * Creates it for rows with so many marker columns. They may have to be removed at most once. If the job records
-   * changes, all rows but copies go to the change data feed, without the last columns of the table's files, which
-   * track rows.
+   * Creates it for rows with so many marker columns. They may have to be removed at most once. If
+   * the job records changes, all rows but copies go to the change data feed, without the last
+   * columns of the table's files, which track rows.
    */
   public MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
     this.markers = markers;
@@ -22,7 +25,10 @@ public class MarkedRows {
     this.tracking = tracking;
   }
 
-  /** Returns the commit protocol of a job with such rows. Its tasks may have files of several partitions open. */
+  /**
+   * Returns the commit protocol of a job with such rows. Its tasks may have files of several
+   * partitions open.
+   */
   public TableCommitProtocol protocol(String root, boolean opensSeveral) {
     return new TableCommitProtocol(root, opensSeveral, removesOnce);
   }

@@ -18,11 +18,16 @@ import scala.collection.immutable.Seq;
 public class MergeClauses {
   private final int first;
   private final List conditions = new ArrayList();
+
   /** The new values of all columns, or null for a clause that deletes. */
   private final List values = new ArrayList();
+
   private boolean writes;
 
-  /** Reads the resolved actions for the columns of the table, of which some are computed if an INSERT has no value. */
+  /**
+   * Reads the resolved actions for the columns of the table, of which some are computed if an
+   * INSERT has no value.
+   */
   public MergeClauses(Seq actions, Attribute[] columns, int first, Set computed) {
     this.first = first;
     Iterator each = actions.iterator();
@@ -81,7 +86,10 @@ public class MergeClauses {
     return Plans.choose(branches, Plans.integer(0));
   }
 
-  /** Adds a branch for the value of a column in each clause that writes and that gives it another value. */
+  /**
+   * Adds a branch for the value of a column in each clause that writes and that gives it another
+   * value.
+   */
   public void addValues(List branches, int column, Attribute old, Attribute number) {
     for (int i = 0; i < values.size(); i++) {
       Expression[] assigned = (Expression[]) values.get(i);
@@ -91,7 +99,10 @@ public class MergeClauses {
     }
   }
 
-  /** Adds a branch for what happens to a row in each clause, besides more bits. Rows to write have its number. */
+  /**
+   * Adds a branch for what happens to a row in each clause, besides more bits. Rows to write have
+   * its number.
+   */
   public void addActions(List branches, Attribute number, int more) {
     for (int i = 0; i < values.size(); i++) {
       int writes = RowAction.REMOVE | RowAction.WRITE | RowAction.ofClause(first + i);
@@ -101,6 +112,7 @@ public class MergeClauses {
   }
 
   private Expression is(Attribute number, int clause) {
-    return new org.apache.spark.sql.catalyst.expressions.EqualTo(number, Plans.integer(first + clause));
+    return new org.apache.spark.sql.catalyst.expressions.EqualTo(
+        number, Plans.integer(first + clause));
   }
 }

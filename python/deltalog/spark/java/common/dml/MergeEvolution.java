@@ -9,13 +9,14 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Gives a MERGE that may add columns (EvolvingMerge) the columns that it adds, by the rules of the JVM connector:
+ * Gives a MERGE that may add columns (EvolvingMerge) the columns that it adds, by the rules of the
+ * JVM connector:
  *
- * - Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment names and the table lacks.
- *   Types become wider as the core allows it. NOT MATCHED BY SOURCE adds nothing.
- * - UPDATE SET * and INSERT * assign the columns of the source. In a struct that UPDATE SET * assigns, fields that the
- *   source lacks stay; in all other values they are NULL.
- * - Conditions and values see the table as it was.
+ * <p>- Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment
+ * names and the table lacks. Types become wider as the core allows it. NOT MATCHED BY SOURCE adds
+ * nothing. - UPDATE SET * and INSERT * assign the columns of the source. In a struct that UPDATE
+ * SET * assigns, fields that the source lacks stay; in all other values they are NULL. - Conditions
+ * and values see the table as it was.
  */
 public class MergeEvolution extends Rule {
   private final SparkSession session;
@@ -35,7 +36,8 @@ public class MergeEvolution extends Rule {
       return plan;
     }
     List children = Arrays.asList(new Object[] {target, merge.source()});
-    MergeIntoTable statement = (MergeIntoTable) merge.statement().withNewChildren(Plans.seq(children));
+    MergeIntoTable statement =
+        (MergeIntoTable) merge.statement().withNewChildren(Plans.seq(children));
     if (StatementTarget.of(statement) == null) {
       return statement;
     }

@@ -24,16 +24,22 @@ public class MergeKey {
   }
 
   /**
-   * Returns whether the order of the values decides which rows can match, so that bounds may be used. It does not for
-   * floating point numbers, of which NaN equals itself, and for types without an order.
+   * Returns whether the order of the values decides which rows can match, so that bounds may be
+   * used. It does not for floating point numbers, of which NaN equals itself, and for types without
+   * an order.
    */
   public boolean isOrdered() {
     DataType type = column.dataType();
-    return RowOrdering$.MODULE$.isOrderable(type) && !(type instanceof FloatType) && !(type instanceof DoubleType)
+    return RowOrdering$.MODULE$.isOrderable(type)
+        && !(type instanceof FloatType)
+        && !(type instanceof DoubleType)
         && type.equals(value.dataType());
   }
 
-  /** Returns a condition that is true for all rows of the target that can match the source; at is this key's number. */
+  /**
+   * Returns a condition that is true for all rows of the target that can match the source; at is
+   * this key's number.
+   */
   public Expression filter(KeySummary source, int at) {
     Object least = source.least(at);
     if (least == null) {

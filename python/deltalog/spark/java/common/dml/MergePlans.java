@@ -16,8 +16,9 @@ import scala.collection.immutable.Seq;
 /**
  * The plans of a MERGE: the target's rows joined with the source, and the source's rows to insert.
  *
- * The source never is the side of the join whose rows are all kept, so that it can be broadcast for every combination
- * of clauses: which rows of the source have matched is noted while rows are written (SourceMatches).
+ * <p>The source never is the side of the join whose rows are all kept, so that it can be broadcast
+ * for every combination of clauses: which rows of the source have matched is noted while rows are
+ * written (SourceMatches).
  */
 public class MergePlans {
   private final StatementScan scan;
@@ -27,7 +28,10 @@ public class MergePlans {
   private MergeClauses bySource;
   private final boolean matchesOnce;
 
-  /** Creates them; matchesOnce says that a row of the target must not match several rows of the source. */
+  /**
+   * Creates them; matchesOnce says that a row of the target must not match several rows of the
+   * source.
+   */
   public MergePlans(StatementScan scan, LogicalPlan statement, boolean matchesOnce) {
     this.scan = scan;
     this.matchesOnce = matchesOnce;
@@ -35,20 +39,21 @@ public class MergePlans {
   }
 
   /**
-   * Fits the values of all clauses to the columns of the table. To be called first. The names of the columns that are
-   * computed where an INSERT clause leaves them out are in lower case.
+   * Fits the values of all clauses to the columns of the table. To be called first. The names of
+   * the columns that are computed where an INSERT clause leaves them out are in lower case.
    */
   public void resolve(Seq computed) {
     Attribute[] columns = scan.columns();
     Set names = new HashSet(Plans.list(computed));
     matched = new MergeClauses(statement.matchedActions(), columns, 1, names);
-    bySource = new MergeClauses(statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names);
+    bySource =
+        new MergeClauses(statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names);
     notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names);
   }
 
   /**
-   * Returns the parts of the condition that say that a column of the target equals a value of the source, and that tell
-   * by the order of the values which rows can match.
+   * Returns the parts of the condition that say that a column of the target equals a value of the
+   * source, and that tell by the order of the values which rows can match.
    */
   public static List keys(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
@@ -65,9 +70,11 @@ public class MergePlans {
   }
 
   private static void addKey(List keys, Expression column, Expression value, MergeIntoTable merge) {
-    boolean isOfTarget = column instanceof Attribute
-        && StatementTarget.of(merge).stored(column).nonEmpty();
-    if (isOfTarget && value.deterministic() && !value.references().isEmpty()
+    boolean isOfTarget =
+        column instanceof Attribute && StatementTarget.of(merge).stored(column).nonEmpty();
+    if (isOfTarget
+        && value.deterministic()
+        && !value.references().isEmpty()
         && value.references().subsetOf(merge.sourceTable().outputSet())) {
       MergeKey key = new MergeKey((Attribute) column, value);
       if (key.isOrdered()) {
@@ -83,8 +90,10 @@ public class MergePlans {
     List parts = Plans.conjuncts(merge.mergeCondition());
     for (int i = 0; i < parts.size(); i++) {
       Expression part = (Expression) parts.get(i);
-      if (part.deterministic() && part.references().subsetOf(merge.targetTable().outputSet())
-          && StatementTarget.of(merge).stored(part).nonEmpty() && !SubqueryExpression.hasSubquery(part)) {
+      if (part.deterministic()
+          && part.references().subsetOf(merge.targetTable().outputSet())
+          && StatementTarget.of(merge).stored(part).nonEmpty()
+          && !SubqueryExpression.hasSubquery(part)) {
         filters.add(part);
       }
     }
@@ -92,8 +101,9 @@ public class MergePlans {
   }
 
   /**
-   * Returns, for each row of the source, whether it meets the parts of the condition that look at the source alone, and
-   * if it does, the values of the keys (KeySummary). The condition may be what protects them from errors.
+   * Returns, for each row of the source, whether it meets the parts of the condition that look at
+   * the source alone, and if it does, the values of the keys (KeySummary). The condition may be
+   * what protects them from errors.
    */
   public static LogicalPlan sourceKeys(LogicalPlan statement, LogicalPlan source, List keys) {
     MergeIntoTable merge = (MergeIntoTable) statement;
@@ -101,7 +111,8 @@ public class MergePlans {
     List parts = Plans.conjuncts(merge.mergeCondition());
     for (int i = 0; i < parts.size(); i++) {
       Expression part = (Expression) parts.get(i);
-      if (part.deterministic() && part.references().subsetOf(merge.sourceTable().outputSet())
+      if (part.deterministic()
+          && part.references().subsetOf(merge.sourceTable().outputSet())
           && !SubqueryExpression.hasSubquery(part)) {
         canMatch = new And(canMatch, part);
       }
@@ -126,12 +137,13 @@ public class MergePlans {
   }
 
   /**
-   * Returns the rows of the target that are changed or deleted; and all pairs that match, if there are clauses that
-   * insert, or if a row may match once only. The filters are true for all rows of the target that can match. The
-   * source has its rows' numbers as the column SOURCE. If changes are recorded, rows that are changed also come as they
-   * were.
+   * Returns the rows of the target that are changed or deleted; and all pairs that match, if there
+   * are clauses that insert, or if a row may match once only. The filters are true for all rows of
+   * the target that can match. The source has its rows' numbers as the column SOURCE. If changes
+   * are recorded, rows that are changed also come as they were.
    */
-  public LogicalPlan changed(LogicalPlan source, Seq filters, boolean isBroadcast, boolean records) {
+  public LogicalPlan changed(
+      LogicalPlan source, Seq filters, boolean isBroadcast, boolean records) {
     LogicalPlan target = scan.plan();
     List conditions = Plans.list(filters);
     for (int i = 0; i < conditions.size(); i++) {
@@ -141,9 +153,15 @@ public class MergePlans {
     if (isBroadcast) {
       right = new ResolvedHint(source, new HintInfo(Option.apply(BROADCAST$.MODULE$)));
     }
-    JoinType type = (JoinType) (bySource.isEmpty() ? (Object) Inner$.MODULE$ : (Object) LeftOuter$.MODULE$);
+    JoinType type =
+        (JoinType) (bySource.isEmpty() ? (Object) Inner$.MODULE$ : (Object) LeftOuter$.MODULE$);
     LogicalPlan joined =
-        new Join(target, right, type, Option.apply(statement.mergeCondition()), JoinHint$.MODULE$.NONE());
+        new Join(
+            target,
+            right,
+            type,
+            Option.apply(statement.mergeCondition()),
+            JoinHint$.MODULE$.NONE());
     Attribute id = sourceId(joined);
     Expression isPair = new IsNotNull(id);
     Expression clause =
@@ -172,17 +190,24 @@ public class MergePlans {
     bySource.addActions(actions, number, RowAction.BY_SOURCE);
     Expression action = Plans.choose(actions, Plans.integer(0));
     if (needsPairs) {
-      action = new BitwiseOr(action, new If(isPair, Plans.integer(RowAction.MATCHED), Plans.integer(0)));
+      action =
+          new BitwiseOr(action, new If(isPair, Plans.integer(RowAction.MATCHED), Plans.integer(0)));
     }
     RowPlans.addMarkers(columns, action, scan);
     if (inserts()) {
-      Expression number64 = new Coalesce(Plans.seq(Arrays.asList(new Object[] {id, Plans.bigint(0)})));
+      Expression number64 =
+          new Coalesce(Plans.seq(Arrays.asList(new Object[] {id, Plans.bigint(0)})));
       columns.add(Plans.alias(number64, RowAction.SOURCE));
     }
-    return records ? RowPlans.withBefore(columns, scan, numbered) : new Project(Plans.seq(columns), numbered);
+    return records
+        ? RowPlans.withBefore(columns, scan, numbered)
+        : new Project(Plans.seq(columns), numbered);
   }
 
-  /** Returns the rows that the clauses with these numbers insert, of the rows of the source that have not matched. */
+  /**
+   * Returns the rows that the clauses with these numbers insert, of the rows of the source that
+   * have not matched.
+   */
   public LogicalPlan inserted(LogicalPlan source, Seq clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());
     Attribute number = numbered.output().last();
@@ -191,7 +216,8 @@ public class MergePlans {
       Attribute column = scan.columns()[i];
       List branches = new ArrayList();
       notMatched.addValues(branches, i, column, number);
-      columns.add(Plans.alias(Plans.choose(branches, Plans.nothing(column.dataType())), column.name()));
+      columns.add(
+          Plans.alias(Plans.choose(branches, Plans.nothing(column.dataType())), column.name()));
     }
     for (int i = 0; i < scan.tracking().length; i++) {
       Attribute column = scan.tracking()[i];
@@ -202,7 +228,8 @@ public class MergePlans {
     for (int i = 0; i < numbers.size(); i++) {
       int clause = ((Integer) numbers.get(i)).intValue();
       Expression isOfClause = new EqualTo(number, Plans.integer(clause));
-      actions.add(Plans.branch(isOfClause, Plans.integer(RowAction.WRITE | RowAction.ofClause(clause))));
+      actions.add(
+          Plans.branch(isOfClause, Plans.integer(RowAction.WRITE | RowAction.ofClause(clause))));
       numbers.set(i, Plans.integer(clause));
     }
     columns.add(Plans.alias(Plans.choose(actions, Plans.integer(0)), RowAction.OPERATION));

@@ -10,8 +10,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * Gives a MERGE that only inserts a target that does not accept any schema. Before Spark 4.2 it asks for the table as
- * an INSERT does (InsertColumns), and the analyzer leaves the clauses of such a target alone.
+ * Gives a MERGE that only inserts a target that does not accept any schema. Before Spark 4.2 it
+ * asks for the table as an INSERT does (InsertColumns), and the analyzer leaves the clauses of such
+ * a target alone.
  */
 public class MergeTargets extends Rule {
   @Override
@@ -39,9 +40,11 @@ public class MergeTargets extends Rule {
       }
       try {
         Object same = ((DeltalogTable) table).accepting(false);
-        return (LogicalPlan) CaseClass.with((scala.Product) plan, Collections.singletonMap("table", same));
+        return (LogicalPlan)
+            CaseClass.with((scala.Product) plan, Collections.singletonMap("table", same));
       } catch (Exception e) {
-        throw new IllegalStateException("deltalog cannot use this version of Spark's relations: " + e, e);
+        throw new IllegalStateException(
+            "deltalog cannot use this version of Spark's relations: " + e, e);
       }
     }
     if (plan.children().size() != 1) {

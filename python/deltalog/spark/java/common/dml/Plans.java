@@ -7,18 +7,18 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.AssignmentUtils$;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.optimizer.BooleanSimplification$;
 import org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime$;
 import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
 import org.apache.spark.sql.catalyst.optimizer.RewriteWithExpression$;
 import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
-import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.DataType;
@@ -68,8 +68,13 @@ public class Plans {
   public static Attribute columnOf(Attribute column, Expression other) {
     DataType type = StructType$.MODULE$.unionLikeMerge(column.dataType(), other.dataType());
     boolean nullable = column.nullable() || other.nullable();
-    return new AttributeReference(column.name(), type, nullable, column.metadata(),
-        NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$);
+    return new AttributeReference(
+        column.name(),
+        type,
+        nullable,
+        column.metadata(),
+        NamedExpression$.MODULE$.newExprId(),
+        (Seq) Nil$.MODULE$);
   }
 
   /** Returns the value of the first branch whose condition is true; branches are Tuple2s. */
@@ -82,8 +87,8 @@ public class Plans {
   }
 
   /**
-   * Returns the value of each column, in their order, cast and checked as Spark does for a table's columns: those of
-   * the assignments, and for all others the old values.
+   * Returns the value of each column, in their order, cast and checked as Spark does for a table's
+   * columns: those of the assignments, and for all others the old values.
    */
   public static Expression[] updated(Attribute[] columns, Seq assignments) {
     return aligned("alignUpdateAssignments", columns, assignments);
@@ -108,16 +113,19 @@ public class Plans {
         } catch (InvocationTargetException e) {
           Platform.throwException(e.getCause());
         } catch (IllegalAccessException e) {
-          throw new IllegalStateException("deltalog cannot use this version of Spark's assignments: " + e, e);
+          throw new IllegalStateException(
+              "deltalog cannot use this version of Spark's assignments: " + e, e);
         }
       }
     }
-    throw new IllegalStateException("deltalog cannot use this version of Spark, which has no " + name);
+    throw new IllegalStateException(
+        "deltalog cannot use this version of Spark, which has no " + name);
   }
 
   /**
-   * Returns the assignments as they were written. Spark's analyzer has cast their values to the types of the columns,
-   * which takes fields of structs by position; what follows takes them by name, and by the rules for storing values.
+   * Returns the assignments as they were written. Spark's analyzer has cast their values to the
+   * types of the columns, which takes fields of structs by position; what follows takes them by
+   * name, and by the rules for storing values.
    */
   private static Seq uncast(Seq assignments) {
     List made = new ArrayList();
@@ -131,10 +139,12 @@ public class Plans {
 
   private static Expression uncast(Expression value) {
     Expression inner = value;
-    if (inner instanceof StaticInvoke && ((StaticInvoke) inner).functionName().endsWith("TypeWriteSideCheck")) {
+    if (inner instanceof StaticInvoke
+        && ((StaticInvoke) inner).functionName().endsWith("TypeWriteSideCheck")) {
       inner = ((StaticInvoke) inner).arguments().head();
     }
-    if (!(inner instanceof Cast) || inner.getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isEmpty()) {
+    if (!(inner instanceof Cast)
+        || inner.getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isEmpty()) {
       return value;
     }
     inner = ((Cast) inner).child();
@@ -142,8 +152,8 @@ public class Plans {
   }
 
   /**
-   * Returns a condition on the columns of a relation in the form that the optimizer gives it, without a change of
-   * type.
+   * Returns a condition on the columns of a relation in the form that the optimizer gives it,
+   * without a change of type.
    */
   public static Expression simplified(Expression condition, LogicalPlan relation) {
     LogicalPlan filter = new Filter(condition, relation);
@@ -170,7 +180,9 @@ public class Plans {
     return names;
   }
 
-  /** Returns a statement in which the current time is that of this call, in all jobs that it takes. */
+  /**
+   * Returns a statement in which the current time is that of this call, in all jobs that it takes.
+   */
   public static LogicalPlan atOneTime(LogicalPlan statement) {
     return ComputeCurrentTime$.MODULE$.apply(statement);
   }
@@ -180,7 +192,9 @@ public class Plans {
     return plan instanceof LogicalRDD ? ((LogicalRDD) plan).rdd().id() : -1;
   }
 
-  /** Returns how many bytes the rows of an RDD take where they are kept; -1 if that is not known. */
+  /**
+   * Returns how many bytes the rows of an RDD take where they are kept; -1 if that is not known.
+   */
   public static long storedBytes(SparkSession session, int id) {
     RDDInfo[] stored = session.sparkContext().getRDDStorageInfo();
     for (int i = 0; i < stored.length; i++) {

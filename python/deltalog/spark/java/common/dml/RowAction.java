@@ -1,22 +1,28 @@
 package io.deltalog.spark;
 
 /**
- * What happens to a row in a statement, as bits of the marker column OPERATION. Rows that a MERGE writes have the
- * number of their clause above these bits.
+ * What happens to a row in a statement, as bits of the marker column OPERATION. Rows that a MERGE
+ * writes have the number of their clause above these bits.
  */
 public class RowAction {
   /** The row of the target goes. */
   public static final int REMOVE = 1;
+
   /** The columns are written as a row of the table. Together with REMOVE: the row is changed. */
   public static final int WRITE = 2;
+
   /** The rows of the target and of the source match, whether a clause applies to them or not. */
   public static final int MATCHED = 4;
+
   /** The clause is one of WHEN NOT MATCHED BY SOURCE. */
   public static final int BY_SOURCE = 8;
+
   /** The row is written as it is. */
   public static final int COPY = 16;
+
   /** The row is what a row was before a change. It goes to the change data feed only. */
   public static final int BEFORE = 32;
+
   /** The row has been removed before. It goes to the change data feed only. */
   public static final int GONE = 64;
 
@@ -24,10 +30,12 @@ public class RowAction {
   private static final int BITS = 8;
 
   /**
-   * The marker columns, which follow the table's columns: the bits, the number of the file that has the row, and its
-   * position there. A MERGE with an INSERT clause also has the number of the source's row.
+   * The marker columns, which follow the table's columns: the bits, the number of the file that has
+   * the row, and its position there. A MERGE with an INSERT clause also has the number of the
+   * source's row.
    */
   public static final String OPERATION = "__deltalog_operation";
+
   public static final String FILE = "__deltalog_file";
   public static final String ROW = "__deltalog_row";
   public static final String SOURCE = "__deltalog_source";

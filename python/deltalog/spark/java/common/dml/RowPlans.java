@@ -22,8 +22,8 @@ public class RowPlans {
   }
 
   /**
-   * Returns the rows to change with their new values, which are given for each column; a null condition is true. If
-   * changes are recorded, each also comes as it was.
+   * Returns the rows to change with their new values, which are given for each column; a null
+   * condition is true. If changes are recorded, each also comes as it was.
    */
   public static LogicalPlan update(
       StatementScan scan, Expression[] values, Expression condition, boolean records) {
@@ -38,7 +38,8 @@ public class RowPlans {
   }
 
   /**
-   * Returns all rows of the scan: those for which the condition is true as update does, and the others as they are.
+   * Returns all rows of the scan: those for which the condition is true as update does, and the
+   * others as they are.
    */
   public static LogicalPlan rewrite(
       StatementScan scan, Expression[] values, Expression condition, boolean records) {
@@ -49,7 +50,8 @@ public class RowPlans {
     Attribute[] old = scan.columns();
     List columns = new ArrayList();
     for (int i = 0; i < old.length; i++) {
-      Expression value = values[i].semanticEquals(old[i]) ? old[i] : new If(isChanged, values[i], old[i]);
+      Expression value =
+          values[i].semanticEquals(old[i]) ? old[i] : new If(isChanged, values[i], old[i]);
       columns.add(Plans.alias(value, old[i].name()));
     }
     Attribute[] tracking = scan.tracking();
@@ -59,7 +61,8 @@ public class RowPlans {
       columns.add(Plans.alias(version, tracking[1].name()));
     }
     Expression changed = Plans.integer(RowAction.REMOVE | RowAction.WRITE);
-    addMarkers(columns, new If(isChanged, changed, Plans.integer(RowAction.WRITE | RowAction.COPY)), scan);
+    addMarkers(
+        columns, new If(isChanged, changed, Plans.integer(RowAction.WRITE | RowAction.COPY)), scan);
     LogicalPlan rows = new Project(Plans.seq(all), scan.plan());
     return records ? withBefore(columns, scan, rows) : new Project(Plans.seq(columns), rows);
   }
@@ -79,9 +82,9 @@ public class RowPlans {
   }
 
   /**
-   * Returns the rows as the columns say, and each that is changed once more as it was, for the change data feed. The
-   * columns are those of the table, of row tracking, and the markers. Both rows come from one, so that nothing is
-   * computed twice.
+   * Returns the rows as the columns say, and each that is changed once more as it was, for the
+   * change data feed. The columns are those of the table, of row tracking, and the markers. Both
+   * rows come from one, so that nothing is computed twice.
    */
   static LogicalPlan withBefore(List columns, StatementScan scan, LogicalPlan rows) {
     Attribute[] old = scan.columns();
@@ -114,14 +117,17 @@ public class RowPlans {
   }
 
   /**
-   * Adds the columns of row tracking: a row that is changed keeps its id, and gets the version of the commit.
-   * (PROTOCOL, "Row Tracking".)
+   * Adds the columns of row tracking: a row that is changed keeps its id, and gets the version of
+   * the commit. (PROTOCOL, "Row Tracking".)
    */
   static void addTracking(List columns, StatementScan scan, boolean isChanged) {
     Attribute[] tracking = scan.tracking();
     if (tracking.length > 0) {
       columns.add(tracking[0]);
-      columns.add(isChanged ? Plans.alias(Plans.nothing(tracking[1].dataType()), tracking[1].name()) : tracking[1]);
+      columns.add(
+          isChanged
+              ? Plans.alias(Plans.nothing(tracking[1].dataType()), tracking[1].name())
+              : tracking[1]);
     }
   }
 

@@ -11,14 +11,18 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import org.roaringbitmap.RoaringBitmap;
 
-/** The rows of a MERGE's source that have matched a row of the target, by their monotonically increasing ids. */
+/**
+ * The rows of a MERGE's source that have matched a row of the target, by their monotonically
+ * increasing ids.
+ */
 public class SourceMatches implements UDF1 {
   private final HashMap matched = new HashMap();
 
   /** Collects them from the reports of the tasks. */
   public SourceMatches(List reports) throws IOException {
     for (int i = 0; i < reports.size(); i++) {
-      DataInputStream report = new DataInputStream(new ByteArrayInputStream((byte[]) reports.get(i)));
+      DataInputStream report =
+          new DataInputStream(new ByteArrayInputStream((byte[]) reports.get(i)));
       report.readByte();
       while (report.available() > 0) {
         int kind = report.readByte();
@@ -46,14 +50,16 @@ public class SourceMatches implements UDF1 {
   /** Returns the condition that the row with this id has not matched. */
   public Column excludes(Column id) {
     Column[] arguments = {id};
-    return functions.not(functions.udf((UDF1) this, DataTypes.BooleanType).asNonNullable().apply(arguments));
+    return functions.not(
+        functions.udf((UDF1) this, DataTypes.BooleanType).asNonNullable().apply(arguments));
   }
 
   @Override
   public Object call(Object id) {
     long source = ((Number) id).longValue();
     long row = source & 0x1ffffffffL;
-    RoaringBitmap bitmap = (RoaringBitmap) matched.get(Long.valueOf(((source >>> 33) << 32) | (row >>> 32)));
+    RoaringBitmap bitmap =
+        (RoaringBitmap) matched.get(Long.valueOf(((source >>> 33) << 32) | (row >>> 32)));
     return Boolean.valueOf(bitmap != null && bitmap.contains((int) row));
   }
 }

@@ -12,7 +12,10 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
-/** An analyzed DELETE, UPDATE or MERGE: a leaf, so that the optimizer leaves it alone, whose row says what was done. */
+/**
+ * An analyzed DELETE, UPDATE or MERGE: a leaf, so that the optimizer leaves it alone, whose row
+ * says what was done.
+ */
 public class StatementCommand extends LogicalPlan implements Command {
   private final LogicalPlan statement;
   private final Seq output;
@@ -26,9 +29,11 @@ public class StatementCommand extends LogicalPlan implements Command {
   public static Seq counts(boolean isMerge) {
     StructType columns = new StructType().add("num_affected_rows", DataTypes.LongType, false);
     if (isMerge) {
-      columns = columns.add("num_updated_rows", DataTypes.LongType, false)
-          .add("num_deleted_rows", DataTypes.LongType, false)
-          .add("num_inserted_rows", DataTypes.LongType, false);
+      columns =
+          columns
+              .add("num_updated_rows", DataTypes.LongType, false)
+              .add("num_deleted_rows", DataTypes.LongType, false)
+              .add("num_inserted_rows", DataTypes.LongType, false);
     }
     return DataTypeUtils$.MODULE$.toAttributes(columns);
   }
@@ -49,7 +54,8 @@ public class StatementCommand extends LogicalPlan implements Command {
 
   /** Does nothing: Scala sets fields of a trait so. */
   @Override
-  public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(Seq patterns) {}
+  public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(
+      Seq patterns) {}
 
   @Override
   public Seq children() {
@@ -64,9 +70,11 @@ public class StatementCommand extends LogicalPlan implements Command {
   @Override
   public Statistics stats() {
     try {
-      return (Statistics) CaseClass.create(Statistics.class, new Object[] {scala.math.BigInt.apply(1L)});
+      return (Statistics)
+          CaseClass.create(Statistics.class, new Object[] {scala.math.BigInt.apply(1L)});
     } catch (Exception e) {
-      throw new IllegalStateException("deltalog cannot use this version of Spark's statistics: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot use this version of Spark's statistics: " + e, e);
     }
   }
 

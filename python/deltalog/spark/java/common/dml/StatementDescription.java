@@ -13,7 +13,10 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** What Python must know of a resolved DELETE, UPDATE or MERGE before it runs (`dml/description.py`). */
+/**
+ * What Python must know of a resolved DELETE, UPDATE or MERGE before it runs
+ * (`dml/description.py`).
+ */
 public class StatementDescription {
   private StatementDescription() {}
 
@@ -67,7 +70,10 @@ public class StatementDescription {
     List all = Plans.list(actions);
     for (int i = 0; i < all.size(); i++) {
       MergeAction action = (MergeAction) all.get(i);
-      String done = action instanceof UpdateAction ? "update" : action instanceof DeleteAction ? "delete" : "insert";
+      String done =
+          action instanceof UpdateAction
+              ? "update"
+              : action instanceof DeleteAction ? "delete" : "insert";
       all.set(i, new String[] {readable(given(action.condition())), done});
     }
     return all;
@@ -78,12 +84,16 @@ public class StatementDescription {
     boolean isTable = target != null && target.isTable();
     parts.put("isTable", Boolean.valueOf(isTable));
     if (isTable) {
-      parts.put("options", scala.jdk.javaapi.CollectionConverters.asJava(target.relation().options()));
+      parts.put(
+          "options", scala.jdk.javaapi.CollectionConverters.asJava(target.relation().options()));
       parts.put("evolved", target.evolved() == null ? null : target.evolved().data());
     }
   }
 
-  /** Adds the planners of all tables that the statement reads, and of those that it reads beside its target. */
+  /**
+   * Adds the planners of all tables that the statement reads, and of those that it reads beside its
+   * target.
+   */
   private static void addSources(Map parts, LogicalPlan statement) {
     Set others = new LinkedHashSet();
     List children = Plans.list(statement.children());

@@ -11,9 +11,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Makes a command of a resolved DELETE, UPDATE or MERGE on a table of ours, at the end of the analysis. So the
- * statement reaches us as it was analyzed, before caches and answers from the log take the place of tables in it, and
- * it has a result.
+ * Makes a command of a resolved DELETE, UPDATE or MERGE on a table of ours, at the end of the
+ * analysis. So the statement reaches us as it was analyzed, before caches and answers from the log
+ * take the place of tables in it, and it has a result.
  */
 public class StatementRule extends Rule {
   private final SparkSession session;
@@ -24,7 +24,9 @@ public class StatementRule extends Rule {
 
   /** Returns whether the plan is a statement that changes rows of a table of ours. */
   public static boolean isStatement(Object plan) {
-    return (plan instanceof DeleteFromTable || plan instanceof UpdateTable || plan instanceof MergeIntoTable)
+    return (plan instanceof DeleteFromTable
+            || plan instanceof UpdateTable
+            || plan instanceof MergeIntoTable)
         && StatementTarget.of((LogicalPlan) plan) != null;
   }
 
@@ -41,8 +43,9 @@ public class StatementRule extends Rule {
   }
 
   /**
-   * Returns the statement with a source whose analysis is complete. What follows this rule prepares expressions that
-   * are not deterministic, and functions for NULL, and does not see the statement any more.
+   * Returns the statement with a source whose analysis is complete. What follows this rule prepares
+   * expressions that are not deterministic, and functions for NULL, and does not see the statement
+   * any more.
    */
   private LogicalPlan withWholeSource(MergeIntoTable merge) {
     Object source = session.sessionState().analyzer().execute(merge.sourceTable());

@@ -17,8 +17,9 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * A scan of the table that a statement changes, in which its columns have the ids that the statement's expressions
- * refer to. The number of the file and the position of the row follow, and for row tracking the row id.
+ * A scan of the table that a statement changes, in which its columns have the ids that the
+ * statement's expressions refer to. The number of the file and the position of the row follow, and
+ * for row tracking the row id.
  */
 public class StatementScan {
   private final LogicalPlan stored;
@@ -31,8 +32,9 @@ public class StatementScan {
 
   /** Creates the scan; described is the JSON of RelationDescription. */
   public StatementScan(SparkSession session, String described, StatementTarget target) {
-    DeltalogRelation relation = RelationDescription.relation(
-        session, described, DeltalogRelation.withAllFiles(target.relation().options()));
+    DeltalogRelation relation =
+        RelationDescription.relation(
+            session, described, DeltalogRelation.withAllFiles(target.relation().options()));
     String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
     // A column of the table may have the name.
@@ -49,8 +51,10 @@ public class StatementScan {
     if (shown != null) {
       selected.add(metadata.as(shown.name()));
     }
-    LogicalPlan found = rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
-        .queryExecution().analyzed();
+    LogicalPlan found =
+        rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
+            .queryExecution()
+            .analyzed();
     int width = found.output().size() - 2 - rowTracking.length - (shown == null ? 0 : 1);
     List aliases = new ArrayList();
     Iterator each = found.output().iterator();
@@ -58,7 +62,10 @@ public class StatementScan {
       Attribute column = (Attribute) each.next();
       // A column of the table may have the name of one of ours.
       boolean isMetadata = shown != null && aliases.size() == found.output().size() - 1;
-      Attribute known = aliases.size() < width ? named(target.output(), column.name()) : isMetadata ? shown : null;
+      Attribute known =
+          aliases.size() < width
+              ? named(target.output(), column.name())
+              : isMetadata ? shown : null;
       ExprId id = known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId();
       aliases.add(Plans.alias(column, column.name(), id));
     }
@@ -68,8 +75,7 @@ public class StatementScan {
     row = output[width + 1];
     tracking = Arrays.copyOfRange(output, width + 2, width + 2 + rowTracking.length);
     List further = new ArrayList(Arrays.asList(Arrays.copyOfRange(output, width, output.length)));
-    EvolvedColumns evolved =
-        new EvolvedColumns(target.evolved(), Arrays.copyOf(output, width));
+    EvolvedColumns evolved = new EvolvedColumns(target.evolved(), Arrays.copyOf(output, width));
     stored = evolved.over(known);
     storedColumns = evolved.columns();
     further.addAll(evolved.changed());
@@ -118,7 +124,9 @@ public class StatementScan {
     return storedColumns;
   }
 
-  /** Returns whether the statement sees the values as the files have them, and none that is padded. */
+  /**
+   * Returns whether the statement sees the values as the files have them, and none that is padded.
+   */
   public boolean showsStored() {
     for (int i = 0; i < columns.length; i++) {
       if (!columns[i].exprId().equals(storedColumns[i].exprId())) {

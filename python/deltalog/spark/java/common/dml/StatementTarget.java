@@ -30,7 +30,9 @@ public class StatementTarget {
     this.plan = plan;
   }
 
-  /** Returns the target of an analyzed or optimized statement; null if it is not a table of ours. */
+  /**
+   * Returns the target of an analyzed or optimized statement; null if it is not a table of ours.
+   */
   public static StatementTarget of(LogicalPlan statement) {
     if (statement.children().isEmpty()) {
       return null;
@@ -56,8 +58,9 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the plan of the target with other rows in place of the relation, and with more columns. Above the relation
-   * Spark has the name of the target, and the padding of columns of the type char.
+   * Returns the plan of the target with other rows in place of the relation, and with more columns.
+   * Above the relation Spark has the name of the target, and the padding of columns of the type
+   * char.
    */
   public LogicalPlan over(LogicalPlan rows, List more) {
     return over(plan, rows, more);
@@ -106,14 +109,19 @@ public class StatementTarget {
     return null;
   }
 
-  /** Returns whether a projection shows the table's columns, apart from the padding of columns of the type char. */
+  /**
+   * Returns whether a projection shows the table's columns, apart from the padding of columns of
+   * the type char.
+   */
   private boolean onlyPads(Project node) {
     Iterator each = node.projectList().iterator();
     while (each.hasNext()) {
       NamedExpression column = (NamedExpression) each.next();
       Iterator read = ((Expression) column).references().iterator();
       Attribute first = read.hasNext() ? (Attribute) read.next() : null;
-      if (first == null || read.hasNext() || !leaf.outputSet().contains(first)
+      if (first == null
+          || read.hasNext()
+          || !leaf.outputSet().contains(first)
           || !first.name().equals(column.name())) {
         return false;
       }
@@ -126,8 +134,9 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the parts of a condition, all of which must be true, that look only at columns of the table as its files
-   * have them. Values of other columns, which are padded, must not be compared with the statistics of files.
+   * Returns the parts of a condition, all of which must be true, that look only at columns of the
+   * table as its files have them. Values of other columns, which are padded, must not be compared
+   * with the statistics of files.
    */
   public Seq stored(Expression condition) {
     List found = new ArrayList();
@@ -141,12 +150,14 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the text of a condition that means the same to deltalog as to Spark, or null. It must not look at padded
-   * values, nor at anything else than the row; and deltalog knows only the rules of ANSI SQL.
+   * Returns the text of a condition that means the same to deltalog as to Spark, or null. It must
+   * not look at padded values, nor at anything else than the row; and deltalog knows only the rules
+   * of ANSI SQL.
    */
   public String exact(Expression condition) {
     Expression simple = Plans.simplified(condition, leaf);
-    boolean isAboutRows = simple.references().subsetOf(leaf.outputSet()) && !SubqueryExpression.hasSubquery(simple);
+    boolean isAboutRows =
+        simple.references().subsetOf(leaf.outputSet()) && !SubqueryExpression.hasSubquery(simple);
     return isAboutRows && SQLConf.get().ansiEnabled() ? FilterText.exactOrNull(simple) : null;
   }
 
@@ -161,14 +172,18 @@ public class StatementTarget {
     return false;
   }
 
-  /** Returns the name of a table of our catalog as it is used in SQL; null for one that is read by a path. */
+  /**
+   * Returns the name of a table of our catalog as it is used in SQL; null for one that is read by a
+   * path.
+   */
   public String name() {
     LogicalPlan source = leaf;
     if (source instanceof DataSourceV2ScanRelation) {
       source = (LogicalPlan) (Object) ((DataSourceV2ScanRelation) source).relation();
     }
-    boolean isNamed = source instanceof DataSourceV2Relation
-        && ((DataSourceV2Relation) source).identifier().isDefined();
+    boolean isNamed =
+        source instanceof DataSourceV2Relation
+            && ((DataSourceV2Relation) source).identifier().isDefined();
     return isNamed ? ((DataSourceV2Relation) source).name() : null;
   }
 

@@ -12,7 +12,10 @@ import org.apache.spark.sql.execution.QueryExecution;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** The plans of the verbs, as Spark's parser makes them of statements. Spark resolves and checks both alike. */
+/**
+ * The plans of the verbs, as Spark's parser makes them of statements. Spark resolves and checks
+ * both alike.
+ */
 public class VerbPlans {
   private final SparkSession session;
 
@@ -21,7 +24,8 @@ public class VerbPlans {
   }
 
   public LogicalPlan delete(Dataset target, Column condition) {
-    Expression rows = condition == null ? Literal$.MODULE$.TrueLiteral() : session.expression(condition);
+    Expression rows =
+        condition == null ? Literal$.MODULE$.TrueLiteral() : session.expression(condition);
     return resolved(new DeleteFromTable(target.logicalPlan(), rows));
   }
 
@@ -32,11 +36,22 @@ public class VerbPlans {
 
   /** Returns the plan of a MERGE; the clauses are those of the methods of their names. */
   public LogicalPlan merge(
-      Dataset target, Dataset source, Column condition, Seq matched, Seq notMatched, Seq bySource,
+      Dataset target,
+      Dataset source,
+      Column condition,
+      Seq matched,
+      Seq notMatched,
+      Seq bySource,
       boolean evolvesSchema) {
-    return resolved(new MergeIntoTable(
-        target.logicalPlan(), source.logicalPlan(), session.expression(condition), matched, notMatched, bySource,
-        evolvesSchema));
+    return resolved(
+        new MergeIntoTable(
+            target.logicalPlan(),
+            source.logicalPlan(),
+            session.expression(condition),
+            matched,
+            notMatched,
+            bySource,
+            evolvesSchema));
   }
 
   /** Returns the assignment of a value to a column, which may be a field of a struct. */
@@ -45,7 +60,8 @@ public class VerbPlans {
   }
 
   public MergeAction updating(Column condition, Seq assignments) throws Exception {
-    return (MergeAction) CaseClass.create(UpdateAction.class, new Object[] {optional(condition), assignments});
+    return (MergeAction)
+        CaseClass.create(UpdateAction.class, new Object[] {optional(condition), assignments});
   }
 
   public MergeAction updatingAll(Column condition) {
@@ -69,9 +85,12 @@ public class VerbPlans {
   }
 
   private LogicalPlan resolved(LogicalPlan plan) {
-    QueryExecution query = session.sessionState().executePlan(plan, CommandExecutionMode$.MODULE$.SKIP());
+    QueryExecution query =
+        session.sessionState().executePlan(plan, CommandExecutionMode$.MODULE$.SKIP());
     query.assertAnalyzed();
     LogicalPlan analyzed = query.analyzed();
-    return analyzed instanceof StatementCommand ? ((StatementCommand) analyzed).statement() : analyzed;
+    return analyzed instanceof StatementCommand
+        ? ((StatementCommand) analyzed).statement()
+        : analyzed;
   }
 }

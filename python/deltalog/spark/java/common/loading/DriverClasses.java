@@ -16,15 +16,20 @@ import java.util.List;
 import java.util.Properties;
 
 /**
- * The classes of this package in the driver: whether they are there, whether they fit Spark, and how they get there.
+ * The classes of this package in the driver: whether they are there, whether they fit Spark, and
+ * how they get there.
  *
- * Python loads this class alone, with a class loader that has no parent, before Spark can know the jar. So it refers to
- * nothing but the classes of Java and to Reflection and LinkCheck, for which the same is true.
+ * <p>Python loads this class alone, with a class loader that has no parent, before Spark can know
+ * the jar. So it refers to nothing but the classes of Java and to Reflection and LinkCheck, for
+ * which the same is true.
  */
 public final class DriverClasses {
   private static final String PACKAGE = "io.deltalog.spark.";
 
-  /** The version of the classes in a jar. The name is the same in every version, so that others are detected. */
+  /**
+   * The version of the classes in a jar. The name is the same in every version, so that others are
+   * detected.
+   */
   private static final String MARKER = "META-INF/deltalog-spark-version";
 
   /** The build of Spark that a jar was compiled for. */
@@ -38,8 +43,8 @@ public final class DriverClasses {
   private final String ownVersion = text(getClass().getClassLoader().getResource(MARKER));
 
   /**
-   * Returns the outermost class loader to which jars can be added. ADD JAR gives the calling thread a child of this
-   * loader, which other threads do not use.
+   * Returns the outermost class loader to which jars can be added. ADD JAR gives the calling thread
+   * a child of this loader, which other threads do not use.
    */
   private static ClassLoader outermost(ClassLoader innermost) {
     ClassLoader found = null;
@@ -51,7 +56,8 @@ public final class DriverClasses {
 
   private static boolean takesJars(ClassLoader loader) {
     return loader instanceof URLClassLoader
-        && Arrays.stream(loader.getClass().getMethods()).anyMatch(method -> method.getName().equals("addURL"));
+        && Arrays.stream(loader.getClass().getMethods())
+            .anyMatch(method -> method.getName().equals("addURL"));
   }
 
   /** Returns whether jars can be added. All other methods need that. */
@@ -64,7 +70,10 @@ public final class DriverClasses {
     return text(loader.getResource(MARKER));
   }
 
-  /** Returns the version of the wheel that Python has loaded, which may have been replaced since then. */
+  /**
+   * Returns the version of the wheel that Python has loaded, which may have been replaced since
+   * then.
+   */
   public String ownVersion() {
     return ownVersion;
   }
@@ -99,8 +108,9 @@ public final class DriverClasses {
   }
 
   /**
-   * Adds a copy of a jar to the driver, and returns its path. Executors that start later need these classes, even if
-   * the wheel has been replaced by then. The random name distinguishes the jar from those of other JVMs.
+   * Adds a copy of a jar to the driver, and returns its path. Executors that start later need these
+   * classes, even if the wheel has been replaced by then. The random name distinguishes the jar
+   * from those of other JVMs.
    */
   public String add(String jar) throws IOException, ReflectiveOperationException {
     Path directory = Files.createTempDirectory("deltalog-");

@@ -21,11 +21,13 @@ import java.util.jar.JarFile;
 /**
  * A check that a jar of ours fits a build of Spark for which it was not compiled.
  *
- * The build of the jar has listed all symbols of others to which its classes refer. Each must exist, with the same
- * types. And classes of ours must have all methods that those which they extend and implement leave to them.
+ * <p>The build of the jar has listed all symbols of others to which its classes refer. Each must
+ * exist, with the same types. And classes of ours must have all methods that those which they
+ * extend and implement leave to them.
  *
- * The list has a line for each class ("class a.b.C", "interface a.b.C", or "type a.b.C" if its kind does not matter),
- * followed by lines for its members ("field name descriptor", "method name descriptor").
+ * <p>The list has a line for each class ("class a.b.C", "interface a.b.C", or "type a.b.C" if its
+ * kind does not matter), followed by lines for its members ("field name descriptor", "method name
+ * descriptor").
  */
 final class LinkCheck {
   static final String SYMBOLS = "META-INF/deltalog-spark-symbols";
@@ -45,14 +47,19 @@ final class LinkCheck {
   List<String> missing() throws IOException {
     try (JarFile opened = new JarFile(jar)) {
       checkSymbols(opened);
-      opened.stream().map(JarEntry::getName).filter(name -> name.endsWith(".class")).forEach(this::checkOwn);
+      opened.stream()
+          .map(JarEntry::getName)
+          .filter(name -> name.endsWith(".class"))
+          .forEach(this::checkOwn);
     }
     return missing;
   }
 
   private void checkSymbols(JarFile opened) throws IOException {
-    try (BufferedReader lines = new BufferedReader(new InputStreamReader(
-        opened.getInputStream(opened.getEntry(SYMBOLS)), StandardCharsets.UTF_8))) {
+    try (BufferedReader lines =
+        new BufferedReader(
+            new InputStreamReader(
+                opened.getInputStream(opened.getEntry(SYMBOLS)), StandardCharsets.UTF_8))) {
       Class<?> type = null;
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         int space = line.indexOf(' ');
@@ -61,7 +68,10 @@ final class LinkCheck {
         if (!kind.equals("field") && !kind.equals("method")) {
           type = found(kind, symbol);
         } else if (type != null && !members(type).contains(symbol)) {
-          missing.add(type.getName() + "." + (kind.equals("field") ? name(symbol) : symbol.replace(" ", "")));
+          missing.add(
+              type.getName()
+                  + "."
+                  + (kind.equals("field") ? name(symbol) : symbol.replace(" ", "")));
         }
       }
     }
@@ -117,7 +127,10 @@ final class LinkCheck {
     }
     for (Method method : type.getDeclaredMethods()) {
       if (!Modifier.isPrivate(method.getModifiers())) {
-        all.add(method.getName() + " " + descriptor(method.getReturnType(), method.getParameterTypes()));
+        all.add(
+            method.getName()
+                + " "
+                + descriptor(method.getReturnType(), method.getParameterTypes()));
       }
     }
     for (Constructor<?> constructor : type.getDeclaredConstructors()) {

@@ -9,7 +9,10 @@ import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Option;
 
-/** Makes one partition of the files of each bin, in their order, of a scan in which each file is a partition. */
+/**
+ * Makes one partition of the files of each bin, in their order, of a scan in which each file is a
+ * partition.
+ */
 public class BinCoalescer implements PartitionCoalescer, Serializable {
   /** Only the driver makes partitions. */
   private final transient Bins bins;
@@ -52,6 +55,7 @@ public class BinCoalescer implements PartitionCoalescer, Serializable {
   }
 
   private static IllegalStateException unexpected(String found) {
-    return new IllegalStateException("deltalog cannot use the scans of this version of Spark: it has made " + found);
+    return new IllegalStateException(
+        "deltalog cannot use the scans of this version of Spark: it has made " + found);
   }
 }

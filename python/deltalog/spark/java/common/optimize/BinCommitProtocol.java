@@ -4,8 +4,8 @@ import java.io.IOException;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
 /**
- * The commit protocol of a job in which each task writes a bin, or a part of one whose rows are ordered, to one file,
- * and reports the rows of each old one.
+ * The commit protocol of a job in which each task writes a bin, or a part of one whose rows are
+ * ordered, to one file, and reports the rows of each old one.
  */
 public class BinCommitProtocol extends TableCommitProtocol {
   private final Bins bins;

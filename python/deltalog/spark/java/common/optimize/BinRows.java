@@ -12,27 +12,31 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 
 /**
- * The rows of the files that an OPTIMIZE writes again. If all bins keep their order, each is one partition: file after
- * file, each in its order. Else they are shuffled (OrderedRows).
+ * The rows of the files that an OPTIMIZE writes again. If all bins keep their order, each is one
+ * partition: file after file, each in its order. Else they are shuffled (OrderedRows).
  *
- * The last columns of the rows are the number of the old file and the position of the row there.
+ * <p>The last columns of the rows are the number of the old file and the position of the row there.
  */
 public class BinRows extends MarkedRows {
   static final String FILE = "__deltalog_file";
   static final String ROW = "__deltalog_row";
+
   /** Each file is a partition of its own: it is never split, and no other one fits beside it. */
   private static final String[][] WHOLE_FILES = {
     {"spark.sql.files.maxPartitionBytes", String.valueOf(1L << 60)},
     {"spark.sql.files.openCostInBytes", String.valueOf(1L << 60)},
   };
+
   private static final String[][] SETTINGS = {
     // Each bin becomes one file.
     {"spark.sql.files.maxRecordsPerFile", "0"},
-    // Days are copied as they are. Files that say so have those of the old calendar, which the reader converts.
+    // Days are copied as they are. Files that say so have those of the old calendar, which the
+    // reader converts.
     {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED"},
-    // Values are what the files have, as the core reads them: times of other writers are not shifted, texts are not
+    // Values are what the files have, as the core reads them: times of other writers are not
+    // shifted, texts are not
     // padded, and a column is found in any spelling.
     {"spark.sql.parquet.int96TimestampConversion", "false"},
     {"spark.sql.readSideCharPadding", "false"},
@@ -76,8 +80,8 @@ public class BinRows extends MarkedRows {
   /** Returns the rows of a relation, with those columns that track rows. */
   public static Dataset scan(SparkSession session, String described) {
     // Files that cannot be read are errors, whatever the session says.
-    scala.collection.immutable.Map options = DeltalogRelation.withAllFiles(
-        (scala.collection.immutable.Map) Map$.MODULE$.empty());
+    scala.collection.immutable.Map options =
+        DeltalogRelation.withAllFiles((scala.collection.immutable.Map) Map$.MODULE$.empty());
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
     String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
@@ -101,7 +105,12 @@ public class BinRows extends MarkedRows {
    * @param more the number of the columns behind those of the table
    */
   public static Dataset packed(
-      SparkSession session, Dataset rows, Bins bins, String directories, boolean areLast, int more) {
+      SparkSession session,
+      Dataset rows,
+      Bins bins,
+      String directories,
+      boolean areLast,
+      int more) {
     List kept = Arrays.asList(kept(rows, directories, areLast, more));
     Dataset chosen = rows.select(Plans.seq(Projection.columns(kept)));
     RDD found = chosen.queryExecution().toRdd();
@@ -109,7 +118,9 @@ public class BinRows extends MarkedRows {
     return session.internalCreateDataFrame(packed, chosen.schema(), false);
   }
 
-  /** Returns the columns without those of directories; see packed. Only positions tell them apart. */
+  /**
+   * Returns the columns without those of directories; see packed. Only positions tell them apart.
+   */
   static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
     List left = Arrays.asList((String[]) Json.value(directories, String[].class));
     Attribute[] all = Projection.attributes(rows);

@@ -8,7 +8,10 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.PriorityQueue;
 
-/** The rows of a bin with the smallest random numbers: all below a limit, which falls if they become too many. */
+/**
+ * The rows of a bin with the smallest random numbers: all below a limit, which falls if they become
+ * too many.
+ */
 public class BinSample {
   private final int most;
   private final PriorityQueue rows = new PriorityQueue();

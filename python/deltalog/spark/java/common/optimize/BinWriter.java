@@ -3,7 +3,9 @@ package io.deltalog.spark;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 
-/** Writes the rows of a bin to its new file, without their old file and position, and counts them. */
+/**
+ * Writes the rows of a bin to its new file, without their old file and position, and counts them.
+ */
 public class BinWriter extends OutputWriter {
   private final OutputWriter file;
   private final CopiedRows copied;

@@ -5,25 +5,31 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The bins of a batch of an OPTIMIZE: how many files each has, and where the files that they become belong. A bin
- * becomes one file, or several if its rows are ordered. Each new file is written by the task with its number.
+ * The bins of a batch of an OPTIMIZE: how many files each has, and where the files that they become
+ * belong. A bin becomes one file, or several if its rows are ordered. Each new file is written by
+ * the task with its number.
  */
 public class Bins implements Serializable {
   /** The number of the first old file of each bin, and at the end that of all files. */
   private final int[] starts;
+
   /** The number of the first new file of each bin, and at the end that of all files. */
   private final int[] tasks;
+
   private final boolean[] ordered;
+
   /** How many rows the old files have; -1 if the log does not tell. */
   private final long[] rows;
+
   /** The directory of the new files; null for the root. */
   private final String[] directories;
+
   /** The text of the partition values of the new files. */
   private final String[][] values;
 
   /**
-   * Takes the bins as JSON: for each its numbers of old and of new files, whether and how many rows are ordered,
-   * directory and partition values.
+   * Takes the bins as JSON: for each its numbers of old and of new files, whether and how many rows
+   * are ordered, directory and partition values.
    */
   public Bins(String json) {
     List bins = (List) Json.value(json, List.class);
@@ -50,12 +56,18 @@ public class Bins implements Serializable {
     return directories.length;
   }
 
-  /** Returns the number of the first file of a bin. Those of the last one end at that of the bin after it. */
+  /**
+   * Returns the number of the first file of a bin. Those of the last one end at that of the bin
+   * after it.
+   */
   public int start(int bin) {
     return starts[bin];
   }
 
-  /** Returns the number of the first new file of a bin, and of its task. Those of the last one end as old files do. */
+  /**
+   * Returns the number of the first new file of a bin, and of its task. Those of the last one end
+   * as old files do.
+   */
   public int firstTask(int bin) {
     return tasks[bin];
   }

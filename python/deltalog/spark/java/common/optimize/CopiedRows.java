@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import java.io.IOException;
 
 /**
- * The rows that a task copies, counted by their old files. They must come file after file, each in its order, because
- * the place of a row in the new file is computed from that in the old one.
+ * The rows that a task copies, counted by their old files. They must come file after file, each in
+ * its order, because the place of a row in the new file is computed from that in the old one.
  */
 public class CopiedRows {
   private final int end;
@@ -40,8 +40,15 @@ public class CopiedRows {
   }
 
   private IllegalStateException unordered(int number, long position) {
-    return new IllegalStateException("deltalog cannot use the scans of this version of Spark: row " + position
-        + " of the file " + number + " came after row " + row + " of the file " + file);
+    return new IllegalStateException(
+        "deltalog cannot use the scans of this version of Spark: row "
+            + position
+            + " of the file "
+            + number
+            + " came after row "
+            + row
+            + " of the file "
+            + file);
   }
 
   public void reportTo(TaskReport report, int task) throws IOException {

@@ -4,8 +4,9 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * The places of cells on Hilbert's curve or the Z-order through a grid, as in the core's `optimize::curve`: bytes that
- * compare as the places do, and a number that tells rows of one cell apart.
+ * The places of cells on Hilbert's curve or the Z-order through a grid, as in the core's
+ * `optimize::curve`: bytes that compare as the places do, and a number that tells rows of one cell
+ * apart.
  */
 public class CurveGrid implements Serializable {
   private final boolean isHilbert;
@@ -44,8 +45,9 @@ public class CurveGrid implements Serializable {
   }
 
   /**
-   * Replaces the coordinates by those whose interleaved bits are the place on Hilbert's curve: J. Skilling,
-   * "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), AxestoTranspose.
+   * Replaces the coordinates by those whose interleaved bits are the place on Hilbert's curve: J.
+   * Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004),
+   * AxestoTranspose.
    */
   private void transpose(int[] cell) {
     for (int bit = bits - 1; bit > 0; bit--) {
@@ -74,7 +76,10 @@ public class CurveGrid implements Serializable {
     }
   }
 
-  /** Returns the places of all cells of the grid in turns, the first coordinate the fastest, as hexadecimal digits. */
+  /**
+   * Returns the places of all cells of the grid in turns, the first coordinate the fastest, as
+   * hexadecimal digits.
+   */
   public String[] all() {
     String[] places = new String[1 << (bits * dimensions)];
     int[] cell = new int[dimensions];
@@ -83,7 +88,8 @@ public class CurveGrid implements Serializable {
         cell[i] = number >> (i * bits) & ((1 << bits) - 1);
       }
       byte[] place = place(cell, 0);
-      places[number] = new java.math.BigInteger(1, Arrays.copyOf(place, place.length - 8)).toString(16);
+      places[number] =
+          new java.math.BigInteger(1, Arrays.copyOf(place, place.length - 8)).toString(16);
     }
     return places;
   }

@@ -9,8 +9,10 @@ import org.apache.spark.sql.catalyst.InternalRow;
 public class CurvePlaces implements Serializable {
   private final Bins bins;
   private final CurveGrid grid;
+
   /** The ranks of each column in each bin; null for bins that keep their order. */
   private final Ranks[][] ranks;
+
   /** The places at which the next task of a bin begins. */
   private final byte[][][] splits;
 
@@ -51,8 +53,12 @@ public class CurvePlaces implements Serializable {
     }
   }
 
-  /** Returns the place of a row, among those of its bin, by the number of its old file and its position there. */
-  public byte[] place(InternalRow row, OrderedColumn[] columns, int[] cell, int file, long position) {
+  /**
+   * Returns the place of a row, among those of its bin, by the number of its old file and its
+   * position there.
+   */
+  public byte[] place(
+      InternalRow row, OrderedColumn[] columns, int[] cell, int file, long position) {
     Ranks[] of = ranks[bins.ofFile(file)];
     if (of == null) {
       return java.nio.ByteBuffer.allocate(12).putInt(file).putLong(position).array();
@@ -74,7 +80,10 @@ public class CurvePlaces implements Serializable {
     return first + (found >= 0 ? found + 1 : -found - 1);
   }
 
-  /** Mixes file and position to a number that looks random, is the row's alone, and the same if a task is repeated. */
+  /**
+   * Mixes file and position to a number that looks random, is the row's alone, and the same if a
+   * task is repeated.
+   */
   private static long tie(int file, long position) {
     return mixed((long) file << 40 ^ position);
   }

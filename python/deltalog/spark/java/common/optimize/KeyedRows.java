@@ -8,14 +8,20 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
-/** Appends to each row the key of the task that writes it, and its place on the curve. Runs in tasks. */
+/**
+ * Appends to each row the key of the task that writes it, and its place on the curve. Runs in
+ * tasks.
+ */
 public class KeyedRows extends AbstractFunction1 implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
   private final int[] keys;
   private final int file;
 
-  /** Takes rows in which the number of the file is at a position, and that of the row there is the next. */
+  /**
+   * Takes rows in which the number of the file is at a position, and that of the row there is the
+   * next.
+   */
   public KeyedRows(CurvePlaces places, OrderedColumn[] columns, int[] keys, int file) {
     this.places = places;
     this.columns = columns;

@@ -24,12 +24,14 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column by which rows are ordered: where its values are in a row, and how they compare, as in the statistics of
- * files. Each value is a Long, a Double, bytes (those of a text in UTF-8), or the digits of a large decimal.
+ * A column by which rows are ordered: where its values are in a row, and how they compare, as in
+ * the statistics of files. Each value is a Long, a Double, bytes (those of a text in UTF-8), or the
+ * digits of a large decimal.
  */
 public class OrderedColumn implements Serializable {
   /** The bytes of a value that count: statistics have a prefix of texts only. */
   private static final int PREFIX = 128;
+
   private static final int NUMBER = 0;
   private static final int FRACTION = 1;
   private static final int BYTES = 2;
@@ -37,14 +39,16 @@ public class OrderedColumn implements Serializable {
 
   /** The positions of the structs around it, and its own. */
   private final int[] path;
+
   /** The number of fields of each of these structs. */
   private final int[] widths;
+
   private final DataType type;
   private final int kind;
 
   /**
-   * Finds the column with these parts of a name, in the spelling of the schema, in rows of the schema, whose first
-   * columns are the table's.
+   * Finds the column with these parts of a name, in the spelling of the schema, in rows of the
+   * schema, whose first columns are the table's.
    */
   public OrderedColumn(StructType schema, List names) {
     path = new int[names.size()];
@@ -89,7 +93,8 @@ public class OrderedColumn implements Serializable {
       UTF8String text = row.getUTF8String(at);
       int length = Math.min(text.numBytes(), PREFIX);
       byte[] bytes = new byte[length];
-      Platform.copyMemory(text.getBaseObject(), text.getBaseOffset(), bytes, Platform.BYTE_ARRAY_OFFSET, length);
+      Platform.copyMemory(
+          text.getBaseObject(), text.getBaseOffset(), bytes, Platform.BYTE_ARRAY_OFFSET, length);
       return bytes;
     } else if (type instanceof BinaryType) {
       byte[] bytes = row.getBinary(at);
@@ -100,8 +105,11 @@ public class OrderedColumn implements Serializable {
       return Double.valueOf(row.getFloat(at));
     } else if (type instanceof DecimalType) {
       DecimalType decimal = (DecimalType) type;
-      org.apache.spark.sql.types.Decimal value = row.getDecimal(at, decimal.precision(), decimal.scale());
-      return kind == NUMBER ? (Object) Long.valueOf(value.toUnscaledLong()) : value.toJavaBigDecimal().unscaledValue();
+      org.apache.spark.sql.types.Decimal value =
+          row.getDecimal(at, decimal.precision(), decimal.scale());
+      return kind == NUMBER
+          ? (Object) Long.valueOf(value.toUnscaledLong())
+          : value.toJavaBigDecimal().unscaledValue();
     } else if (type instanceof IntegerType || type instanceof DateType) {
       return Long.valueOf(row.getInt(at));
     } else if (type instanceof ShortType) {
@@ -119,7 +127,9 @@ public class OrderedColumn implements Serializable {
     if (a == null || b == null) {
       return (a == null ? 0 : 1) - (b == null ? 0 : 1);
     }
-    return a instanceof byte[] ? Arrays.compareUnsigned((byte[]) a, (byte[]) b) : ((Comparable) a).compareTo(b);
+    return a instanceof byte[]
+        ? Arrays.compareUnsigned((byte[]) a, (byte[]) b)
+        : ((Comparable) a).compareTo(b);
   }
 
   /** Writes a value. */

@@ -18,20 +18,22 @@ import org.apache.spark.sql.types.StructType;
 import scala.reflect.ClassTag$;
 
 /**
- * The rows of bins that an OPTIMIZE orders along a curve: each new file is one partition of Spark, with a part of the
- * curve.
+ * The rows of bins that an OPTIMIZE orders along a curve: each new file is one partition of Spark,
+ * with a part of the curve.
  *
- * 1. A job draws a sample of the columns, from which the ranks of values and the ends of files follow (CurvePlaces),
- *    and counts the rows of each old file.
- * 2. The rows get the number of their task and their place on the curve, are shuffled, and sorted. Bins that keep their
- *    order are sorted by their old files.
+ * <p>1. A job draws a sample of the columns, from which the ranks of values and the ends of files
+ * follow (CurvePlaces), and counts the rows of each old file. 2. The rows get the number of their
+ * task and their place on the curve, are shuffled, and sorted. Bins that keep their order are
+ * sorted by their old files.
  *
- * What a row gets depends on its values, its file and its position only, so that a task which is repeated shuffles the
- * same rows to the same tasks. Columns of a table may have any names: positions tell ours apart from them.
+ * <p>What a row gets depends on its values, its file and its position only, so that a task which is
+ * repeated shuffles the same rows to the same tasks. Columns of a table may have any names:
+ * positions tell ours apart from them.
  */
 public class OrderedRows {
   /** The columns behind those of a scan (BinRows). */
   private static final String TASK = "__deltalog_task";
+
   private static final String PLACE = "__deltalog_place";
 
   private final SparkSession session;
@@ -47,7 +49,8 @@ public class OrderedRows {
    *
    * @param names the parts of the name of each column by which rows are ordered, as JSON
    */
-  public OrderedRows(SparkSession session, Dataset scan, Bins bins, String names, boolean isHilbert, int bits) {
+  public OrderedRows(
+      SparkSession session, Dataset scan, Bins bins, String names, boolean isHilbert, int bits) {
     this.session = session;
     this.scan = scan;
     this.bins = bins;
@@ -77,19 +80,25 @@ public class OrderedRows {
     places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
     StructType schema = scan.schema();
     // The last columns are the numbers of the file and of the row.
-    KeyedRows keys = new KeyedRows(places, columns(schema), keys(bins.tasks()), schema.length() - 2);
+    KeyedRows keys =
+        new KeyedRows(places, columns(schema), keys(bins.tasks()), schema.length() - 2);
     RDD rows = scan.queryExecution().toRdd();
     RDD keyed = rows.mapPartitions(keys, true, ClassTag$.MODULE$.apply(InternalRow.class));
-    StructType with = schema.add(TASK, DataTypes.IntegerType, false).add(PLACE, DataTypes.BinaryType, false);
+    StructType with =
+        schema.add(TASK, DataTypes.IntegerType, false).add(PLACE, DataTypes.BinaryType, false);
     return session.internalCreateDataFrame(keyed, with, false);
   }
 
-  /** Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see BinRows.packed. */
+  /**
+   * Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see
+   * BinRows.packed.
+   */
   public Dataset shuffled(Dataset keyed, String directories, boolean areLast, int more) {
     Attribute[] kept = BinRows.kept(keyed, directories, areLast, more);
     int task = kept.length - 2;
     if (!kept[task].name().equals(TASK) || !kept[task + 1].name().equals(PLACE)) {
-      throw new IllegalStateException("an internal error of deltalog: the rows have no tasks; nothing was committed");
+      throw new IllegalStateException(
+          "an internal error of deltalog: the rows have no tasks; nothing was committed");
     }
     List by = Projection.columns(Arrays.asList(new Object[] {kept[task]}));
     List place = Projection.columns(Arrays.asList(new Object[] {kept[task + 1]}));
@@ -104,7 +113,10 @@ public class OrderedRows {
     return new RowSearch(read, bins, places, columns(read.schema())).find(asked);
   }
 
-  /** Returns the columns by which rows are ordered, the number of the file, and perhaps the position of the row. */
+  /**
+   * Returns the columns by which rows are ordered, the number of the file, and perhaps the position
+   * of the row.
+   */
   private Dataset read(boolean withPositions) {
     List all = Arrays.asList(Projection.attributes(scan));
     List chosen = ordering();
@@ -112,7 +124,9 @@ public class OrderedRows {
     return scan.select(Plans.seq(Projection.columns(chosen)));
   }
 
-  /** Returns the columns of the table by which rows are ordered, or with fields by which they are. */
+  /**
+   * Returns the columns of the table by which rows are ordered, or with fields by which they are.
+   */
   private List ordering() {
     Attribute[] all = Projection.attributes(scan);
     List chosen = new ArrayList();
@@ -141,7 +155,8 @@ public class OrderedRows {
   private static int[] keys(int tasks) {
     Expression number = new BoundReference(0, DataTypes.IntegerType, false);
     Expression partition =
-        new HashPartitioning(Plans.seq(Arrays.asList(new Object[] {number})), tasks).partitionIdExpression();
+        new HashPartitioning(Plans.seq(Arrays.asList(new Object[] {number})), tasks)
+            .partitionIdExpression();
     int[] keys = new int[tasks];
     boolean[] isKnown = new boolean[tasks];
     GenericInternalRow row = new GenericInternalRow(1);

@@ -4,14 +4,19 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * The ranks of values among those of their column, from a sample, as in the core's `optimize::ranks`: how many
- * boundaries are below a value, and half of those that are equal to it.
+ * The ranks of values among those of their column, from a sample, as in the core's
+ * `optimize::ranks`: how many boundaries are below a value, and half of those that are equal to it.
  */
 public class Ranks implements Serializable {
-  /** The values at which ranks change, in order: Long, Double, byte[] or BigInteger, and first null for NULL. */
+  /**
+   * The values at which ranks change, in order: Long, Double, byte[] or BigInteger, and first null
+   * for NULL.
+   */
   private final Object[] boundaries;
+
   /** The same if all are Longs: what most columns have needs no objects. */
   private final long[] numbers;
+
   /** The rank of a value above all boundaries. */
   private final int ranges;
 
@@ -48,7 +53,10 @@ public class Ranks implements Serializable {
     int high = count();
     while (low < high) {
       int middle = (low + high) >>> 1;
-      int order = numbers == null ? OrderedColumn.compare(boundaries[middle], value) : compare(numbers[middle], value);
+      int order =
+          numbers == null
+              ? OrderedColumn.compare(boundaries[middle], value)
+              : compare(numbers[middle], value);
       if (order < 0 || orEqual && order == 0) {
         low = middle + 1;
       } else {

@@ -8,23 +8,32 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Counts the rows that are in a new file before some of its rows: for each of these how many rows are between it and
- * the one before, as 64-bit numbers.
+ * Counts the rows that are in a new file before some of its rows: for each of these how many rows
+ * are between it and the one before, as 64-bit numbers.
  */
 public class RowCountTask extends AbstractFunction1 implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
+
   /** The places of the rows of each task, in order; null for tasks without any. */
   private final byte[][][] asked;
+
   /** The number of the first of these rows of each task. */
   private final int[] firsts;
+
   private final int count;
+
   /** Whether rows of each file may be before some of these. */
   private final boolean[] counted;
 
   /** Takes rows whose last columns are the number of the file and the position there. */
   public RowCountTask(
-      CurvePlaces places, OrderedColumn[] columns, byte[][][] asked, int[] firsts, int count, boolean[] counted) {
+      CurvePlaces places,
+      OrderedColumn[] columns,
+      byte[][][] asked,
+      int[] firsts,
+      int count,
+      boolean[] counted) {
     this.places = places;
     this.columns = columns;
     this.asked = asked;

@@ -10,12 +10,17 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
-/** Finds the places of some rows on the curve, as bytes: for each its number among the rows, and its place. */
+/**
+ * Finds the places of some rows on the curve, as bytes: for each its number among the rows, and its
+ * place.
+ */
 public class RowPlaceTask extends AbstractFunction1 implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
+
   /** The positions of the rows in each file, in order; null for files without any. */
   private final long[][] rows;
+
   /** The number of the first of these rows of each file. */
   private final int[] firsts;
 

@@ -7,11 +7,13 @@ import java.util.List;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
- * Finds rows of old files in the new ones, after they were shuffled and sorted: others have deleted them meanwhile.
+ * Finds rows of old files in the new ones, after they were shuffled and sorted: others have deleted
+ * them meanwhile.
  *
- * No task has noted where it has written which row. But a row's place on the curve is its own, so that its position in
- * the new file is the number of rows of the same task with smaller places. One job finds the places of the rows,
- * another counts; both read the columns by which rows are ordered, and shuffle nothing.
+ * <p>No task has noted where it has written which row. But a row's place on the curve is its own,
+ * so that its position in the new file is the number of rows of the same task with smaller places.
+ * One job finds the places of the rows, another counts; both read the columns by which rows are
+ * ordered, and shuffle nothing.
  */
 public class RowSearch {
   /** How many bytes the tasks that count may answer together. */
@@ -22,7 +24,10 @@ public class RowSearch {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
 
-  /** Takes the same rows as were ordered; the last columns are the number of the file and the position there. */
+  /**
+   * Takes the same rows as were ordered; the last columns are the number of the file and the
+   * position there.
+   */
   public RowSearch(Dataset rows, Bins bins, CurvePlaces places, OrderedColumn[] columns) {
     this.rows = rows;
     this.bins = bins;
@@ -31,9 +36,9 @@ public class RowSearch {
   }
 
   /**
-   * Finds rows: each is an int, the number of its file, and a long, its position there; by file and position in order.
-   * Returns for each an int, the number of the task, and a long, the position in its file; null if the tasks would have
-   * to count too much.
+   * Finds rows: each is an int, the number of its file, and a long, its position there; by file and
+   * position in order. Returns for each an int, the number of the task, and a long, the position in
+   * its file; null if the tasks would have to count too much.
    */
   public byte[] find(byte[] asked) {
     ByteBuffer in = ByteBuffer.wrap(asked);
@@ -53,7 +58,11 @@ public class RowSearch {
     for (int i = 0; i < count; i++) {
       if (found[i] == null) {
         throw new IllegalStateException(
-            "an internal error of deltalog: row " + positions[i] + " of the file " + files[i] + " was not read again");
+            "an internal error of deltalog: row "
+                + positions[i]
+                + " of the file "
+                + files[i]
+                + " was not read again");
       }
       tasks[i] = places.task(files[i], found[i]);
       order[i] = Integer.valueOf(i);

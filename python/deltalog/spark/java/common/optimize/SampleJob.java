@@ -6,11 +6,19 @@ import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.classic.Dataset;
 
-/** The job that reads the columns by which rows are ordered, counts the rows of files, and draws some of each bin. */
+/**
+ * The job that reads the columns by which rows are ordered, counts the rows of files, and draws
+ * some of each bin.
+ */
 public class SampleJob extends AnswerJob {
-  /** How many rows are drawn of a bin at most, unless it has many new files, and about how many of all bins. */
+  /**
+   * How many rows are drawn of a bin at most, unless it has many new files, and about how many of
+   * all bins.
+   */
   private static final long ROWS = 1 << 16;
+
   private static final long ROWS_OF_ALL = 1 << 18;
+
   /** How many rows are drawn for each new file at least. */
   private static final long ROWS_OF_A_FILE = 16;
 
@@ -38,7 +46,10 @@ public class SampleJob extends AnswerJob {
       all += files(bin);
     }
     for (int bin = 0; bin < samples.length; bin++) {
-      long wanted = Math.max(Math.min(ROWS, ROWS_OF_ALL * files(bin) / Math.max(all, 1)), ROWS_OF_A_FILE * files(bin));
+      long wanted =
+          Math.max(
+              Math.min(ROWS, ROWS_OF_ALL * files(bin) / Math.max(all, 1)),
+              ROWS_OF_A_FILE * files(bin));
       int quota = (int) Math.min(wanted, Integer.MAX_VALUE - 8);
       // Some more than are wanted, because it is chance how many they are.
       double share = bins.isExact(bin) ? 1.1 * wanted / bins.rows(bin) : 1;

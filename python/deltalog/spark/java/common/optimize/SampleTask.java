@@ -16,14 +16,16 @@ import scala.runtime.AbstractFunction1;
 /**
  * Draws rows of the bins that are ordered, and counts those of each file. Runs in tasks.
  *
- * Each row gets a random number, and those with small numbers are drawn. So the samples of tasks together are one of
- * all rows.
+ * <p>Each row gets a random number, and those with small numbers are drawn. So the samples of tasks
+ * together are one of all rows.
  */
 public class SampleTask extends AbstractFunction1 implements Serializable {
   private final Bins bins;
   private final OrderedColumn[] columns;
+
   /** The numbers of a bin below which rows are drawn, and how many of them a task draws at most. */
   private final long[] limits;
+
   private final int[] most;
 
   /** Takes rows whose last column is the number of the file. */

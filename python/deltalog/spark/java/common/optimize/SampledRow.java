@@ -1,8 +1,8 @@
 package io.deltalog.spark;
 
 /**
- * A row of a sample: the values of the columns by which rows are ordered, and a random number. The rows with the
- * smallest numbers are the sample.
+ * A row of a sample: the values of the columns by which rows are ordered, and a random number. The
+ * rows with the smallest numbers are the sample.
  */
 public class SampledRow implements Comparable {
   private final Object[] values;

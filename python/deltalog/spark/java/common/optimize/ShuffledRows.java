@@ -17,9 +17,15 @@ public class ShuffledRows extends CopiedRows {
   @Override
   public void note(int number, long position) {
     if (number < start || number - start >= rows.length) {
-      throw new IllegalStateException("an internal error of deltalog: a row of the file " + number
-          + " came to a task of the files from " + start + " to " + (start + rows.length - 1)
-          + ". Nothing was committed. A larger spark.deltalog.minSizeForExecutors leaves it to the driver");
+      throw new IllegalStateException(
+          "an internal error of deltalog: a row of the file "
+              + number
+              + " came to a task of the files from "
+              + start
+              + " to "
+              + (start + rows.length - 1)
+              + ". Nothing was committed. A larger spark.deltalog.minSizeForExecutors leaves it to"
+              + " the driver");
     }
     rows[number - start]++;
   }

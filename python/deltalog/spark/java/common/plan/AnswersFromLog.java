@@ -6,12 +6,13 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
- * A rule of Spark's optimizer that answers aggregates from the log. Users disable it by listing its name in
- * spark.sql.optimizer.excludedRules.
+ * A rule of Spark's optimizer that answers aggregates from the log. Users disable it by listing its
+ * name in spark.sql.optimizer.excludedRules.
  */
 public class AnswersFromLog extends Rule {
   /** The name that users write in settings. It does not depend on the package of the class. */
   private static final String NAME = "io.deltalog.spark.AnswersFromLog";
+
   private static final AtomicBoolean warned = new AtomicBoolean();
 
   @Override
@@ -27,7 +28,9 @@ public class AnswersFromLog extends Rule {
   /** Replaces the aggregates of a plan. */
   private static final class Aggregates extends Improvement {
     Aggregates() {
-      super("deltalog cannot answer an aggregate from the log and reads the data files instead", warned);
+      super(
+          "deltalog cannot answer an aggregate from the log and reads the data files instead",
+          warned);
     }
 
     @Override

@@ -9,11 +9,12 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The files of one snapshot. Spark requests them when it plans a query, with the filters that were pushed
- * down to the scan. The planner, in Python and Rust, returns the files that may contain matching rows.
+ * The files of one snapshot. Spark requests them when it plans a query, with the filters that were
+ * pushed down to the scan. The planner, in Python and Rust, returns the files that may contain
+ * matching rows.
  *
- * Two indexes are equal if they show the same version of the same table. Spark may then use the scan or the
- * cached rows of one for the other.
+ * <p>Two indexes are equal if they show the same version of the same table. Spark may then use the
+ * scan or the cached rows of one for the other.
  */
 public class DeltalogFileIndex implements FileIndex {
   private final String path;
@@ -24,15 +25,21 @@ public class DeltalogFileIndex implements FileIndex {
   private final boolean isInReach;
   private final Listings listings = new Listings();
   private volatile long size = -1;
+
   /** Whether the log may contain the number of rows; false once it turned out that it does not. */
   private volatile boolean answers = true;
 
   /**
-   * Creates the index; planner is the key under which Python finds the planner. Files that are not in reach cannot be
-   * read through Hadoop.
+   * Creates the index; planner is the key under which Python finds the planner. Files that are not
+   * in reach cannot be read through Hadoop.
    */
   public DeltalogFileIndex(
-      String path, String label, String identity, StructType partitionSchema, String planner, boolean isInReach) {
+      String path,
+      String label,
+      String identity,
+      StructType partitionSchema,
+      String planner,
+      boolean isInReach) {
     this.path = path;
     this.label = label;
     this.identity = identity;
@@ -62,13 +69,14 @@ public class DeltalogFileIndex implements FileIndex {
     String filters = FilterText.of(partitionFilters, dataFilters);
     Object packed = Bridge.planners().plan(planner, filters, SQLConf.get().sessionLocalTimeZone());
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(PackedValues.bytes(packed), partitionSchema, exact, new PackedRoot(path));
+    return new PackedListing(
+        PackedValues.bytes(packed), partitionSchema, exact, new PackedRoot(path));
   }
 
   /**
-   * Returns for each partition with rows its values, its number of rows, and the minimum and maximum of each
-   * of the columns. Returns null if the log does not contain all of these exactly. Partitions that the filters
-   * exclude may be included.
+   * Returns for each partition with rows its values, its number of rows, and the minimum and
+   * maximum of each of the columns. Returns null if the log does not contain all of these exactly.
+   * Partitions that the filters exclude may be included.
    */
   public PackedValues answers(Seq filters, String[] columns) {
     if (!answers) {
@@ -76,17 +84,23 @@ public class DeltalogFileIndex implements FileIndex {
     }
     Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
     String text = FilterText.of(filters, none);
-    Object packed = Bridge.planners().answers(planner, text, SQLConf.get().sessionLocalTimeZone(), Json.text(columns));
+    Object packed =
+        Bridge.planners()
+            .answers(planner, text, SQLConf.get().sessionLocalTimeZone(), Json.text(columns));
     answers = packed != null || columns.length > 0;
     return packed == null ? null : PackedValues.ofThisVersion(PackedValues.bytes(packed));
   }
 
   /** Returns the key of a listing: everything that it depends on. */
   private static Object key(Seq partitionFilters, Seq dataFilters) {
-    return Arrays.asList(new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
+    return Arrays.asList(
+        new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
   }
 
-  /** Returns the counts of the files that a scan with these filters reads. The scan later takes the listing. */
+  /**
+   * Returns the counts of the files that a scan with these filters reads. The scan later takes the
+   * listing.
+   */
   public Listings.Listing known(Seq partitionFilters, Seq dataFilters) {
     Object key = key(partitionFilters, dataFilters);
     Listings.Listing known = listings.known(key);
@@ -151,7 +165,8 @@ public class DeltalogFileIndex implements FileIndex {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof DeltalogFileIndex && identity.equals(((DeltalogFileIndex) other).identity);
+    return other instanceof DeltalogFileIndex
+        && identity.equals(((DeltalogFileIndex) other).identity);
   }
 
   @Override

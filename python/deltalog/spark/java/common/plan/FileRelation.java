@@ -18,8 +18,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The relation of files that Spark's own strategy scans, in place of the scan of a table of our catalog. Its columns
- * keep their expression ids, so the plan around it stays valid.
+ * The relation of files that Spark's own strategy scans, in place of the scan of a table of our
+ * catalog. Its columns keep their expression ids, so the plan around it stays valid.
  */
 public class FileRelation extends scala.runtime.AbstractPartialFunction {
   /** Spark's mark of the column _metadata of a table. */
@@ -27,7 +27,8 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
 
   /** Returns whether the plan is a scan of a table of our catalog. */
   public static boolean isScan(Object plan) {
-    return plan instanceof DataSourceV2ScanRelation && ((DataSourceV2ScanRelation) plan).scan() instanceof DeltalogScan;
+    return plan instanceof DataSourceV2ScanRelation
+        && ((DataSourceV2ScanRelation) plan).scan() instanceof DeltalogScan;
   }
 
   @Override
@@ -74,11 +75,14 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
     }
     output.addAll(metadata);
     Seq attributes = scala.jdk.javaapi.CollectionConverters.asScala(output).toSeq();
-    Object[] fields = {pruned(relation, types), attributes, Option.empty(), Boolean.FALSE, Option.empty()};
+    Object[] fields = {
+      pruned(relation, types), attributes, Option.empty(), Boolean.FALSE, Option.empty()
+    };
     try {
       return (LogicalRelation) CaseClass.create(LogicalRelation.class, fields);
     } catch (Exception e) {
-      throw new IllegalStateException("deltalog cannot use this version of Spark's relations: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot use this version of Spark's relations: " + e, e);
     }
   }
 
@@ -91,15 +95,25 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
     for (int i = 0; i < fields.length; i++) {
       DataType type = (DataType) types.get(fields[i].name());
       if (type != null) {
-        fields[i] = new StructField(fields[i].name(), type, fields[i].nullable(), fields[i].metadata());
+        fields[i] =
+            new StructField(fields[i].name(), type, fields[i].nullable(), fields[i].metadata());
       }
     }
-    return (DeltalogRelation) relation.copy(
-        relation.location(), relation.partitionSchema(), new StructType(fields), relation.bucketSpec(),
-        relation.fileFormat(), relation.options(), relation.sparkSession());
+    return (DeltalogRelation)
+        relation.copy(
+            relation.location(),
+            relation.partitionSchema(),
+            new StructType(fields),
+            relation.bucketSpec(),
+            relation.fileFormat(),
+            relation.options(),
+            relation.sparkSession());
   }
 
-  /** Returns the metadata column of a query with the marks by which Spark's strategy knows it and its fields. */
+  /**
+   * Returns the metadata column of a query with the marks by which Spark's strategy knows it and
+   * its fields.
+   */
   private static AttributeReference marked(AttributeReference column, AttributeReference metadata) {
     StructField[] fields = ((StructType) column.dataType()).fields().clone();
     for (int i = 0; i < fields.length; i++) {

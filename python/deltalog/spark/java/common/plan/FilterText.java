@@ -14,14 +14,16 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The pushed filters as one SQL text, which the planner evaluates in the session's time zone. Qualifiers of
- * the query are removed from names, because the planner knows only the table's columns.
+ * The pushed filters as one SQL text, which the planner evaluates in the session's time zone.
+ * Qualifiers of the query are removed from names, because the planner knows only the table's
+ * columns.
  *
- * A text cannot express two things. Filters that depend on them are left out, so they prune nothing:
+ * <p>A text cannot express two things. Filters that depend on them are left out, so they prune
+ * nothing:
  *
- * - a time zone other than the session's, if the query was created under another setting, or if the filter
- *   belongs to a view, which keeps the time zone of the session that created it;
- * - a collation that does not compare strings byte by byte.
+ * <p>- a time zone other than the session's, if the query was created under another setting, or if
+ * the filter belongs to a view, which keeps the time zone of the session that created it; - a
+ * collation that does not compare strings byte by byte.
  */
 public class FilterText extends scala.runtime.AbstractPartialFunction {
 
@@ -36,12 +38,16 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     return text.toString();
   }
 
-  /** Returns the text of a condition on the columns of a table. A condition without one is an error. */
+  /**
+   * Returns the text of a condition on the columns of a table. A condition without one is an error.
+   */
   public static String exact(Expression condition) {
     String text = exactOrNull(condition);
     if (text == null) {
       throw new UnsupportedOperationException(
-          "deltalog cannot replace the rows for which " + condition.sql() + " is true: the condition depends on a "
+          "deltalog cannot replace the rows for which "
+              + condition.sql()
+              + " is true: the condition depends on a "
               + "collation or on another time zone than that of the session");
     }
     return text;
@@ -64,7 +70,8 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
         }
         sql = filter.transform(new FilterText()).sql();
       } catch (RuntimeException e) {
-        continue; // An expression without a SQL form prunes nothing. Spark applies it to the rows itself.
+        continue; // An expression without a SQL form prunes nothing. Spark applies it to the rows
+                  // itself.
       }
       if (text.length() > 0) {
         text.append(" AND ");
@@ -111,7 +118,8 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
   @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
     if (node instanceof AttributeReference) {
-      return ((AttributeReference) node).withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
+      return ((AttributeReference) node)
+          .withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
     }
     return otherwise.apply(node);
   }

@@ -5,8 +5,8 @@ import org.slf4j.LoggerFactory;
 import scala.Function1;
 
 /**
- * A change of nodes of a plan that only saves time, so it never fails a query. If anything goes wrong, the node stays,
- * and the first failure is logged.
+ * A change of nodes of a plan that only saves time, so it never fails a query. If anything goes
+ * wrong, the node stays, and the first failure is logged.
  */
 abstract class Improvement extends scala.runtime.AbstractPartialFunction {
   private final AtomicBoolean hasWarned;

@@ -24,18 +24,18 @@ import scala.collection.immutable.Seq;
 /**
  * An aggregate that is computed from the log instead of a scan, because the log answers it exactly.
  *
- * The relation is replaced by one row per partition: the partition's values, its number of rows, and the
- * minimum and maximum of columns. Spark still computes filters, groups and everything else that uses partition
- * values. The plan stays as it is unless all of these hold:
+ * <p>The relation is replaced by one row per partition: the partition's values, its number of rows,
+ * and the minimum and maximum of columns. Spark still computes filters, groups and everything else
+ * that uses partition values. The plan stays as it is unless all of these hold:
  *
- * - The aggregate reads one Delta table, with only projections and filters in between.
- * - These, the groups, and the arguments of aggregates use partition columns only. Nothing depends on
- *   individual rows or on another query.
- * - Each aggregate is a count, a minimum, a maximum, or an aggregate of distinct values. Minimum and maximum
- *   may use any column.
- * - The log contains all of these values exactly.
+ * <p>- The aggregate reads one Delta table, with only projections and filters in between. - These,
+ * the groups, and the arguments of aggregates use partition columns only. Nothing depends on
+ * individual rows or on another query. - Each aggregate is a count, a minimum, a maximum, or an
+ * aggregate of distinct values. Minimum and maximum may use any column. - The log contains all of
+ * these values exactly.
  *
- * Columns are found by expression id, because a query may spell a name in another case than the table.
+ * <p>Columns are found by expression id, because a query may spell a name in another case than the
+ * table.
  */
 public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   private final Aggregate aggregate;
@@ -61,7 +61,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     if (FileRelation.isScan(plan)) {
       plan = FileRelation.of((DataSourceV2ScanRelation) plan);
     }
-    if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof DeltalogRelation) {
+    if (plan instanceof LogicalRelation
+        && ((LogicalRelation) plan).relation() instanceof DeltalogRelation) {
       LogicalPlan answered = new LogAnswers(aggregate, (LogicalRelation) plan).answered();
       return answered == null ? aggregate : answered;
     }
@@ -74,7 +75,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
       return null;
     }
     DeltalogFileIndex index = (DeltalogFileIndex) ((HadoopFsRelation) source.relation()).location();
-    PackedValues answers = index.answers(partitionFilters(), (String[]) extremes().toArray(new String[0]));
+    PackedValues answers =
+        index.answers(partitionFilters(), (String[]) extremes().toArray(new String[0]));
     if (answers == null) {
       return null;
     }
@@ -85,10 +87,14 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   private boolean isAnswered(Seq expressions, LogicalPlan child) {
-    return child != null && isOf(aggregate.groupingExpressions(), child) && isOf(expressions, child);
+    return child != null
+        && isOf(aggregate.groupingExpressions(), child)
+        && isOf(expressions, child);
   }
 
-  /** Returns the plan below the aggregate over the rows of the log, or null if they do not suffice. */
+  /**
+   * Returns the plan below the aggregate over the rows of the log, or null if they do not suffice.
+   */
   private LogicalPlan over(LogicalPlan plan, LogicalPlan log) {
     if (plan.children().isEmpty()) {
       return log;
@@ -138,8 +144,14 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     java.util.Iterator names = extremes().iterator();
     while (names.hasNext()) {
       String name = (String) names.next();
-      output.add(least.containsKey(name) ? least.get(name) : attribute(name, named(name).dataType(), true));
-      output.add(greatest.containsKey(name) ? greatest.get(name) : attribute(name, named(name).dataType(), true));
+      output.add(
+          least.containsKey(name)
+              ? least.get(name)
+              : attribute(name, named(name).dataType(), true));
+      output.add(
+          greatest.containsKey(name)
+              ? greatest.get(name)
+              : attribute(name, named(name).dataType(), true));
     }
     StructType schema = new StructType();
     for (int i = 0; i < output.size(); i++) {
@@ -149,7 +161,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     for (int left = answers.count(); left > 0; left--) {
       data.add(answers.row(schema));
     }
-    return (LogicalPlan) CaseClass.create(LocalRelation.class, new Object[] {seq(output), seq(data)});
+    return (LogicalPlan)
+        CaseClass.create(LocalRelation.class, new Object[] {seq(output), seq(data)});
   }
 
   private static PackedValues none() {
@@ -161,7 +174,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     List filters = new ArrayList();
     LogicalPlan plan = aggregate.child();
     while (!plan.children().isEmpty()) {
-      if (plan instanceof Filter && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
+      if (plan instanceof Filter
+          && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
         filters.add(((Filter) plan).condition().transform(new TableNames(this)));
       }
       plan = plan.children().head();
@@ -229,7 +243,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   private static boolean isOf(Expression expression, LogicalPlan plan) {
-    return expression.deterministic() && expression.references().subsetOf(plan.outputSet())
+    return expression.deterministic()
+        && expression.references().subsetOf(plan.outputSet())
         && !SubqueryExpression$.MODULE$.hasSubquery(expression);
   }
 
@@ -249,14 +264,18 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
 
   @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
-    return node instanceof AggregateExpression ? aggregated((AggregateExpression) node) : otherwise.apply(node);
+    return node instanceof AggregateExpression
+        ? aggregated((AggregateExpression) node)
+        : otherwise.apply(node);
   }
 
   /** Returns the same aggregate over the rows of the log. */
   private Expression aggregated(AggregateExpression expression) {
     AggregateFunction function = expression.aggregateFunction();
     if (function instanceof Count) {
-      return expression.isDistinct() ? (Expression) expression : counted(expression, (Count) function);
+      return expression.isDistinct()
+          ? (Expression) expression
+          : counted(expression, (Count) function);
     }
     if (function instanceof Min) {
       AttributeReference known = extreme(((Min) function).child(), least);
@@ -287,7 +306,10 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return new Coalesce(seq(choices));
   }
 
-  /** Returns the attribute that holds the extreme values of a data column, or null for other expressions. */
+  /**
+   * Returns the attribute that holds the extreme values of a data column, or null for other
+   * expressions.
+   */
   private AttributeReference extreme(Expression value, Map known) {
     AttributeReference column = column(value);
     if (column == null || partitionSchema.getFieldIndex(column.name()).isDefined()) {
@@ -299,14 +321,20 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return (AttributeReference) known.get(column.name());
   }
 
-  private static AggregateExpression with(AggregateExpression expression, AggregateFunction function) {
+  private static AggregateExpression with(
+      AggregateExpression expression, AggregateFunction function) {
     return expression.copy(
-        function, expression.mode(), expression.isDistinct(), expression.filter(), expression.resultId());
+        function,
+        expression.mode(),
+        expression.isDistinct(),
+        expression.filter(),
+        expression.resultId());
   }
 
   private static AttributeReference attribute(String name, DataType type, boolean nullable) {
     Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
-    return new AttributeReference(name, type, nullable, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), none);
+    return new AttributeReference(
+        name, type, nullable, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), none);
   }
 
   private static Seq seq(List list) {

@@ -17,8 +17,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Takes fields of the column _metadata from the scan itself. Spark makes a struct of them, for each row an object, also
- * where the query uses nothing but its fields.
+ * Takes fields of the column _metadata from the scan itself. Spark makes a struct of them, for each
+ * row an object, also where the query uses nothing but its fields.
  */
 public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   private final Alias metadata;
@@ -29,7 +29,10 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     this.values = struct.valExprs().toSeq();
   }
 
-  /** Returns a plan of Spark for a scan, which makes no such struct if none of its columns is the whole struct. */
+  /**
+   * Returns a plan of Spark for a scan, which makes no such struct if none of its columns is the
+   * whole struct.
+   */
   public static SparkPlan direct(SparkPlan plan) {
     if (!(plan instanceof ProjectExec)) {
       return plan;
@@ -37,7 +40,8 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     SparkPlan below = ((ProjectExec) plan).child();
     FilterExec filter = below instanceof FilterExec ? (FilterExec) below : null;
     SparkPlan inner = filter == null ? below : filter.child();
-    if (!(inner instanceof ProjectExec) || !(((ProjectExec) inner).child() instanceof FileSourceScanExec)) {
+    if (!(inner instanceof ProjectExec)
+        || !(((ProjectExec) inner).child() instanceof FileSourceScanExec)) {
       return plan;
     }
     MetadataFields fields = of(((ProjectExec) inner).projectList());
@@ -66,9 +70,11 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     while (each.hasNext()) {
       Object column = each.next();
       Object value = column instanceof Alias ? ((Alias) column).child() : null;
-      if (found == null && value instanceof KnownNotNull
+      if (found == null
+          && value instanceof KnownNotNull
           && ((KnownNotNull) value).child() instanceof CreateNamedStruct) {
-        found = new MetadataFields((Alias) column, (CreateNamedStruct) ((KnownNotNull) value).child());
+        found =
+            new MetadataFields((Alias) column, (CreateNamedStruct) ((KnownNotNull) value).child());
       } else if (!(column instanceof AttributeReference)) {
         return null;
       }
@@ -81,7 +87,8 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   }
 
   private boolean isMetadata(Object node) {
-    return node instanceof AttributeReference && ((AttributeReference) node).exprId().equals(metadata.exprId());
+    return node instanceof AttributeReference
+        && ((AttributeReference) node).exprId().equals(metadata.exprId());
   }
 
   @Override
@@ -91,6 +98,8 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
 
   @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
-    return isDefinedAt(node) ? values.apply(((GetStructField) node).ordinal()) : otherwise.apply(node);
+    return isDefinedAt(node)
+        ? values.apply(((GetStructField) node).ordinal())
+        : otherwise.apply(node);
   }
 }

@@ -6,7 +6,10 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 
-/** A file of a packed listing. Its path is created on demand, because paths take much time and memory. */
+/**
+ * A file of a packed listing. Its path is created on demand, because paths take much time and
+ * memory.
+ */
 public final class PackedFile extends FileStatus {
   private static final long BLOCK = 134217728L;
   private static final FsPermission PERMISSION = FsPermission.getFileDefault();
@@ -16,8 +19,11 @@ public final class PackedFile extends FileStatus {
   private final transient PackedRoot root;
   private final transient boolean isOutside;
 
-  /** The bytes at the position are an i32 length and the path: relative to the root, or complete. */
-  public PackedFile(long size, long modified, ByteBuffer bytes, int at, PackedRoot root, boolean isOutside) {
+  /**
+   * The bytes at the position are an i32 length and the path: relative to the root, or complete.
+   */
+  public PackedFile(
+      long size, long modified, ByteBuffer bytes, int at, PackedRoot root, boolean isOutside) {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;
     this.at = at;
@@ -29,6 +35,8 @@ public final class PackedFile extends FileStatus {
   public Path getPath() {
     byte[] path = new byte[bytes.getInt(at)];
     bytes.get(at + 4, path);
-    return isOutside ? new Path(root.outside(new String(path, StandardCharsets.UTF_8))) : root.child(path);
+    return isOutside
+        ? new Path(root.outside(new String(path, StandardCharsets.UTF_8)))
+        : root.child(path);
   }
 }

@@ -10,20 +10,19 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq$;
 
 /**
- * The files of a directory in the form that the planner packed. They are unpacked one by one during each
- * iteration. Like Scala's List, it supports iteration well and access by index badly.
+ * The files of a directory in the form that the planner packed. They are unpacked one by one during
+ * each iteration. Like Scala's List, it supports iteration well and access by index badly.
  *
- * Big endian: i64 size, i64 modification time, i32 length and path, u8 flags, and then a field for each flag:
+ * <p>Big endian: i64 size, i64 modification time, i32 length and path, u8 flags, and then a field
+ * for each flag:
  *
- *    1  the rows that are not shown: a vector
- *    2  the only rows that are shown: a vector
- *    4  the change type of all rows: i32 length and text
- *    8  row tracking: i64 id of the first row, i64 version that added the rows
- *   16  no field: the path is complete instead of relative to the root
- *   32  i32 number of the file in the plan of a statement that changes rows
+ * <p>1 the rows that are not shown: a vector 2 the only rows that are shown: a vector 4 the change
+ * type of all rows: i32 length and text 8 row tracking: i64 id of the first row, i64 version that
+ * added the rows 16 no field: the path is complete instead of relative to the root 32 i32 number of
+ * the file in the plan of a statement that changes rows
  *
- * A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector; place 1 (below
- * the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
+ * <p>A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector;
+ * place 1 (below the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
  */
 public final class PackedFiles extends AbstractSeq {
   private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
@@ -121,7 +120,9 @@ public final class PackedFiles extends AbstractSeq {
       }
       if ((which & 8) != 0) {
         facts = (Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(bytes.getLong()));
-        facts = (Map) facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(bytes.getLong()));
+        facts =
+            (Map)
+                facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(bytes.getLong()));
       }
       if ((which & 32) != 0) {
         facts = (Map) facts.updated(FileFacts.NUMBER, Integer.valueOf(bytes.getInt()));
@@ -137,7 +138,8 @@ public final class PackedFiles extends AbstractSeq {
       }
       String path = PackedValues.text(bytes);
       long offset = bytes.getLong();
-      return new VectorPlace(place == 1 ? root.text(path) : root.outside(path), offset, bytes.getInt(), cardinality);
+      return new VectorPlace(
+          place == 1 ? root.text(path) : root.outside(path), offset, bytes.getInt(), cardinality);
     }
   }
 }

@@ -10,13 +10,15 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 
 /**
- * The files of a scan in the form that the planner packed. The number of objects here does not depend on the
- * number of files, because a directory unpacks its files when Spark iterates over them.
+ * The files of a scan in the form that the planner packed. The number of objects here does not
+ * depend on the number of files, because a directory unpacks its files when Spark iterates over
+ * them.
  *
- * Big endian: i32 length and version of the wheel; i64 number of files of the snapshot; u8 whether a listed
- * file has a vector; i32 length and path of the root; i32 number of directories. Each directory is its
- * partition row (per column u8 present and the value in Catalyst's form), i32 number of files, i64 their size in
- * bytes, i32 length of the packed files, and the files as in PackedFiles.
+ * <p>Big endian: i32 length and version of the wheel; i64 number of files of the snapshot; u8
+ * whether a listed file has a vector; i32 length and path of the root; i32 number of directories.
+ * Each directory is its partition row (per column u8 present and the value in Catalyst's form), i32
+ * number of files, i64 their size in bytes, i32 length of the packed files, and the files as in
+ * PackedFiles.
  */
 public class PackedListing {
   private final List directories = new ArrayList();
@@ -25,8 +27,11 @@ public class PackedListing {
   private int count = 0;
   private long size = 0;
 
-  /** The root is that of the index, by which Hadoop reaches the table; the packed one is the core's. */
-  public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter, PackedRoot root) {
+  /**
+   * The root is that of the index, by which Hadoop reaches the table; the packed one is the core's.
+   */
+  public PackedListing(
+      ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter, PackedRoot root) {
     PackedValues packed = PackedValues.ofThisVersion(bytes);
     this.total = bytes.getLong();
     this.hasVectors = bytes.get() != 0;

@@ -31,14 +31,16 @@ public final class PackedRoot {
     return path + "/" + relative;
   }
 
-  /** Returns a whole path, which is in the same store as the root, by the root's name of the store. */
+  /**
+   * Returns a whole path, which is in the same store as the root, by the root's name of the store.
+   */
   public String outside(String path) {
     return scheme + path.substring(path.indexOf(':'));
   }
 
   /**
-   * Returns the same as an object. Creating it from text, which Hadoop encodes, takes several times as long as
-   * from a URI. Most paths are the same when encoded.
+   * Returns the same as an object. Creating it from text, which Hadoop encodes, takes several times
+   * as long as from a URI. Most paths are the same when encoded.
    */
   public Path child(byte[] relative) {
     for (int i = 0; i < relative.length; i++) {

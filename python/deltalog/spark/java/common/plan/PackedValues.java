@@ -17,7 +17,10 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Texts, bytes and rows of values in the form that the planner packed, big endian, read sequentially. */
+/**
+ * Texts, bytes and rows of values in the form that the planner packed, big endian, read
+ * sequentially.
+ */
 public class PackedValues {
   private final ByteBuffer buffer;
 
@@ -26,8 +29,8 @@ public class PackedValues {
   }
 
   /**
-   * Returns the bytes that Python packed. A large listing comes through a file, which is mapped and deleted
-   * here, so that it does not take up the heap.
+   * Returns the bytes that Python packed. A large listing comes through a file, which is mapped and
+   * deleted here, so that it does not take up the heap.
    */
   static ByteBuffer bytes(Object packed) {
     if (packed instanceof byte[]) {
@@ -48,15 +51,19 @@ public class PackedValues {
   }
 
   /**
-   * Reads the header, i32 length and the version of the wheel that packed the bytes, and checks the version.
-   * Classes of another version would misread the bytes.
+   * Reads the header, i32 length and the version of the wheel that packed the bytes, and checks the
+   * version. Classes of another version would misread the bytes.
    */
   public static PackedValues ofThisVersion(ByteBuffer buffer) {
     PackedValues packed = new PackedValues(buffer);
     String version = packed.text();
     if (!version.equals(Version.WHEEL)) {
-      throw new IllegalStateException("deltalog: Python has version " + version
-          + ", but the JVM has Java classes of version " + Version.WHEEL + ": restart the application");
+      throw new IllegalStateException(
+          "deltalog: Python has version "
+              + version
+              + ", but the JVM has Java classes of version "
+              + Version.WHEEL
+              + ": restart the application");
     }
     return packed;
   }
@@ -113,7 +120,9 @@ public class PackedValues {
       return Short.valueOf((short) buffer.getInt());
     } else if (type instanceof IntegerType || type instanceof DateType) {
       return Integer.valueOf(buffer.getInt());
-    } else if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
+    } else if (type instanceof LongType
+        || type instanceof TimestampType
+        || type instanceof TimestampNTZType) {
       return Long.valueOf(buffer.getLong());
     } else if (type instanceof FloatType) {
       return Float.valueOf(buffer.getFloat());
@@ -126,6 +135,7 @@ public class PackedValues {
       BigDecimal exact = new BigDecimal(new BigInteger(raw(buffer)), decimal.scale());
       return Decimal.apply(exact, decimal.precision(), decimal.scale());
     }
-    throw new UnsupportedOperationException("a value of type " + type.sql() + " is not supported yet by deltalog");
+    throw new UnsupportedOperationException(
+        "a value of type " + type.sql() + " is not supported yet by deltalog");
   }
 }

@@ -13,8 +13,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The filters that read only partition columns. Spark leaves them to the file index and does not apply them
- * again, so they are evaluated exactly here, independently of the planner.
+ * The filters that read only partition columns. Spark leaves them to the file index and does not
+ * apply them again, so they are evaluated exactly here, independently of the planner.
  */
 public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
   private final StructType schema;

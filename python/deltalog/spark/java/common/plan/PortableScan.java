@@ -21,8 +21,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The plan of a scan of a table whose files Hadoop cannot reach: rows that Python workers read, in place of the
- * relation. Spark applies all filters to them; the log leaves out files.
+ * The plan of a scan of a table whose files Hadoop cannot reach: rows that Python workers read, in
+ * place of the relation. Spark applies all filters to them; the log leaves out files.
  */
 public class PortableScan extends scala.runtime.AbstractPartialFunction {
   private final LogicalRelation source;
@@ -35,7 +35,8 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
 
   /** Returns whether Hadoop cannot reach the files of the only table that a plan reads. */
   static boolean isNeeded(LogicalPlan plan) {
-    return !((DeltalogFileIndex) ((DeltalogRelation) source(plan).relation()).location()).isInReach();
+    return !((DeltalogFileIndex) ((DeltalogRelation) source(plan).relation()).location())
+        .isInReach();
   }
 
   private static LogicalRelation source(LogicalPlan plan) {
@@ -73,9 +74,16 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
     }
     DeltalogRelation relation = (DeltalogRelation) source.relation();
     String text = FilterText.of(ScanPlan.known(Plans.seq(filters)));
-    Object rows = Bridge.tables().portable(
-        relation.sparkSession(), relation.planner(), schema.json(), text, SQLConf.get().sessionLocalTimeZone());
-    LogicalPlan found = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().optimizedPlan();
+    Object rows =
+        Bridge.tables()
+            .portable(
+                relation.sparkSession(),
+                relation.planner(),
+                schema.json(),
+                text,
+                SQLConf.get().sessionLocalTimeZone());
+    LogicalPlan found =
+        ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().optimizedPlan();
     LogicalPlan instead = plan.transform(new PortableScan(source, renamed(found, read)));
     return Plans.seq(Collections.singletonList(new PlanLater(instead)));
   }
@@ -96,8 +104,14 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
       AttributeReference column = (AttributeReference) columns.get(i);
       Attribute value = (Attribute) each.next();
       Seq none = Plans.seq(Collections.emptyList());
-      named.add(new Alias(
-          value, column.name(), column.exprId(), column.qualifier(), Option.apply(column.metadata()), none));
+      named.add(
+          new Alias(
+              value,
+              column.name(),
+              column.exprId(),
+              column.qualifier(),
+              Option.apply(column.metadata()),
+              none));
     }
     return new Project(Plans.seq(named), rows);
   }

@@ -13,14 +13,16 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Function1;
 
 /**
- * A rule of Spark's optimizer that gives each scan with filters the size of the files that the filters leave, by which
- * Spark then chooses the strategies of joins. The files are listed a little earlier, not once more (see Listings).
+ * A rule of Spark's optimizer that gives each scan with filters the size of the files that the
+ * filters leave, by which Spark then chooses the strategies of joins. The files are listed a little
+ * earlier, not once more (see Listings).
  *
- * Users disable the rule by listing its name in spark.sql.optimizer.excludedRules.
+ * <p>Users disable the rule by listing its name in spark.sql.optimizer.excludedRules.
  */
 public class PrunedSizes extends Rule {
   /** The name that users write in settings. It does not depend on the package of the class. */
   private static final String NAME = "io.deltalog.spark.PrunedSizes";
+
   private static final AtomicBoolean warned = new AtomicBoolean();
 
   @Override
@@ -36,7 +38,9 @@ public class PrunedSizes extends Rule {
   /** Changes the scans of filters with their projections, from the outermost. */
   private static final class Scans extends Improvement {
     Scans() {
-      super("deltalog cannot tell Spark the size of the files that a query reads, and tells that of the whole table",
+      super(
+          "deltalog cannot tell Spark the size of the files that a query reads, and tells that of"
+              + " the whole table",
           warned);
     }
 
@@ -69,7 +73,8 @@ public class PrunedSizes extends Rule {
     if (FileRelation.isScan(scan)) {
       return !((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).isPruned();
     }
-    return scan instanceof LogicalRelation && ((LogicalRelation) scan).relation() instanceof DeltalogRelation
+    return scan instanceof LogicalRelation
+        && ((LogicalRelation) scan).relation() instanceof DeltalogRelation
         && !((DeltalogRelation) ((LogicalRelation) scan).relation()).isPruned();
   }
 
@@ -77,11 +82,14 @@ public class PrunedSizes extends Rule {
     long size = (long) (bytes * SQLConf.get().fileCompressionFactor());
     if (scan instanceof LogicalRelation) {
       DeltalogRelation relation = (DeltalogRelation) ((LogicalRelation) scan).relation();
-      return (LogicalPlan) CaseClass.with(
-          (LogicalRelation) scan, Collections.singletonMap("relation", relation.withSize(size)));
+      return (LogicalPlan)
+          CaseClass.with(
+              (LogicalRelation) scan,
+              Collections.singletonMap("relation", relation.withSize(size)));
     }
     DeltalogScan sized = ((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).withSize(size);
-    return (LogicalPlan) CaseClass.with((DataSourceV2ScanRelation) scan, Collections.singletonMap("scan", sized));
+    return (LogicalPlan)
+        CaseClass.with((DataSourceV2ScanRelation) scan, Collections.singletonMap("scan", sized));
   }
 
   /** Puts one scan in the place of another. */

@@ -7,7 +7,10 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** A relation as Python describes it (`read/relation.py`), and the objects of Spark that are made of it. */
+/**
+ * A relation as Python describes it (`read/relation.py`), and the objects of Spark that are made of
+ * it.
+ */
 public class RelationDescription {
   private final Map parts;
 
@@ -17,7 +20,8 @@ public class RelationDescription {
   }
 
   /** Returns the relation of a description in JSON, with the options of the read. */
-  public static DeltalogRelation relation(SparkSession session, String json, scala.collection.immutable.Map options) {
+  public static DeltalogRelation relation(
+      SparkSession session, String json, scala.collection.immutable.Map options) {
     return new RelationDescription(Json.object(json)).relation(session, options);
   }
 
@@ -25,13 +29,21 @@ public class RelationDescription {
     String table = path(session);
     StructType partitionSchema = TableDefaults.checked(schema(parts, "partitionSchema"), table);
     StructType schema = TableDefaults.checked(schema(parts, "schema"), table);
-    DeltalogFileIndex index = new DeltalogFileIndex(
-        table, text(parts, "label"), text(parts, "identity"), partitionSchema, text(parts, "planner"),
-        is(parts, "isInReach"));
+    DeltalogFileIndex index =
+        new DeltalogFileIndex(
+            table,
+            text(parts, "label"),
+            text(parts, "identity"),
+            partitionSchema,
+            text(parts, "planner"),
+            is(parts, "isInReach"));
     return new DeltalogRelation(index, partitionSchema, schema, format(table), options, session);
   }
 
-  /** Returns the columns of the relation as the log describes them, also with default values that are not allowed. */
+  /**
+   * Returns the columns of the relation as the log describes them, also with default values that
+   * are not allowed.
+   */
   public StructType columns(DeltalogRelation relation) {
     StructType known = schema(parts, "schema");
     StructField[] columns = relation.schema().fields().clone();
@@ -53,7 +65,9 @@ public class RelationDescription {
     }
     Map names = (Map) format.get("names");
     return new SnapshotFormat(
-        names == null ? null : new PhysicalNames(schema(names, "logical"), schema(names, "physical")),
+        names == null
+            ? null
+            : new PhysicalNames(schema(names, "logical"), schema(names, "physical")),
         is(format, "byId"),
         is(format, "omitsRows"),
         schema(format, "readAs"),

@@ -8,8 +8,9 @@ import scala.collection.immutable.Seq;
 /**
  * The file index of a snapshot for one scan. Its text shows how many of the table's files are read.
  *
- * The files are listed when the scan is planned, because Spark creates the text of a plan before it lists the
- * files of the scan. Creating the text calls nothing, because Spark may do that in any thread.
+ * <p>The files are listed when the scan is planned, because Spark creates the text of a plan before
+ * it lists the files of the scan. Creating the text calls nothing, because Spark may do that in any
+ * thread.
  */
 public class ScanFileIndex implements FileIndex {
   private final DeltalogFileIndex table;
@@ -29,7 +30,8 @@ public class ScanFileIndex implements FileIndex {
 
   @Override
   public Seq rootPaths() {
-    return scala.jdk.javaapi.CollectionConverters.asScala(Collections.singletonList(root())).toSeq();
+    return scala.jdk.javaapi.CollectionConverters.asScala(Collections.singletonList(root()))
+        .toSeq();
   }
 
   @Override
@@ -37,7 +39,8 @@ public class ScanFileIndex implements FileIndex {
     PackedListing listed = table.listing(partitionFilters, dataFilters);
     if (isPlain && listed.hasVectors()) {
       throw new IllegalStateException(
-          "deltalog: the scan was planned for files without deletion vectors, but some files have one");
+          "deltalog: the scan was planned for files without deletion vectors, but some files have"
+              + " one");
     }
     return listed.directories();
   }

@@ -19,10 +19,16 @@ import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
-/** Spark's plan for scanning a deltalog table, with a file index that lists files by the scan's filters. */
+/**
+ * Spark's plan for scanning a deltalog table, with a file index that lists files by the scan's
+ * filters.
+ */
 public class ScanPlan extends scala.runtime.AbstractPartialFunction {
 
-  /** Returns the plans for a query that reads one deltalog table and nothing else; otherwise no plans. */
+  /**
+   * Returns the plans for a query that reads one deltalog table and nothing else; otherwise no
+   * plans.
+   */
   public static Seq of(LogicalPlan plan) {
     List planned = new ArrayList();
     if (readsOurs(plan)) {
@@ -39,8 +45,8 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   }
 
   /**
-   * Returns the size in bytes of the files that the scan of such a query reads; -1 if that is not known. The scan later
-   * takes the listing that this makes.
+   * Returns the size in bytes of the files that the scan of such a query reads; -1 if that is not
+   * known. The scan later takes the listing that this makes.
    */
   static long size(LogicalPlan plan) {
     if (!readsOurs(plan)) {
@@ -51,7 +57,8 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
       Iterator leaves = ((SparkPlan) plans.next()).collectLeaves().iterator();
       while (leaves.hasNext()) {
         Object leaf = leaves.next();
-        if (leaf instanceof FileSourceScanExec && location((FileSourceScanExec) leaf) instanceof DeltalogFileIndex) {
+        if (leaf instanceof FileSourceScanExec
+            && location((FileSourceScanExec) leaf) instanceof DeltalogFileIndex) {
           Listings.Listing known = listing((FileSourceScanExec) leaf);
           return known == null ? -1 : known.size;
         }
@@ -75,12 +82,14 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
       source = source.children().head();
     }
     return FileRelation.isScan(source)
-        || source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
+        || source instanceof LogicalRelation
+            && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
   }
 
   @Override
   public boolean isDefinedAt(Object node) {
-    return node instanceof FileSourceScanExec && location((FileSourceScanExec) node) instanceof DeltalogFileIndex;
+    return node instanceof FileSourceScanExec
+        && location((FileSourceScanExec) node) instanceof DeltalogFileIndex;
   }
 
   @Override
@@ -92,7 +101,8 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     HadoopFsRelation relation = scan.relation();
     DeltalogFileIndex table = (DeltalogFileIndex) relation.location();
     FileFormat format = relation.fileFormat();
-    boolean onlyOmitsRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).onlyOmitsRows();
+    boolean onlyOmitsRows =
+        format instanceof SnapshotFormat && ((SnapshotFormat) format).onlyOmitsRows();
     Listings.Listing known = listing(scan);
     boolean isPlain = onlyOmitsRows && known != null && !known.hasVectors;
     if (isPlain) {
@@ -101,10 +111,17 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     if (format instanceof SnapshotFormat) {
       format = ((SnapshotFormat) format).selecting(scan.dataFilters());
     }
-    FileIndex index = new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
-    Object ofScan = relation.copy(
-        index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format,
-        relation.options(), relation.sparkSession());
+    FileIndex index =
+        new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
+    Object ofScan =
+        relation.copy(
+            index,
+            relation.partitionSchema(),
+            relation.dataSchema(),
+            relation.bucketSpec(),
+            format,
+            relation.options(),
+            relation.sparkSession());
     try {
       return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
     } catch (Exception e) {
@@ -112,16 +129,23 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     }
   }
 
-  /** Lists the files of the scan; returns null if that fails, because the scan itself reports the error. */
+  /**
+   * Lists the files of the scan; returns null if that fails, because the scan itself reports the
+   * error.
+   */
   private static Listings.Listing listing(FileSourceScanExec scan) {
     try {
-      return ((DeltalogFileIndex) location(scan)).known(known(scan.partitionFilters()), known(scan.dataFilters()));
+      return ((DeltalogFileIndex) location(scan))
+          .known(known(scan.partitionFilters()), known(scan.dataFilters()));
     } catch (DeltalogException e) {
       return null;
     }
   }
 
-  /** Returns the filters that Spark uses for listing files. Results of subqueries are not known at that time. */
+  /**
+   * Returns the filters that Spark uses for listing files. Results of subqueries are not known at
+   * that time.
+   */
   static Seq known(Seq filters) {
     List known = new ArrayList();
     Iterator all = filters.iterator();

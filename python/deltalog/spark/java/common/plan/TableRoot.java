@@ -8,9 +8,10 @@ import org.apache.hadoop.fs.Path;
 /**
  * A table's root directory as shown to Spark.
  *
- * - Its text is a label and the path. explain() shows the first 100 characters as the scan's location.
- * - It does not open a file system. Spark's own insert command requests one from the root before it deletes or
- *   writes anything, so a statement that was not intercepted fails here and leaves no uncommitted files.
+ * <p>- Its text is a label and the path. explain() shows the first 100 characters as the scan's
+ * location. - It does not open a file system. Spark's own insert command requests one from the root
+ * before it deletes or writes anything, so a statement that was not intercepted fails here and
+ * leaves no uncommitted files.
  */
 public class TableRoot extends Path {
   private final String label;
@@ -23,8 +24,10 @@ public class TableRoot extends Path {
   @Override
   public FileSystem getFileSystem(Configuration configuration) throws IOException {
     throw new UnsupportedOperationException(
-        "This statement is not supported yet by deltalog: Spark would write files into the Delta table "
-            + super.toString() + " without a commit. Call deltalog.spark.enable(spark) on this session, and use "
+        "This statement is not supported yet by deltalog: Spark would write files into the Delta"
+            + " table "
+            + super.toString()
+            + " without a commit. Call deltalog.spark.enable(spark) on this session, and use "
             + "INSERT INTO without a PARTITION clause.");
   }
 

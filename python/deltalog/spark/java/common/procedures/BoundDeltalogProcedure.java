@@ -29,7 +29,8 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     ProcedureParameter[] parameters = new ProcedureParameter[described.size()];
     for (int i = 0; i < parameters.length; i++) {
       Map parameter = (Map) described.get(i);
-      ProcedureParameter.Builder builder = ProcedureParameter.in(text(parameter, "name"), type(parameter));
+      ProcedureParameter.Builder builder =
+          ProcedureParameter.in(text(parameter, "name"), type(parameter));
       builder.comment(text(parameter, "comment"));
       if (parameter.get("default") != null) {
         builder.defaultValue(text(parameter, "default"));
@@ -56,13 +57,15 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
       throw Bridge.refusals().noTable(name());
     }
     boolean isForDirectory = Boolean.TRUE.equals(description.get("isForDirectory"));
-    Map place = isForDirectory ? TableNames.directory(session, table) : TableNames.options(session, table);
+    Map place =
+        isForDirectory ? TableNames.directory(session, table) : TableNames.options(session, table);
     String options = TableOptions.json(place);
     String rows = Bridge.procedures().call(session, name(), table, options, Json.text(arguments));
     if (!hasResult) {
       return Collections.emptyIterator();
     }
-    return Collections.singletonList(new ProcedureResult(text(description, "output"), rows)).iterator();
+    return Collections.singletonList(new ProcedureResult(text(description, "output"), rows))
+        .iterator();
   }
 
   /** Returns a number, a truth value, a text, or a list of texts. */

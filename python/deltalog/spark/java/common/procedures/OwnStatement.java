@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A statement that Spark's grammar lacks, as the call of a procedure. A text that is not such a statement as a whole is
- * none.
+ * A statement that Spark's grammar lacks, as the call of a procedure. A text that is not such a
+ * statement as a whole is none.
  */
 public class OwnStatement {
   private final String explain;
@@ -32,7 +32,10 @@ public class OwnStatement {
     return explain + "CALL " + ProcedurePlans.NAMESPACE + "." + procedure + "(" + further + ")";
   }
 
-  /** Returns the arguments that are known, texts, arrays of them or booleans, by the names of the parameters. */
+  /**
+   * Returns the arguments that are known, texts, arrays of them or booleans, by the names of the
+   * parameters.
+   */
   public Map arguments() {
     return arguments;
   }
@@ -43,8 +46,8 @@ public class OwnStatement {
   }
 
   /**
-   * Returns DESCRIBE HISTORY and DESCRIBE DETAIL, or null. Spark takes them for descriptions of a column of a table of
-   * this name.
+   * Returns DESCRIBE HISTORY and DESCRIBE DETAIL, or null. Spark takes them for descriptions of a
+   * column of a table of this name.
    */
   public static OwnStatement about(String text, ParserInterface spark) throws ParseException {
     // Only these words are read of any other statement.
@@ -113,8 +116,10 @@ public class OwnStatement {
     if (tokens.skip("ADD")) {
       statement = tokens.skip("CONSTRAINT") ? added(explain, tokens, spark) : null;
     } else if (tokens.skip("DROP")) {
-      statement = tokens.skip("CONSTRAINT") ? dropped(explain, tokens, spark)
-          : tokens.skip("FEATURE") ? withoutFeature(explain, tokens, spark) : null;
+      statement =
+          tokens.skip("CONSTRAINT")
+              ? dropped(explain, tokens, spark)
+              : tokens.skip("FEATURE") ? withoutFeature(explain, tokens, spark) : null;
     }
     if (statement == null || !tokens.isEnd()) {
       return null;
@@ -124,7 +129,8 @@ public class OwnStatement {
   }
 
   /** Returns VACUUM, whose clauses come in any order, each at most once. */
-  private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     String table = table(tokens, spark);
     if (table == null) {
       return null;
@@ -159,7 +165,8 @@ public class OwnStatement {
   }
 
   /** Returns OPTIMIZE with or without a predicate and columns, or with FULL alone. */
-  private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     String table = table(tokens, spark);
     if (table == null) {
       return null;
@@ -184,7 +191,8 @@ public class OwnStatement {
   }
 
   /** Returns REORG, whatever it applies. */
-  private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     tokens.skip("TABLE");
     String table = table(tokens, spark);
     if (table == null) {
@@ -203,11 +211,16 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns ANALYZE TABLE … COMPUTE DELTA STATISTICS. Spark's own statement lacks the word DELTA. */
+  /**
+   * Returns ANALYZE TABLE … COMPUTE DELTA STATISTICS. Spark's own statement lacks the word DELTA.
+   */
   private static OwnStatement statistics(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     String table = tokens.skip("TABLE") ? table(tokens, spark) : null;
-    if (table == null || !tokens.skip("COMPUTE") || !tokens.skip("DELTA") || !tokens.skip("STATISTICS")) {
+    if (table == null
+        || !tokens.skip("COMPUTE")
+        || !tokens.skip("DELTA")
+        || !tokens.skip("STATISTICS")) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "recompute_statistics", true);
@@ -221,8 +234,12 @@ public class OwnStatement {
     return quoted == null ? tokens.skipName() : value(quoted, spark);
   }
 
-  /** Takes over the predicate of a WHERE, which ends before the word `end`; returns false if there is only the word. */
-  private boolean skipWhere(SqlTokens tokens, String end, ParserInterface spark) throws ParseException {
+  /**
+   * Takes over the predicate of a WHERE, which ends before the word `end`; returns false if there
+   * is only the word.
+   */
+  private boolean skipWhere(SqlTokens tokens, String end, ParserInterface spark)
+      throws ParseException {
     if (!tokens.skip("WHERE")) {
       return true;
     }
@@ -235,7 +252,10 @@ public class OwnStatement {
     return true;
   }
 
-  /** Returns the names of one or more columns, with or without parentheses around them; null if there is none. */
+  /**
+   * Returns the names of one or more columns, with or without parentheses around them; null if
+   * there is none.
+   */
   private static String[] columns(SqlTokens tokens) {
     boolean isEnclosed = tokens.skip("(");
     List names = new ArrayList();
@@ -250,7 +270,8 @@ public class OwnStatement {
   }
 
   /** Returns RESTORE of a version or of a time. */
-  private static OwnStatement restore(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement restore(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     tokens.skip("TABLE");
     String table = tokens.skipName();
     if (table == null) {
@@ -279,7 +300,8 @@ public class OwnStatement {
   }
 
   /** Returns GENERATE, whatever it generates. */
-  private static OwnStatement generate(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement generate(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     String mode = tokens.skipWord();
     if (mode == null || !tokens.skip("FOR") || !tokens.skip("TABLE")) {
       return null;
@@ -295,7 +317,8 @@ public class OwnStatement {
   }
 
   /** Returns FSCK REPAIR TABLE, also of damaged files. */
-  private static OwnStatement repair(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement repair(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
       return null;
     }
@@ -345,7 +368,8 @@ public class OwnStatement {
   }
 
   /** Returns CREATE TABLE as a SHALLOW or DEEP CLONE. */
-  private static OwnStatement clone(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement clone(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     String mode = tokens.skip("OR") ? "create or replace" : "create";
     if (mode.equals("create or replace") && !tokens.skip("REPLACE") || !tokens.skip("TABLE")) {
       return null;
@@ -419,7 +443,8 @@ public class OwnStatement {
     return tokens.skip(")") ? properties : null;
   }
 
-  private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement added(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     String name = tokens.skipWord();
     String expression = name != null && tokens.skip("CHECK") ? tokens.skipParentheses() : null;
     if (expression == null) {
@@ -432,7 +457,8 @@ public class OwnStatement {
     return statement;
   }
 
-  private static OwnStatement dropped(String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static OwnStatement dropped(String explain, SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
     boolean ifExists = tokens.skip("IF");
     if (ifExists && !tokens.skip("EXISTS")) {
       return null;
@@ -447,11 +473,12 @@ public class OwnStatement {
     return statement;
   }
 
-  private static OwnStatement withoutFeature(String explain, SqlTokens tokens, ParserInterface spark)
-      throws ParseException {
+  private static OwnStatement withoutFeature(
+      String explain, SqlTokens tokens, ParserInterface spark) throws ParseException {
     String quoted = tokens.skipString();
     String word = quoted == null ? tokens.skipWord() : null;
-    String feature = quoted != null ? value(quoted, spark) : word != null ? unquoted(word, spark) : null;
+    String feature =
+        quoted != null ? value(quoted, spark) : word != null ? unquoted(word, spark) : null;
     boolean truncates = tokens.skip("TRUNCATE");
     if (feature == null || truncates && !tokens.skip("HISTORY")) {
       return null;

@@ -14,13 +14,18 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 
-/** Calls of procedures in plans, by CALL or as a statement of its own. Spark binds and checks their arguments. */
+/**
+ * Calls of procedures in plans, by CALL or as a statement of its own. Spark binds and checks their
+ * arguments.
+ */
 public class ProcedurePlans {
   public static final String NAMESPACE = "deltalog";
 
   private ProcedurePlans() {}
 
-  /** Returns the plan with procedures of ours, if it calls one, whatever catalog is the current one. */
+  /**
+   * Returns the plan with procedures of ours, if it calls one, whatever catalog is the current one.
+   */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
     return replaced(plan, new ArrayList(), true);
   }
@@ -31,16 +36,19 @@ public class ProcedurePlans {
     Iterator each = statement.arguments().entrySet().iterator();
     while (each.hasNext()) {
       Map.Entry entry = (Map.Entry) each.next();
-      arguments.add(new NamedArgumentExpression((String) entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
+      arguments.add(
+          new NamedArgumentExpression(
+              (String) entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
     }
     return replaced(plan, arguments, statement.hasResult());
   }
 
-  private static LogicalPlan replaced(LogicalPlan plan, List arguments, boolean hasResult) throws Exception {
+  private static LogicalPlan replaced(LogicalPlan plan, List arguments, boolean hasResult)
+      throws Exception {
     if (plan instanceof ExplainCommand) {
       LogicalPlan explained = replaced(((ExplainCommand) plan).logicalPlan(), arguments, hasResult);
-      return (LogicalPlan) CaseClass.with(
-          (scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
+      return (LogicalPlan)
+          CaseClass.with((scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
     }
     if (!(plan instanceof Call) || !(((Call) plan).procedure() instanceof UnresolvedProcedure)) {
       return plan;
@@ -51,14 +59,16 @@ public class ProcedurePlans {
       return plan;
     }
     Procedures catalog = new Procedures();
-    ResolvedProcedure procedure = new ResolvedProcedure(catalog, name, catalog.load(name.name(), hasResult));
+    ResolvedProcedure procedure =
+        new ResolvedProcedure(catalog, name, catalog.load(name.name(), hasResult));
     arguments.addAll(Plans.list(call.args()));
     return new Call(procedure, Plans.seq(arguments), call.execute());
   }
 
   /** Returns the name of a procedure of ours, or null. */
   private static Identifier name(List parts) {
-    int first = parts.size() == 3 && "spark_catalog".equalsIgnoreCase((String) parts.get(0)) ? 1 : 0;
+    int first =
+        parts.size() == 3 && "spark_catalog".equalsIgnoreCase((String) parts.get(0)) ? 1 : 0;
     if (parts.size() - first != 2 || !CatalogEntries.isOurs((String) parts.get(first))) {
       return null;
     }

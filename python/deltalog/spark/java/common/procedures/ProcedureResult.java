@@ -34,7 +34,10 @@ public class ProcedureResult implements LocalScan {
     Map options = new HashMap();
     options.put("mode", "FAILFAST");
     Object[] fields = {
-      new ArrayType(schema, false), TableOptions.scala(options), Literal$.MODULE$.apply(rows), Option.apply("UTC")
+      new ArrayType(schema, false),
+      TableOptions.scala(options),
+      Literal$.MODULE$.apply(rows),
+      Option.apply("UTC")
     };
     ArrayData parsed;
     try {
@@ -42,7 +45,8 @@ public class ProcedureResult implements LocalScan {
     } catch (RuntimeException e) {
       throw e;
     } catch (Exception e) {
-      throw new IllegalStateException("deltalog cannot use the JSON functions of this version of Spark: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot use the JSON functions of this version of Spark: " + e, e);
     }
     InternalRow[] found = new InternalRow[parsed.numElements()];
     for (int i = 0; i < found.length; i++) {

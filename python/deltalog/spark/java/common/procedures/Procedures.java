@@ -45,7 +45,8 @@ public class Procedures implements ProcedureCatalog {
   /** Lists all procedures, for SHOW PROCEDURES (Spark 4.1). */
   public Identifier[] listProcedures(String[] namespace) {
     String[] names = Bridge.procedures().names().split(" ");
-    Identifier[] found = new Identifier[isOurs(namespace) || namespace.length == 0 ? names.length : 0];
+    Identifier[] found =
+        new Identifier[isOurs(namespace) || namespace.length == 0 ? names.length : 0];
     for (int i = 0; i < found.length; i++) {
       found[i] = identifier(names[i]);
     }

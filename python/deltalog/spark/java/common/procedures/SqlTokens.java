@@ -9,8 +9,9 @@ import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 import org.apache.spark.sql.internal.VariableSubstitution;
 
 /**
- * The tokens of a statement, by Spark's own lexer: without comments, and with variables replaced. They are read one by
- * one. A method that does not find what it is for skips nothing and returns null or false.
+ * The tokens of a statement, by Spark's own lexer: without comments, and with variables replaced.
+ * They are read one by one. A method that does not find what it is for skips nothing and returns
+ * null or false.
  */
 public class SqlTokens {
   private final CodePointCharStream text;
@@ -85,8 +86,11 @@ public class SqlTokens {
   /** Returns a number that may have a decimal point, or the marker of a parameter. */
   public String skipDecimal() {
     int point = text(next).indexOf('.');
-    boolean isDecimal = point >= 0 && text(next).length() > 1 && isDigits(text(next).substring(0, point))
-        && isDigits(text(next).substring(point + 1));
+    boolean isDecimal =
+        point >= 0
+            && text(next).length() > 1
+            && isDigits(text(next).substring(0, point))
+            && isDigits(text(next).substring(point + 1));
     return isDecimal ? skipAny() : skipNumber();
   }
 
@@ -111,11 +115,16 @@ public class SqlTokens {
     return null;
   }
 
-  /** Returns the text up to the end of the statement, or up to `word`, if it is not null; null if there is none. */
+  /**
+   * Returns the text up to the end of the statement, or up to `word`, if it is not null; null if
+   * there is none.
+   */
   public String skipRest(String word) {
     int start = next.getStartIndex();
     int stop = -1;
-    while (next.getType() != Token.EOF && !text(next).equals(";") && !text(next).equalsIgnoreCase(word)) {
+    while (next.getType() != Token.EOF
+        && !text(next).equals(";")
+        && !text(next).equalsIgnoreCase(word)) {
       stop = next.getStopIndex();
       advance();
     }

@@ -11,10 +11,11 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
 
 /**
- * A parser in front of that of a session. It knows statements that Spark's grammar lacks, and
- * makes calls of procedures of them. All other texts go to Spark's parser unchanged, whose errors they keep.
+ * A parser in front of that of a session. It knows statements that Spark's grammar lacks, and makes
+ * calls of procedures of them. All other texts go to Spark's parser unchanged, whose errors they
+ * keep.
  *
- * It is a proxy, because each release of Spark adds methods to the interface.
+ * <p>It is a proxy, because each release of Spark adds methods to the interface.
  */
 public class StatementParser implements InvocationHandler {
   private final ParserInterface next;
@@ -26,18 +27,20 @@ public class StatementParser implements InvocationHandler {
   /** Returns our parser in front of another one. */
   static ParserInterface before(ParserInterface next) {
     ClassLoader loader = StatementParser.class.getClassLoader();
-    return (ParserInterface) Proxy.newProxyInstance(
-        loader, new Class[] {ParserInterface.class}, new StatementParser(next));
+    return (ParserInterface)
+        Proxy.newProxyInstance(
+            loader, new Class[] {ParserInterface.class}, new StatementParser(next));
   }
 
   /**
-   * Puts our parser into a session that was in use before it had our extensions. Returns null, or why that is
-   * impossible with this release of Spark. Further calls have no effect.
+   * Puts our parser into a session that was in use before it had our extensions. Returns null, or
+   * why that is impossible with this release of Spark. Further calls have no effect.
    */
   public static String install(SparkSession session) {
     SessionState state = session.sessionState();
     ParserInterface current = state.sqlParser();
-    if (Proxy.isProxyClass(current.getClass()) && Proxy.getInvocationHandler(current) instanceof StatementParser) {
+    if (Proxy.isProxyClass(current.getClass())
+        && Proxy.getInvocationHandler(current) instanceof StatementParser) {
       return null;
     }
     try {

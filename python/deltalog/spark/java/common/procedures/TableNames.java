@@ -21,8 +21,8 @@ public class TableNames {
   private TableNames() {}
 
   /**
-   * Returns the options with which a table is opened: a path, which may be relative, deltalog.`/path`, or a name in the
-   * session catalog. What is not a Delta table is an error.
+   * Returns the options with which a table is opened: a path, which may be relative,
+   * deltalog.`/path`, or a name in the session catalog. What is not a Delta table is an error.
    */
   public static Map options(SparkSession session, String table) {
     if (PATH.matcher(table).lookingAt()) {
@@ -37,12 +37,15 @@ public class TableNames {
       Platform.throwException(e);
       return null;
     } catch (Exception e) {
-      Platform.throwException(e); // Spark's errors are checked exceptions, but its interface of procedures has none.
+      Platform.throwException(
+          e); // Spark's errors are checked exceptions, but its interface of procedures has none.
       return null;
     }
   }
 
-  /** Lets Spark compute cached rows of a table again whose rows are others now. A path is no name. */
+  /**
+   * Lets Spark compute cached rows of a table again whose rows are others now. A path is no name.
+   */
   public static void refresh(SparkSession session, String table) {
     if (session.sharedState().cacheManager().isEmpty() || PATH.matcher(table).lookingAt()) {
       return;
@@ -55,7 +58,10 @@ public class TableNames {
     session.catalog().refreshTable(table);
   }
 
-  /** Returns the options with the path of a directory, or of a table of Parquet files in the session catalog. */
+  /**
+   * Returns the options with the path of a directory, or of a table of Parquet files in the session
+   * catalog.
+   */
   public static Map directory(SparkSession session, String directory) {
     String path = pathOf(session, directory);
     if (path != null) {
@@ -69,7 +75,10 @@ public class TableNames {
     }
   }
 
-  /** Returns the path in a path, which may be relative, or in parquet.`/path`; null for a name of the catalog. */
+  /**
+   * Returns the path in a path, which may be relative, or in parquet.`/path`; null for a name of
+   * the catalog.
+   */
   public static String pathOf(SparkSession session, String directory) {
     if (PATH.matcher(directory).lookingAt()) {
       return directory;
@@ -94,7 +103,10 @@ public class TableNames {
     return null;
   }
 
-  /** Returns the name that has these parts; null if it is in another catalog than that of the session. */
+  /**
+   * Returns the name that has these parts; null if it is in another catalog than that of the
+   * session.
+   */
   public static TableIdentifier identifier(SparkSession session, List parts) {
     int size = parts.size();
     String current = session.sessionState().catalogManager().currentCatalog().name();

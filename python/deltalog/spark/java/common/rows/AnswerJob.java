@@ -10,7 +10,8 @@ import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction0;
 
 /**
- * A job that reads rows without a shuffle, and of which each task answers with bytes: only these travel to the driver.
+ * A job that reads rows without a shuffle, and of which each task answers with bytes: only these
+ * travel to the driver.
  */
 public abstract class AnswerJob extends AbstractFunction0 {
   private final QueryExecution query;
@@ -31,8 +32,10 @@ public abstract class AnswerJob extends AbstractFunction0 {
 
   @Override
   public Object apply() {
-    query.sparkSession().sparkContext().runJob(
-        query.toRdd(), task, new TaskAnswers(this), ClassTag$.MODULE$.apply(byte[].class));
+    query
+        .sparkSession()
+        .sparkContext()
+        .runJob(query.toRdd(), task, new TaskAnswers(this), ClassTag$.MODULE$.apply(byte[].class));
     return null;
   }
 }

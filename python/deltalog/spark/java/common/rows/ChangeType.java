@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The change type of a row. The planner provides it for files of inserted or deleted rows. Other files have a
- * column for it.
+ * The change type of a row. The planner provides it for files of inserted or deleted rows. Other
+ * files have a column for it.
  */
 public class ChangeType extends ScanColumn {
   public static final String NAME = "_change_type";
@@ -34,6 +34,8 @@ public class ChangeType extends ScanColumn {
   @Override
   public Expression expression(PartitionedFile file) {
     String known = FileFacts.changeType(file);
-    return known == null ? super.expression(file) : Literal.create(UTF8String.fromString(known), type);
+    return known == null
+        ? super.expression(file)
+        : Literal.create(UTF8String.fromString(known), type);
   }
 }

@@ -9,12 +9,13 @@ import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * Facts about a file that the planner knows, in addition to its path and partition values. They are sent with
- * the file to the task that reads it.
+ * Facts about a file that the planner knows, in addition to its path and partition values. They are
+ * sent with the file to the task that reads it.
  */
 public class FileFacts {
   /** A VectorPlace: the rows that are not shown. */
   public static final String WITHOUT_ROWS = "deltalog.without_rows";
+
   /** A VectorPlace: the only rows that are shown. */
   public static final String ONLY_ROWS = "deltalog.only_rows";
 
@@ -23,6 +24,7 @@ public class FileFacts {
 
   /** Longs, under the names that Spark shows in _metadata. */
   public static final String BASE_ROW_ID = "base_row_id";
+
   public static final String DEFAULT_ROW_COMMIT_VERSION = "default_row_commit_version";
 
   /** An Integer: the number of the file in the plan of a statement that changes rows. */
@@ -37,17 +39,22 @@ public class FileFacts {
     return (String) of(file, CHANGE_TYPE);
   }
 
-  /** Returns the selection of the rows of a file of the table with the root; null if all of them are shown. */
-  public static RowSelection selection(PartitionedFile file, String root, Configuration configuration) {
+  /**
+   * Returns the selection of the rows of a file of the table with the root; null if all of them are
+   * shown.
+   */
+  public static RowSelection selection(
+      PartitionedFile file, String root, Configuration configuration) {
     VectorPlace only = (VectorPlace) of(file, ONLY_ROWS);
     VectorPlace without = (VectorPlace) of(file, WITHOUT_ROWS);
     if (only == null && without == null) {
       return null;
     }
     Path path = file.toPath();
-    RowSelection selection = new RowSelection(
-        only == null ? null : only.read(root, path, configuration),
-        without == null ? null : without.read(root, path, configuration));
+    RowSelection selection =
+        new RowSelection(
+            only == null ? null : only.read(root, path, configuration),
+            without == null ? null : without.read(root, path, configuration));
     // If a file is read in several parts, only the first part is checked.
     if (file.start() == 0) {
       check(selection, path, configuration);
@@ -64,8 +71,12 @@ public class FileFacts {
       throw new FileFault(FileFault.UNAVAILABLE, message, null, path, e);
     }
     if (selection.last() >= rows) {
-      String message = "the deletion vector names row " + selection.last() + " of a data file that has " + rows
-          + " rows";
+      String message =
+          "the deletion vector names row "
+              + selection.last()
+              + " of a data file that has "
+              + rows
+              + " rows";
       String hint = "the vector belongs to another file, or one of the two was replaced";
       throw new FileFault(FileFault.CORRUPT, message, hint, path, null);
     }
@@ -73,7 +84,8 @@ public class FileFacts {
 
   private static long rows(Path path, Configuration configuration) throws IOException {
     HadoopInputFile file = HadoopInputFile.fromPath(path, configuration);
-    ParquetFileReader reader = ParquetFileReader.open(file, HadoopReadOptions.builder(configuration, path).build());
+    ParquetFileReader reader =
+        ParquetFileReader.open(file, HadoopReadOptions.builder(configuration, path).build());
     try {
       return reader.getRecordCount();
     } finally {

@@ -3,19 +3,25 @@ package io.deltalog.spark;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A fault that a task detects in a file of the table. Python knows the table of the data file, and converts
- * this to its own exception.
+ * A fault that a task detects in a file of the table. Python knows the table of the data file, and
+ * converts this to its own exception.
  */
 public class FileFault extends RuntimeException {
   /** The names of exception classes in Python. */
   public static final String CORRUPT = "CorruptDataError";
+
   public static final String MISSING = "MissingFileError";
   public static final String UNSUPPORTED = "UnsupportedFeatureError";
   public static final String UNAVAILABLE = "UnavailableError";
-  /** What to do about a file that is missing; the same text as in Rust (`MISSING_FILE_HINT`) and in Python. */
+
+  /**
+   * What to do about a file that is missing; the same text as in Rust (`MISSING_FILE_HINT`) and in
+   * Python.
+   */
   static final String MISSING_HINT =
-      "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
-      + "read a newer version, or restore the file";
+      "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by"
+          + " hand: read a newer version, or restore the file";
+
   private final String kind;
   private final String hint;
   private final String dataFile;

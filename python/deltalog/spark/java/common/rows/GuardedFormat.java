@@ -9,7 +9,10 @@ import scala.Function1;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
-/** Spark's Parquet reader for files of a table that somebody else may have made: GuardedReader opens them. */
+/**
+ * Spark's Parquet reader for files of a table that somebody else may have made: GuardedReader opens
+ * them.
+ */
 public class GuardedFormat extends ParquetFileFormat {
   private final String root;
 
@@ -30,9 +33,16 @@ public class GuardedFormat extends ParquetFileFormat {
 
   @Override
   public Function1 buildReaderWithPartitionValues(
-      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      SparkSession session,
+      StructType data,
+      StructType partition,
+      StructType required,
+      Seq filters,
+      Map options,
       Configuration conf) {
     return new GuardedReader(
-        super.buildReaderWithPartitionValues(session, data, partition, required, filters, options, conf), root);
+        super.buildReaderWithPartitionValues(
+            session, data, partition, required, filters, options, conf),
+        root);
   }
 }

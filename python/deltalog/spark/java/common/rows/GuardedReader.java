@@ -28,19 +28,21 @@ public class GuardedReader extends AbstractFunction1 implements Serializable {
     try {
       return reader.apply(file);
     } catch (StackOverflowError e) {
-      // An executor, and in local mode the driver, ends at errors of these kinds. The footer is read recursively.
+      // An executor, and in local mode the driver, ends at errors of these kinds. The footer is
+      // read recursively.
       throw damaged(path, "the footer of the Parquet file is nested too deeply to be read");
     } catch (OutOfMemoryError e) {
       if (!isOfFooter(e)) {
         throw e;
       }
-      throw damaged(path, "the footer of the Parquet file claims more entries than the memory holds");
+      throw damaged(
+          path, "the footer of the Parquet file claims more entries than the memory holds");
     }
   }
 
   /**
-   * Returns whether a list of a footer has asked for the memory. If this happens often, the JVM leaves out the calls.
-   * Much memory is left then, if one array has asked for more than that.
+   * Returns whether a list of a footer has asked for the memory. If this happens often, the JVM
+   * leaves out the calls. Much memory is left then, if one array has asked for more than that.
    */
   private static boolean isOfFooter(OutOfMemoryError error) {
     StackTraceElement[] calls = error.getStackTrace();
@@ -52,6 +54,7 @@ public class GuardedReader extends AbstractFunction1 implements Serializable {
   }
 
   private static FileFault damaged(Path path, String message) {
-    return new FileFault(FileFault.CORRUPT, message, "restore the file, or remove it from the table", path, null);
+    return new FileFault(
+        FileFault.CORRUPT, message, "restore the file, or remove it from the table", path, null);
   }
 }

@@ -8,11 +8,13 @@ import java.nio.file.attribute.BasicFileAttributes;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What Spark and Hadoop may read and write of a table in the local file system, by the rule of the core: the root may
- * be a link, and nothing beneath it is; only regular files are read. They follow every link, and wait for a pipe.
+ * What Spark and Hadoop may read and write of a table in the local file system, by the rule of the
+ * core: the root may be a link, and nothing beneath it is; only regular files are read. They follow
+ * every link, and wait for a pipe.
  *
- * Unlike the core, which goes from directory to directory, this looks before somebody else opens the file. It keeps out
- * the links that a table came with, and not those of somebody who changes them in the same moment.
+ * <p>Unlike the core, which goes from directory to directory, this looks before somebody else opens
+ * the file. It keeps out the links that a table came with, and not those of somebody who changes
+ * them in the same moment.
  */
 final class LocalPlace {
   private static final LinkOption[] UNFOLLOWED = {LinkOption.NOFOLLOW_LINKS};
@@ -34,8 +36,11 @@ final class LocalPlace {
     try {
       String path = file.toUri().getPath();
       // Of files that are beneath no root of ours, users have said that they may be read.
-      found = found == null ? Files.readAttributes(Paths.get(path, new String[0]), BasicFileAttributes.class, FOLLOWED)
-          : found;
+      found =
+          found == null
+              ? Files.readAttributes(
+                  Paths.get(path, new String[0]), BasicFileAttributes.class, FOLLOWED)
+              : found;
     } catch (IOException e) {
       return; // Whoever opens the file says so.
     }
@@ -71,7 +76,9 @@ final class LocalPlace {
         return null; // Whoever opens the file says so. A new file is not there.
       }
       if (found.isSymbolicLink()) {
-        String hint = "a table's own path may be a link, but nothing within it: move what it leads to into the table";
+        String hint =
+            "a table's own path may be a link, but nothing within it: move what it leads to into"
+                + " the table";
         throw refused(file, "a symbolic link within a table is not followed: " + place, hint);
       }
     }

@@ -9,8 +9,9 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A decimal column that was widened from bytes or shorts. Spark's reader converts 32-bit integers of a file
- * only to decimals with at least ten digits before the point, so the column is read as such a decimal.
+ * A decimal column that was widened from bytes or shorts. Spark's reader converts 32-bit integers
+ * of a file only to decimals with at least ten digits before the point, so the column is read as
+ * such a decimal.
  */
 public class NarrowDecimal extends ScanColumn {
   private final DecimalType read;
@@ -27,7 +28,8 @@ public class NarrowDecimal extends ScanColumn {
 
   @Override
   public Expression expression(PartitionedFile file) {
-    return new CheckOverflow(new ScanColumn(position, read).expression(file), (DecimalType) type, false);
+    return new CheckOverflow(
+        new ScanColumn(position, read).expression(file), (DecimalType) type, false);
   }
 
   /** The values in the narrower type. A value that does not fit is an error. */
@@ -46,7 +48,8 @@ public class NarrowDecimal extends ScanColumn {
       }
       Decimal value = stored.getDecimal(row, read.precision(), read.scale());
       if (!value.changePrecision(precision, scale)) {
-        throw new ArithmeticException(value + " does not fit in a decimal(" + precision + "," + scale + ")");
+        throw new ArithmeticException(
+            value + " does not fit in a decimal(" + precision + "," + scale + ")");
       }
       return value;
     }

@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
 /**
- * A struct, array or map that contains decimals widened from bytes or shorts. Such columns are read row by
- * row. See NarrowDecimal.
+ * A struct, array or map that contains decimals widened from bytes or shorts. Such columns are read
+ * row by row. See NarrowDecimal.
  */
 public class NarrowNested extends ScanColumn {
   private final DataType read;
@@ -33,13 +33,17 @@ public class NarrowNested extends ScanColumn {
     return new Cast(stored, type, Option.apply("UTC"), EvalMode$.MODULE$.ANSI());
   }
 
-  /** Returns the part of the type read that corresponds to wanted, in which fields of structs may be missing. */
+  /**
+   * Returns the part of the type read that corresponds to wanted, in which fields of structs may be
+   * missing.
+   */
   public static DataType part(DataType wanted, DataType read) {
     if (wanted instanceof StructType) {
       StructField[] fields = new StructField[((StructType) wanted).length()];
       for (int i = 0; i < fields.length; i++) {
         StructField field = ((StructType) wanted).fields()[i];
-        StructField whole = ((StructType) read).fields()[((StructType) read).fieldIndex(field.name())];
+        StructField whole =
+            ((StructType) read).fields()[((StructType) read).fieldIndex(field.name())];
         DataType type = part(field.dataType(), whole.dataType());
         fields[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
       }
@@ -47,7 +51,8 @@ public class NarrowNested extends ScanColumn {
     }
     if (wanted instanceof ArrayType) {
       ArrayType array = (ArrayType) wanted;
-      return new ArrayType(part(array.elementType(), ((ArrayType) read).elementType()), array.containsNull());
+      return new ArrayType(
+          part(array.elementType(), ((ArrayType) read).elementType()), array.containsNull());
     }
     if (wanted instanceof MapType) {
       MapType map = (MapType) wanted;

@@ -14,11 +14,12 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The names that the table's columns have in data files, and the field ids if the table maps columns by id.
- * (PROTOCOL, "Reader Requirements for Column Mapping".)
+ * The names that the table's columns have in data files, and the field ids if the table maps
+ * columns by id. (PROTOCOL, "Reader Requirements for Column Mapping".)
  *
- * The logical schema is the one that users see. The physical schema has the same shape, with the names in the
- * files. Columns that are not in the logical schema, such as those that Spark generates, keep their names.
+ * <p>The logical schema is the one that users see. The physical schema has the same shape, with the
+ * names in the files. Columns that are not in the logical schema, such as those that Spark
+ * generates, keep their names.
  */
 public class PhysicalNames implements Serializable {
   private final StructType logical;
@@ -55,14 +56,19 @@ public class PhysicalNames implements Serializable {
     }
     if (part instanceof ArrayType && logical instanceof ArrayType) {
       ArrayType array = (ArrayType) part;
-      DataType element = type(
-          array.elementType(), ((ArrayType) logical).elementType(), ((ArrayType) physical).elementType());
+      DataType element =
+          type(
+              array.elementType(),
+              ((ArrayType) logical).elementType(),
+              ((ArrayType) physical).elementType());
       return new ArrayType(element, array.containsNull());
     }
     if (part instanceof MapType && logical instanceof MapType) {
       MapType map = (MapType) part;
-      DataType key = type(map.keyType(), ((MapType) logical).keyType(), ((MapType) physical).keyType());
-      DataType value = type(map.valueType(), ((MapType) logical).valueType(), ((MapType) physical).valueType());
+      DataType key =
+          type(map.keyType(), ((MapType) logical).keyType(), ((MapType) physical).keyType());
+      DataType value =
+          type(map.valueType(), ((MapType) logical).valueType(), ((MapType) physical).valueType());
       return new MapType(key, value, map.valueContainsNull());
     }
     return part;
@@ -73,7 +79,10 @@ public class PhysicalNames implements Serializable {
     return found.isDefined() ? ((Integer) found.get()).intValue() : -1;
   }
 
-  /** Returns the pushed filters with the names of the files. A filter that cannot be translated is left out. */
+  /**
+   * Returns the pushed filters with the names of the files. A filter that cannot be translated is
+   * left out.
+   */
   public Seq of(Seq filters) {
     List translated = new ArrayList();
     Iterator all = filters.iterator();
@@ -118,7 +127,8 @@ public class PhysicalNames implements Serializable {
     DataType within = logical;
     DataType stored = physical;
     while (parts.hasNext()) {
-      int at = within instanceof StructType ? indexOf((StructType) within, (String) parts.next()) : -1;
+      int at =
+          within instanceof StructType ? indexOf((StructType) within, (String) parts.next()) : -1;
       if (at < 0) {
         return null;
       }

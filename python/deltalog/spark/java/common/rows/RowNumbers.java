@@ -9,13 +9,15 @@ import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import scala.collection.Iterator;
 
 /**
- * A generator of row numbers that does not create an object for each row. Spark's own generator takes a fifth
- * of the time of a scan of two columns.
+ * A generator of row numbers that does not create an object for each row. Spark's own generator
+ * takes a fifth of the time of a scan of two columns.
  */
 public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
   /** Null if this version of Spark has no such field. Then its own generator is used. */
   private static final Field READER = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
-  private static final Field GENERATOR = HiddenFields.orNull(VectorizedParquetRecordReader.class, "rowIndexGenerator");
+
+  private static final Field GENERATOR =
+      HiddenFields.orNull(VectorizedParquetRecordReader.class, "rowIndexGenerator");
   private boolean isContiguous;
   private long next;
 
@@ -24,8 +26,8 @@ public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
   }
 
   /**
-   * Replaces the row number generator of a batch reader that has not started yet; column is the position of
-   * the numbers in its batches. Other readers are left unchanged.
+   * Replaces the row number generator of a batch reader that has not started yet; column is the
+   * position of the numbers in its batches. Other readers are left unchanged.
    */
   public static void install(Iterator rows, int column) {
     if (READER == null || GENERATOR == null || !(rows instanceof RecordReaderIterator)) {
@@ -36,7 +38,8 @@ public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
       if (!(reader instanceof VectorizedParquetRecordReader)) {
         return;
       }
-      ParquetRowIndexUtil.RowIndexGenerator own = (ParquetRowIndexUtil.RowIndexGenerator) GENERATOR.get(reader);
+      ParquetRowIndexUtil.RowIndexGenerator own =
+          (ParquetRowIndexUtil.RowIndexGenerator) GENERATOR.get(reader);
       if (own != null && own.rowIndexIterator() == null) {
         GENERATOR.set(reader, new RowNumbers(column));
       }

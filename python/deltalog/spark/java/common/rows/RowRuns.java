@@ -4,13 +4,18 @@ import java.util.BitSet;
 import java.util.PrimitiveIterator;
 import org.apache.parquet.internal.column.columnindex.OffsetIndex;
 
-/** Runs of consecutive rows in a row group, in the form of pages, of which Parquet's ranges of rows are made. */
+/**
+ * Runs of consecutive rows in a row group, in the form of pages, of which Parquet's ranges of rows
+ * are made.
+ */
 public class RowRuns implements OffsetIndex {
   private final long[] starts;
   private final long[] ends;
   private int count;
 
-  /** Creates the runs of rows, ascending positions in the file; first is where the row group begins. */
+  /**
+   * Creates the runs of rows, ascending positions in the file; first is where the row group begins.
+   */
   public RowRuns(long[] rows, long first) {
     starts = new long[rows.length];
     ends = new long[rows.length];

@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * The rows of a data file that a scan shows: all rows except those in one vector, only those in another one
- * (for change data), or both.
+ * The rows of a data file that a scan shows: all rows except those in one vector, only those in
+ * another one (for change data), or both.
  */
 public class RowSelection {
   private final DeletionVector only;
@@ -27,8 +27,8 @@ public class RowSelection {
   }
 
   /**
-   * Writes the positions of the rows that the scan shows among the first count rows of a batch, and returns
-   * their number.
+   * Writes the positions of the rows that the scan shows among the first count rows of a batch, and
+   * returns their number.
    */
   public int select(ColumnVector rowIndexes, int count, int[] positions) {
     if (count == 0) {

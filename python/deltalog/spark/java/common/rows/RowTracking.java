@@ -12,15 +12,18 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
 
 /**
- * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They are read from a
- * hidden column of the file. Where it is NULL, they are the log's value for the file; for ids, the row's index
- * in the file is added.
+ * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They are
+ * read from a hidden column of the file. Where it is NULL, they are the log's value for the file;
+ * for ids, the row's index in the file is added.
  */
 public class RowTracking extends ScanColumn {
   private final String fact;
   private final int rowIndex;
 
-  /** rowIndex is the position of the row's index, or -1 if the value is the same for all rows of the file. */
+  /**
+   * rowIndex is the position of the row's index, or -1 if the value is the same for all rows of the
+   * file.
+   */
   public RowTracking(int position, String fact, int rowIndex) {
     super(position, DataTypes.LongType);
     this.fact = fact;
@@ -36,9 +39,11 @@ public class RowTracking extends ScanColumn {
   @Override
   public Expression expression(PartitionedFile file) {
     Expression start = Literal.create(FileFacts.of(file, fact), type);
-    Expression otherwise = rowIndex < 0 ? start : new Add(start, new ScanColumn(rowIndex, type).expression(file));
+    Expression otherwise =
+        rowIndex < 0 ? start : new Add(start, new ScanColumn(rowIndex, type).expression(file));
     Object[] choices = new Object[] {super.expression(file), otherwise};
-    return new Coalesce((Seq) scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(choices)).toSeq());
+    return new Coalesce(
+        (Seq) scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(choices)).toSeq());
   }
 
   /** The column of a batch. */

@@ -9,7 +9,10 @@ import scala.Function1;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
-/** Spark's reader of a file, followed by the steps that convert its rows to rows of the table. Runs in tasks. */
+/**
+ * Spark's reader of a file, followed by the steps that convert its rows to rows of the table. Runs
+ * in tasks.
+ */
 public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Function1 reader;
   private final ScanColumn[] columns;
@@ -18,8 +21,9 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Broadcast configuration;
 
   /**
-   * Creates the reader. The given reader returns the index of each row in the file at position rowIndex. The
-   * output has the given columns. Deletion vectors of the table with the root are read with the configuration.
+   * Creates the reader. The given reader returns the index of each row in the file at position
+   * rowIndex. The output has the given columns. Deletion vectors of the table with the root are
+   * read with the configuration.
    */
   public ScanReader(
       Function1 reader, ScanColumn[] columns, int rowIndex, String root, Broadcast configuration) {

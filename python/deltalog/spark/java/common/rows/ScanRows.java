@@ -15,9 +15,9 @@ import scala.collection.Iterator;
 /**
  * The rows of one file or of a part of it: batches if Spark reads by column, otherwise rows.
  *
- * - A batch in which all rows are shown is returned without its row indexes, and otherwise unchanged.
- * - For any other batch, views of its columns show only the selected positions. Nothing is copied.
- * - Batches and positions are reused for the next batch, as in Spark's own reader.
+ * <p>- A batch in which all rows are shown is returned without its row indexes, and otherwise
+ * unchanged. - For any other batch, views of its columns show only the selected positions. Nothing
+ * is copied. - Batches and positions are reused for the next batch, as in Spark's own reader.
  */
 public class ScanRows extends AbstractIterator implements Closeable {
   private final Iterator source;
@@ -32,7 +32,12 @@ public class ScanRows extends AbstractIterator implements Closeable {
   private Object next;
 
   /** Creates the rows; selection is null if all rows are shown. */
-  public ScanRows(Iterator source, ScanColumn[] columns, int rowIndex, PartitionedFile file, RowSelection selection) {
+  public ScanRows(
+      Iterator source,
+      ScanColumn[] columns,
+      int rowIndex,
+      PartitionedFile file,
+      RowSelection selection) {
     this.source = source;
     this.columns = columns;
     this.rowIndex = rowIndex;
@@ -101,7 +106,9 @@ public class ScanRows extends AbstractIterator implements Closeable {
       for (int i = 0; i < columns.length; i++) {
         expressions.add(columns[i].expression(file));
       }
-      projection = UnsafeProjection.create(scala.jdk.javaapi.CollectionConverters.asScala(expressions).toSeq());
+      projection =
+          UnsafeProjection.create(
+              scala.jdk.javaapi.CollectionConverters.asScala(expressions).toSeq());
     }
     return projection.apply(read);
   }

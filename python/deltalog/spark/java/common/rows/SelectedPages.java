@@ -1,6 +1,5 @@
 package io.deltalog.spark;
 
-import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
@@ -15,13 +14,16 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import scala.collection.Iterator;
 
 /**
- * The row groups of a batch reader of Spark that has not started yet, restricted to some of their rows. Pages without
- * such rows are not read, and the other rows of a page are passed over without being decoded.
+ * The row groups of a batch reader of Spark that has not started yet, restricted to some of their
+ * rows. Pages without such rows are not read, and the other rows of a page are passed over without
+ * being decoded.
  */
 public class SelectedPages implements InvocationHandler {
   private static final Field RECORDS = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
-  private static final Field ROW_GROUPS = HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "reader");
-  private static final Field TOTAL = HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "totalRowCount");
+  private static final Field ROW_GROUPS =
+      HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "reader");
+  private static final Field TOTAL =
+      HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "totalRowCount");
 
   private final Object records;
   private final ParquetFileReader file;
@@ -35,14 +37,21 @@ public class SelectedPages implements InvocationHandler {
     this.blocks = file.getRowGroups();
   }
 
-  /** Returns the row groups of a reader; null if rows cannot be selected in them, so that all must be read. */
+  /**
+   * Returns the row groups of a reader; null if rows cannot be selected in them, so that all must
+   * be read.
+   */
   public static SelectedPages of(Iterator reader) {
-    if (RECORDS == null || ROW_GROUPS == null || TOTAL == null || !(reader instanceof RecordReaderIterator)) {
+    if (RECORDS == null
+        || ROW_GROUPS == null
+        || TOTAL == null
+        || !(reader instanceof RecordReaderIterator)) {
       return null;
     }
     try {
       Object records = RECORDS.get(reader);
-      Object own = records instanceof VectorizedParquetRecordReader ? ROW_GROUPS.get(records) : null;
+      Object own =
+          records instanceof VectorizedParquetRecordReader ? ROW_GROUPS.get(records) : null;
       Field inner = own == null ? null : HiddenFields.orNull(own.getClass(), "reader");
       Object file = inner == null ? null : inner.get(own);
       if (!(file instanceof ParquetFileReader)) {
@@ -68,7 +77,9 @@ public class SelectedPages implements InvocationHandler {
     return true;
   }
 
-  /** Returns the number of rows in the row groups of the reader, which may pass over pages of them. */
+  /**
+   * Returns the number of rows in the row groups of the reader, which may pass over pages of them.
+   */
   public long count() {
     long count = 0;
     for (int i = 0; i < blocks.size(); i++) {
@@ -95,7 +106,10 @@ public class SelectedPages implements InvocationHandler {
     }
   }
 
-  /** Takes the place of Spark's reader of row groups: closes it, or returns the next row group with selected rows. */
+  /**
+   * Takes the place of Spark's reader of row groups: closes it, or returns the next row group with
+   * selected rows.
+   */
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
     if (method.getName().equals("close")) {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A view of a batch's column that shows only the rows at some positions. The underlying column belongs to the
- * reader, which refills and closes it.
+ * A view of a batch's column that shows only the rows at some positions. The underlying column
+ * belongs to the reader, which refills and closes it.
  */
 public final class SelectedVector extends ColumnVector {
   private final ColumnVector all;
@@ -121,8 +121,8 @@ public final class SelectedVector extends ColumnVector {
   }
 
   /**
-   * Returns a child column. Children of structs and variants have one value per row. Children of arrays and
-   * maps do not; they are accessed only through their rows.
+   * Returns a child column. Children of structs and variants have one value per row. Children of
+   * arrays and maps do not; they are accessed only through their rows.
    */
   @Override
   public ColumnVector getChild(int ordinal) {

@@ -16,16 +16,20 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Spark's reader of a file that reads the columns of a condition first, and the others only for the rows that meet it.
- * Runs in tasks.
+ * Spark's reader of a file that reads the columns of a condition first, and the others only for the
+ * rows that meet it. Runs in tasks.
  *
- * That pays if pages have no such row at all: to pass over single rows costs as much as to decode them. So all rows are
- * read if half of the stretches of a file have one.
+ * <p>That pays if pages have no such row at all: to pass over single rows costs as much as to
+ * decode them. So all rows are read if half of the stretches of a file have one.
  */
 public class SelectingReader extends AbstractFunction1 implements Serializable {
   /** So many rows are looked at before it is decided whether to go on. */
   private static final int LOOK = 1 << 16;
-  /** The logarithm of the number of rows in a stretch, which are about as many as there are in a page. */
+
+  /**
+   * The logarithm of the number of rows in a stretch, which are about as many as there are in a
+   * page.
+   */
   private static final int STRETCH = 12;
 
   private final Function1 reader;
@@ -34,8 +38,8 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
   private final Expression condition;
 
   /**
-   * Creates the reader; first reads the columns to which the condition is bound, and the position of each row in the
-   * file at rowIndex.
+   * Creates the reader; first reads the columns to which the condition is bound, and the position
+   * of each row in the file at rowIndex.
    */
   public SelectingReader(Function1 reader, Function1 first, int rowIndex, Expression condition) {
     this.reader = reader;
@@ -44,13 +48,18 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
     this.condition = condition;
   }
 
-  /** Returns a condition of those filters that look at columns as files have them; null if there are none. */
+  /**
+   * Returns a condition of those filters that look at columns as files have them; null if there are
+   * none.
+   */
   public static Expression condition(Seq filters, StructType converted) {
     Expression all = null;
     Iterator each = filters.iterator();
     while (each.hasNext()) {
       Expression filter = (Expression) each.next();
-      if (filter.deterministic() && !SubqueryExpression.hasSubquery(filter) && looksAtFiles(filter, converted)) {
+      if (filter.deterministic()
+          && !SubqueryExpression.hasSubquery(filter)
+          && looksAtFiles(filter, converted)) {
         all = all == null ? filter : new And(all, filter);
       }
     }
@@ -62,13 +71,19 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
     boolean looks = each.hasNext();
     while (each.hasNext()) {
       Attribute column = (Attribute) each.next();
-      looks &= converted.getFieldIndex(column.name()).isEmpty()
-          && FileSourceMetadataAttribute$.MODULE$.unapply((AttributeReference) column).isEmpty();
+      looks &=
+          converted.getFieldIndex(column.name()).isEmpty()
+              && FileSourceMetadataAttribute$.MODULE$
+                  .unapply((AttributeReference) column)
+                  .isEmpty();
     }
     return looks;
   }
 
-  /** Returns the columns of the condition and the position of the row; null if the files lack one of them. */
+  /**
+   * Returns the columns of the condition and the position of the row; null if the files lack one of
+   * them.
+   */
   public static StructType columns(Expression condition, StructType data) {
     StructType columns = new StructType();
     Iterator each = condition.references().toSeq().iterator();
@@ -102,8 +117,9 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
   }
 
   /**
-   * Returns the rows that meet the condition, or null if they are everywhere. Null, too, if the condition raises an
-   * error: the row may have been deleted, or another filter may exclude it. If not, the scan raises the error again.
+   * Returns the rows that meet the condition, or null if they are everywhere. Null, too, if the
+   * condition raises an error: the row may have been deleted, or another filter may exclude it. If
+   * not, the scan raises the error again.
    */
   private SelectedRows select(Iterator batches) {
     RowNumbers.install(batches, rowIndex);

@@ -20,11 +20,11 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet reader, extended by what the log states about the files: the names of their columns and the
- * deleted rows.
+ * Spark's Parquet reader, extended by what the log states about the files: the names of their
+ * columns and the deleted rows.
  *
- * This is applied below the scan, so Spark's plan is that of plain files: without additional filters or
- * columns, and with the names that users know.
+ * <p>This is applied below the scan, so Spark's plan is that of plain files: without additional
+ * filters or columns, and with the names that users know.
  */
 public class SnapshotFormat extends GuardedFormat {
   static final String ROW_INDEX = "_tmp_metadata_row_index";
@@ -36,17 +36,26 @@ public class SnapshotFormat extends GuardedFormat {
   private final String rowIds;
   private final String rowCommitVersions;
   private final boolean numbersFiles;
+
   /** What is true for all rows that the scan is to find, or null; its columns are read first. */
   private Expression selection;
 
   /**
-   * Creates the format; names is null if files have the names that users know. readAs has the columns that are
-   * read in another type than the table's. Then come the hidden columns of row tracking, or null, whether _metadata
-   * has the number of the file, for statements that change rows, and the root of the table, a Hadoop path.
+   * Creates the format; names is null if files have the names that users know. readAs has the
+   * columns that are read in another type than the table's. Then come the hidden columns of row
+   * tracking, or null, whether _metadata has the number of the file, for statements that change
+   * rows, and the root of the table, a Hadoop path.
    */
   public SnapshotFormat(
-      PhysicalNames names, boolean byId, boolean omitsRows, StructType readAs, boolean isChangeFeed,
-      String rowIds, String rowCommitVersions, boolean numbersFiles, String root) {
+      PhysicalNames names,
+      boolean byId,
+      boolean omitsRows,
+      StructType readAs,
+      boolean isChangeFeed,
+      String rowIds,
+      String rowCommitVersions,
+      boolean numbersFiles,
+      String root) {
     super(root);
     this.names = names;
     this.byId = byId;
@@ -58,7 +67,10 @@ public class SnapshotFormat extends GuardedFormat {
     this.numbersFiles = numbersFiles;
   }
 
-  /** Returns the names that row id and row commit version have in files; none if the table does not track rows. */
+  /**
+   * Returns the names that row id and row commit version have in files; none if the table does not
+   * track rows.
+   */
   public String[] rowTracking() {
     return rowIds == null ? new String[0] : new String[] {rowIds, rowCommitVersions};
   }
@@ -68,7 +80,10 @@ public class SnapshotFormat extends GuardedFormat {
     return omitsRows && !isChangeFeed;
   }
 
-  /** Returns the format for files without deleted rows: that of Spark with a guard if nothing else is needed. */
+  /**
+   * Returns the format for files without deleted rows: that of Spark with a guard if nothing else
+   * is needed.
+   */
   public GuardedFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
       return new GuardedFormat(root());
@@ -81,7 +96,10 @@ public class SnapshotFormat extends GuardedFormat {
         names, byId, omits, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles, root());
   }
 
-  /** Returns the format for a scan with these filters, whose columns a statement reads first (SelectingReader). */
+  /**
+   * Returns the format for a scan with these filters, whose columns a statement reads first
+   * (SelectingReader).
+   */
   public SnapshotFormat selecting(Seq filters) {
     Expression all = numbersFiles ? SelectingReader.condition(filters, readAs) : null;
     if (all == null) {
@@ -99,7 +117,8 @@ public class SnapshotFormat extends GuardedFormat {
     }
     List columns = Arrays.asList(required.fieldNames());
     return Collections.disjoint(columns, Arrays.asList(readAs.fieldNames()))
-        && !columns.contains(rowIds) && !columns.contains(rowCommitVersions);
+        && !columns.contains(rowIds)
+        && !columns.contains(rowCommitVersions);
   }
 
   /** Returns false for nested widened decimals, which are converted row by row. */
@@ -107,14 +126,18 @@ public class SnapshotFormat extends GuardedFormat {
   public boolean supportBatch(SparkSession session, StructType schema) {
     for (int i = 0; i < readAs.length(); i++) {
       StructField column = readAs.fields()[i];
-      if (!(column.dataType() instanceof DecimalType) && schema.getFieldIndex(column.name()).isDefined()) {
+      if (!(column.dataType() instanceof DecimalType)
+          && schema.getFieldIndex(column.name()).isDefined()) {
         return false;
       }
     }
     return super.supportBatch(session, schema);
   }
 
-  /** Returns the vector classes on which generated code may rely; only Spark's own reader returns them. */
+  /**
+   * Returns the vector classes on which generated code may rely; only Spark's own reader returns
+   * them.
+   */
   @Override
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
@@ -123,30 +146,44 @@ public class SnapshotFormat extends GuardedFormat {
   /** Returns the fields of _metadata. Those of row tracking have the names of the JVM connector. */
   @Override
   public Seq metadataSchemaFields() {
-    List fields = new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(super.metadataSchemaFields()));
+    List fields =
+        new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(super.metadataSchemaFields()));
     if (rowIds != null) {
       DataType type = DataTypes.LongType;
-      fields.add(FileSourceGeneratedMetadataStructField$.MODULE$.apply("row_id", rowIds, type, true));
-      fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(FileFacts.BASE_ROW_ID, type, true));
-      fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(
-          FileFacts.DEFAULT_ROW_COMMIT_VERSION, type, true));
-      fields.add(FileSourceGeneratedMetadataStructField$.MODULE$.apply(
-          "row_commit_version", rowCommitVersions, type, true));
+      fields.add(
+          FileSourceGeneratedMetadataStructField$.MODULE$.apply("row_id", rowIds, type, true));
+      fields.add(
+          FileSourceConstantMetadataStructField$.MODULE$.apply(FileFacts.BASE_ROW_ID, type, true));
+      fields.add(
+          FileSourceConstantMetadataStructField$.MODULE$.apply(
+              FileFacts.DEFAULT_ROW_COMMIT_VERSION, type, true));
+      fields.add(
+          FileSourceGeneratedMetadataStructField$.MODULE$.apply(
+              "row_commit_version", rowCommitVersions, type, true));
     }
     if (numbersFiles) {
-      fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(FileFacts.NUMBER, DataTypes.IntegerType, false));
+      fields.add(
+          FileSourceConstantMetadataStructField$.MODULE$.apply(
+              FileFacts.NUMBER, DataTypes.IntegerType, false));
     }
     return scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq();
   }
 
   @Override
   public Function1 buildReaderWithPartitionValues(
-      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      SparkSession session,
+      StructType data,
+      StructType partition,
+      StructType required,
+      Seq filters,
+      Map options,
       Configuration conf) {
     if (isSparksOwn(required)) {
       Function1 own = reader(session, data, partition, required, filters, options, conf);
       Option numbers = required.getFieldIndex(ROW_INDEX);
-      return numbers.isDefined() ? new NumberedReader(own, ((Integer) numbers.get()).intValue()) : own;
+      return numbers.isDefined()
+          ? new NumberedReader(own, ((Integer) numbers.get()).intValue())
+          : own;
     }
     StructType read = withTypesRead(required);
     if (!Arrays.asList(read.fieldNames()).contains(ROW_INDEX)) {
@@ -155,14 +192,20 @@ public class SnapshotFormat extends GuardedFormat {
     ScanColumn[] columns = new ScanColumn[required.length() + partition.length()];
     for (int i = 0; i < columns.length; i++) {
       boolean fromFile = i < required.length();
-      StructField field = fromFile ? required.fields()[i] : partition.fields()[i - required.length()];
-      columns[i] = fromFile
-          ? column(i, field, read.fields()[i].dataType(), read.fieldIndex(ROW_INDEX))
-          : new ScanColumn(i - required.length() + read.length(), field.dataType());
+      StructField field =
+          fromFile ? required.fields()[i] : partition.fields()[i - required.length()];
+      columns[i] =
+          fromFile
+              ? column(i, field, read.fields()[i].dataType(), read.fieldIndex(ROW_INDEX))
+              : new ScanColumn(i - required.length() + read.length(), field.dataType());
     }
     Object configuration = new SerializableConfiguration(conf);
-    Broadcast shared = session.sparkContext().broadcast(
-        configuration, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+    Broadcast shared =
+        session
+            .sparkContext()
+            .broadcast(
+                configuration,
+                scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
     Function1 reader = reader(session, data, partition, read, filters, options, conf);
     return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), root(), shared);
   }
@@ -202,27 +245,44 @@ public class SnapshotFormat extends GuardedFormat {
 
   /** Returns Spark's reader, which reads the columns of the selection first if there are others. */
   private Function1 reader(
-      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      SparkSession session,
+      StructType data,
+      StructType partition,
+      StructType required,
+      Seq filters,
+      Map options,
       Configuration conf) {
     boolean inBatches = options.get(FileFormat$.MODULE$.OPTION_RETURNING_BATCH()).contains("true");
-    StructType first = selection == null || !inBatches ? null : SelectingReader.columns(selection, data);
-    if (first == null || Arrays.asList(first.fieldNames()).containsAll(Arrays.asList(required.fieldNames()))) {
+    StructType first =
+        selection == null || !inBatches ? null : SelectingReader.columns(selection, data);
+    if (first == null
+        || Arrays.asList(first.fieldNames()).containsAll(Arrays.asList(required.fieldNames()))) {
       return whole(session, data, partition, required, filters, options, conf);
     }
     // Spark tells the reader its columns in the configuration.
     Configuration own = new Configuration(conf);
     return new SelectingReader(
         whole(session, data, partition, required, filters, options, conf),
-        whole(session, data, partition, first, filters, options, own), first.fieldIndex(ROW_INDEX),
+        whole(session, data, partition, first, filters, options, own),
+        first.fieldIndex(ROW_INDEX),
         SelectingReader.bound(selection));
   }
 
-  /** Returns Spark's reader, using the names in files. The configuration is not shared with other scans. */
+  /**
+   * Returns Spark's reader, using the names in files. The configuration is not shared with other
+   * scans.
+   */
   private Function1 whole(
-      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      SparkSession session,
+      StructType data,
+      StructType partition,
+      StructType required,
+      Seq filters,
+      Map options,
       Configuration conf) {
     if (names == null) {
-      return super.buildReaderWithPartitionValues(session, data, partition, required, filters, options, conf);
+      return super.buildReaderWithPartitionValues(
+          session, data, partition, required, filters, options, conf);
     }
     Seq pushed = names.of(filters);
     if (byId) {

@@ -8,8 +8,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A view of a column in another type. The underlying column belongs to the reader, which refills and closes
- * it.
+ * A view of a column in another type. The underlying column belongs to the reader, which refills
+ * and closes it.
  */
 public abstract class VectorView extends ColumnVector {
   protected final ColumnVector stored;

@@ -5,11 +5,14 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
 /**
- * Puts our rules into the analyzer of a session that was in use before it had our extensions. The analyzer reads its
- * lists of rules at each run, from fields that can be set (HiddenFields).
+ * Puts our rules into the analyzer of a session that was in use before it had our extensions. The
+ * analyzer reads its lists of rules at each run, from fields that can be set (HiddenFields).
  */
 public class AnalyzerHook {
-  /** Returns null, or why that is impossible with this release of Spark. Further calls have no effect. */
+  /**
+   * Returns null, or why that is impossible with this release of Spark. Further calls have no
+   * effect.
+   */
   public static String install(SparkSession session) {
     try {
       add(session, "hintResolutionRules", SessionRule.HINTS);
@@ -23,9 +26,13 @@ public class AnalyzerHook {
     }
   }
 
-  private static void add(SparkSession session, String name, Class[] ours) throws ReflectiveOperationException {
+  private static void add(SparkSession session, String name, Class[] ours)
+      throws ReflectiveOperationException {
     Object analyzer = session.sessionState().analyzer();
-    List rules = Plans.list((Seq) analyzer.getClass().getMethod(name, new Class[0]).invoke(analyzer, new Object[0]));
+    List rules =
+        Plans.list(
+            (Seq)
+                analyzer.getClass().getMethod(name, new Class[0]).invoke(analyzer, new Object[0]));
     int known = rules.size();
     for (int i = 0; i < ours.length; i++) {
       if (!has(rules, ours[i])) {

@@ -13,7 +13,10 @@ public class SessionRule extends AbstractFunction1 {
   /** The rules among those of Spark that resolve names. */
   static final Class[] RESOLUTION = {MergeEvolution.class, MergeTargets.class};
 
-  /** The rules after the resolution. The last one follows Spark's padding of values of the type char. */
+  /**
+   * The rules after the resolution. The last one follows Spark's padding of values of the type
+   * char.
+   */
   static final Class[] POST_HOC = {
     DynamicOverwrites.class, ConstraintTargets.class, TableSecrets.class, StatementRule.class
   };
@@ -25,7 +28,10 @@ public class SessionRule extends AbstractFunction1 {
     this.type = type;
   }
 
-  /** Returns the rule. With the first one, Spark begins to make the analyzer of the session, whose settings exist. */
+  /**
+   * Returns the rule. With the first one, Spark begins to make the analyzer of the session, whose
+   * settings exist.
+   */
   @Override
   public Object apply(Object session) {
     if (type == HINTS[0]) {
@@ -36,7 +42,8 @@ public class SessionRule extends AbstractFunction1 {
 
   Rule of(SparkSession session) {
     Constructor constructor = type.getConstructors()[0];
-    Object[] arguments = constructor.getParameterCount() == 0 ? new Object[0] : new Object[] {session};
+    Object[] arguments =
+        constructor.getParameterCount() == 0 ? new Object[0] : new Object[] {session};
     try {
       return (Rule) constructor.newInstance(arguments);
     } catch (ReflectiveOperationException e) {

@@ -7,23 +7,31 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** What a session needs and extensions have no place for: settings, the last rules of the optimizer, and our jar. */
+/**
+ * What a session needs and extensions have no place for: settings, the last rules of the optimizer,
+ * and our jar.
+ */
 public class SessionSetup {
   static final String CATALOG = "spark.sql.catalog.spark_catalog";
   static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
 
   /** The catalog that notebooks set for the JVM connector. With the alias, its class is missing. */
-  private static final String CATALOG_OF_CONNECTOR = "org.apache.spark.sql.delta.catalog.DeltaCatalog";
+  private static final String CATALOG_OF_CONNECTOR =
+      "org.apache.spark.sql.delta.catalog.DeltaCatalog";
 
   /** The names of options whose values plans do not show. */
   private static final String HIDDEN = "spark.sql.redaction.options.regex";
 
   /** Those of stores that may be secrets, as in `secrecy.py`. */
-  static final String SECRETS = "(?i:^(aws|azure|google)_\\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\\b)";
+  static final String SECRETS =
+      "(?i:^(aws|azure|google)_\\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\\b)";
 
   private SessionSetup() {}
 
-  /** Gives our extensions to a session that exists, and so to all sessions that are made from it later. */
+  /**
+   * Gives our extensions to a session that exists, and so to all sessions that are made from it
+   * later.
+   */
   public static void extend(SparkSession session) {
     DeltalogExtensions.extend(session.extensions());
     complete(session);
@@ -52,11 +60,15 @@ public class SessionSetup {
 
   /** Returns whether ours may take the place of a session catalog. */
   private static boolean isFree(String catalog) {
-    return catalog == null || catalog.equals(BUILTIN)
+    return catalog == null
+        || catalog.equals(BUILTIN)
         || DeltaAlias.is(DeltaAlias.NAME) && catalog.equals(CATALOG_OF_CONNECTOR);
   }
 
-  /** Adds a rule that runs after all rules of Spark, unless a session of which this one is a copy had it. */
+  /**
+   * Adds a rule that runs after all rules of Spark, unless a session of which this one is a copy
+   * had it.
+   */
   private static void optimize(ExperimentalMethods methods, Rule rule) {
     List rules = Plans.list(methods.extraOptimizations());
     for (int i = 0; i < rules.size(); i++) {

@@ -8,14 +8,16 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.Product;
 
 /**
- * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT as a query does, so that the
- * statement would change the table that the view reads. Also refuses conditions that no write may evaluate.
+ * Refuses to add a constraint to a view. Spark resolves the name in ADD CONSTRAINT as a query does,
+ * so that the statement would change the table that the view reads. Also refuses conditions that no
+ * write may evaluate.
  */
 public class ConstraintTargets extends Rule {
   @Override
   public TreeNode apply(TreeNode plan) {
     // The class exists since Spark 4.1.
-    if (!plan.getClass().getSimpleName().equals("AddCheckConstraint") || !((LogicalPlan) plan).resolved()) {
+    if (!plan.getClass().getSimpleName().equals("AddCheckConstraint")
+        || !((LogicalPlan) plan).resolved()) {
       return plan;
     }
     // The query that looks for rows which violate the constraint: a filter of the table.
@@ -30,15 +32,20 @@ public class ConstraintTargets extends Rule {
     return plan;
   }
 
-  /** Checks a constraint of Spark, which has the text of its condition and its name in these places. */
+  /**
+   * Checks a constraint of Spark, which has the text of its condition and its name in these places.
+   */
   private static void check(Product constraint, String table, StatementTarget target) {
     Attribute[] columns = (Attribute[]) Plans.list(target.output()).toArray(new Attribute[0]);
     String name = (String) constraint.productElement(2);
-    RuleExpression.ofConstraint(table, name, (String) constraint.productElement(1)).resolved(columns);
+    RuleExpression.ofConstraint(table, name, (String) constraint.productElement(1))
+        .resolved(columns);
   }
 
   private static String name(LogicalPlan query) {
     LogicalPlan target = query.children().head();
-    return target instanceof SubqueryAlias ? ((SubqueryAlias) target).identifier().toString() : "the target";
+    return target instanceof SubqueryAlias
+        ? ((SubqueryAlias) target).identifier().toString()
+        : "the target";
   }
 }

@@ -23,7 +23,10 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
-/** A CREATE or REPLACE TABLE that is built step by step, as the plan that Spark's parser makes of the statement. */
+/**
+ * A CREATE or REPLACE TABLE that is built step by step, as the plan that Spark's parser makes of
+ * the statement.
+ */
 public class DefinitionPlans {
   private final SparkSession session;
   private final ParserInterface parser;
@@ -40,9 +43,13 @@ public class DefinitionPlans {
     return parser.parseDataType(text).json();
   }
 
-  /** Adds a column; metadata says how its values are generated, by Spark's names. Type and metadata are JSON. */
+  /**
+   * Adds a column; metadata says how its values are generated, by Spark's names. Type and metadata
+   * are JSON.
+   */
   public void column(String name, String type, boolean nullable, String metadata) throws Exception {
-    StructField field = new StructField(name, DataType.fromJson(type), nullable, Metadata.fromJson(metadata));
+    StructField field =
+        new StructField(name, DataType.fromJson(type), nullable, Metadata.fromJson(metadata));
     columns.add(ColumnDefinition$.MODULE$.fromV1Column(field, parser));
   }
 
@@ -63,20 +70,36 @@ public class DefinitionPlans {
 
   /** Executes a CREATE TABLE. */
   public void create(
-      String name, scala.collection.immutable.Map properties, Option location, Option comment, boolean ifNotExists)
+      String name,
+      scala.collection.immutable.Map properties,
+      Option location,
+      Option comment,
+      boolean ifNotExists)
       throws Exception {
-    execute(new CreateTable(
-        identifier(name), Plans.seq(columns), Plans.seq(partitioning), specification(properties, location, comment),
-        ifNotExists));
+    execute(
+        new CreateTable(
+            identifier(name),
+            Plans.seq(columns),
+            Plans.seq(partitioning),
+            specification(properties, location, comment),
+            ifNotExists));
   }
 
   /** Executes a REPLACE TABLE, or a CREATE OR REPLACE TABLE. */
   public void replace(
-      String name, scala.collection.immutable.Map properties, Option location, Option comment, boolean orCreate)
+      String name,
+      scala.collection.immutable.Map properties,
+      Option location,
+      Option comment,
+      boolean orCreate)
       throws Exception {
-    execute(new ReplaceTable(
-        identifier(name), Plans.seq(columns), Plans.seq(partitioning), specification(properties, location, comment),
-        orCreate));
+    execute(
+        new ReplaceTable(
+            identifier(name),
+            Plans.seq(columns),
+            Plans.seq(partitioning),
+            specification(properties, location, comment),
+            orCreate));
   }
 
   private LogicalPlan identifier(String name) throws Exception {
@@ -87,7 +110,13 @@ public class DefinitionPlans {
   private static TableSpecBase specification(
       scala.collection.immutable.Map properties, Option location, Option comment) throws Exception {
     Object[] fields = {
-      properties, Option.apply("deltalog"), Map$.MODULE$.empty(), location, comment, Option.empty(), Option.empty(),
+      properties,
+      Option.apply("deltalog"),
+      Map$.MODULE$.empty(),
+      location,
+      comment,
+      Option.empty(),
+      Option.empty(),
       Boolean.FALSE
     };
     return (TableSpecBase) CaseClass.create(TableSpec.class, fields);

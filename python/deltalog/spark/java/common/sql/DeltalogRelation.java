@@ -9,26 +9,30 @@ import scala.Option;
 import scala.collection.immutable.Map;
 
 /**
- * A snapshot as a relation that Spark scans like Parquet files, and that is the target of INSERT INTO.
+ * A snapshot as a relation that Spark scans like Parquet files, and that is the target of INSERT
+ * INTO.
  *
- * dataSchema is the schema of the whole table. For columns in both schemas, Spark keeps the position in
- * dataSchema, so users see the table's order of columns. Spark reads partition columns only from the index.
+ * <p>dataSchema is the schema of the whole table. For columns in both schemas, Spark keeps the
+ * position in dataSchema, so users see the table's order of columns. Spark reads partition columns
+ * only from the index.
  *
- * Settings of the session for plain files do not apply, because the rows of a version never change. The
- * constructor sets the defaults, because Spark copies relations to change their options.
+ * <p>Settings of the session for plain files do not apply, because the rows of a version never
+ * change. The constructor sets the defaults, because Spark copies relations to change their
+ * options.
  */
 public class DeltalogRelation extends HadoopFsRelation implements InsertableRelation {
   /**
-   * A missing or damaged file is an error, because its rows would be lost silently. Dates and timestamps are
-   * not rebased, except in files whose footer states that Spark wrote them in the old calendar. The footer
-   * overrides these options.
+   * A missing or damaged file is an error, because its rows would be lost silently. Dates and
+   * timestamps are not rebased, except in files whose footer states that Spark wrote them in the
+   * old calendar. The footer overrides these options.
    */
-  private static final String[][] DEFAULTS = new String[][] {
-    {"ignoreMissingFiles", "false"},
-    {"ignoreCorruptFiles", "false"},
-    {"datetimeRebaseMode", "CORRECTED"},
-    {"int96RebaseMode", "CORRECTED"}
-  };
+  private static final String[][] DEFAULTS =
+      new String[][] {
+        {"ignoreMissingFiles", "false"},
+        {"ignoreCorruptFiles", "false"},
+        {"datetimeRebaseMode", "CORRECTED"},
+        {"int96RebaseMode", "CORRECTED"}
+      };
 
   /** Options of DEFAULTS that let a scan pass over files. */
   private static final int OF_FILES = 2;
@@ -36,7 +40,11 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   private long size = -1;
 
   public DeltalogRelation(
-      FileIndex index, StructType partitionSchema, StructType schema, FileFormat format, Map options,
+      FileIndex index,
+      StructType partitionSchema,
+      StructType schema,
+      FileFormat format,
+      Map options,
       SparkSession session) {
     super(index, partitionSchema, schema, Option.empty(), format, strict(options), session);
   }
@@ -48,8 +56,9 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
 
   /** Returns this relation with the size of the files that a query reads. */
   public DeltalogRelation withSize(long bytes) {
-    DeltalogRelation sized = new DeltalogRelation(
-        location(), partitionSchema(), dataSchema(), fileFormat(), options(), sparkSession());
+    DeltalogRelation sized =
+        new DeltalogRelation(
+            location(), partitionSchema(), dataSchema(), fileFormat(), options(), sparkSession());
     sized.size = bytes;
     return sized;
   }
@@ -66,7 +75,8 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
 
   @Override
   public boolean equals(Object other) {
-    return super.equals(other) && (!(other instanceof DeltalogRelation) || size == ((DeltalogRelation) other).size);
+    return super.equals(other)
+        && (!(other instanceof DeltalogRelation) || size == ((DeltalogRelation) other).size);
   }
 
   @Override
@@ -86,13 +96,15 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   }
 
   /**
-   * Returns the options without those that let a scan pass over files that cannot be read: a statement would take their
-   * rows for rows that are not there.
+   * Returns the options without those that let a scan pass over files that cannot be read: a
+   * statement would take their rows for rows that are not there.
    */
   static Map withAllFiles(Map given) {
     Map options = given;
     for (int i = 0; i < OF_FILES; i++) {
-      for (String name = name(options, DEFAULTS[i][0]); name != null; name = name(options, DEFAULTS[i][0])) {
+      for (String name = name(options, DEFAULTS[i][0]);
+          name != null;
+          name = name(options, DEFAULTS[i][0])) {
         options = (Map) options.removed(name);
       }
     }
@@ -123,8 +135,13 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   /** Returns a copy of the same class, so that it remains insertable and strict. */
   @Override
   public HadoopFsRelation copy(
-      FileIndex index, StructType partitionSchema, StructType schema, Option buckets, FileFormat format,
-      Map options, SparkSession session) {
+      FileIndex index,
+      StructType partitionSchema,
+      StructType schema,
+      Option buckets,
+      FileFormat format,
+      Map options,
+      SparkSession session) {
     return new DeltalogRelation(index, partitionSchema, schema, format, options, session);
   }
 }

@@ -13,11 +13,15 @@ import scala.collection.immutable.Map;
 /**
  * The data source that Spark finds under the name "deltalog".
  *
- * As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and writes of a path are
- * those of its V1 relations.
+ * <p>As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and
+ * writes of a path are those of its V1 relations.
  */
 public class DeltalogSource
-    implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider, TableProvider {
+    implements DataSourceRegister,
+        RelationProvider,
+        SchemaRelationProvider,
+        CreatableRelationProvider,
+        TableProvider {
   @Override
   public String shortName() {
     return "deltalog";
@@ -30,17 +34,22 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
-    String described = Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
+    String described =
+        Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
     return RelationDescription.relation(context.sparkSession(), described, options);
   }
 
   @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
-    String described = Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
+    String described =
+        Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
   }
 
-  /** Returns true: the core refuses the types that no table can hold, and Spark would refuse variants as well. */
+  /**
+   * Returns true: the core refuses the types that no table can hold, and Spark would refuse
+   * variants as well.
+   */
   @Override
   public boolean supportsDataType(DataType type) {
     return true;
@@ -59,8 +68,8 @@ public class DeltalogSource
   }
 
   /**
-   * Returns true, so that a schema may be passed to load, which compares it with the table's. For save, it would make
-   * Spark parse the names of partition columns, which need not be identifiers.
+   * Returns true, so that a schema may be passed to load, which compares it with the table's. For
+   * save, it would make Spark parse the names of partition columns, which need not be identifiers.
    */
   @Override
   public boolean supportsExternalMetadata() {

@@ -18,9 +18,9 @@ import org.apache.spark.sql.execution.command.*;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 
 /**
- * A strategy that plans statements on deltalog tables before Spark's own strategies. It carries out writes, and
- * refuses statements that would change a table's directory or its catalog entry without a commit. Scans are
- * planned by Spark, with a file index that knows their filters.
+ * A strategy that plans statements on deltalog tables before Spark's own strategies. It carries out
+ * writes, and refuses statements that would change a table's directory or its catalog entry without
+ * a commit. Scans are planned by Spark, with a file index that knows their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
   @Override
@@ -53,7 +53,8 @@ public class DeltalogStrategy extends SparkStrategy {
     CatalogTable defined = defined(plan);
     if (defined != null) {
       return CatalogEntries.isEntry(defined)
-          || changesExisting(plan) && known(session().sessionState().catalog(), defined.identifier());
+          || changesExisting(plan)
+              && known(session().sessionState().catalog(), defined.identifier());
     }
     if (plan instanceof V2CreateTablePlan && isOutsideOurCatalog((V2CreateTablePlan) plan)) {
       return true;
@@ -65,33 +66,42 @@ public class DeltalogStrategy extends SparkStrategy {
     if (StatementRule.isStatement(plan)) {
       return true; // The analyzer has no rule of ours: the session was in use before.
     }
-    return plan instanceof RunnableCommand && changesTable(plan.getClass().getSimpleName()) && namesOurs(plan);
+    return plan instanceof RunnableCommand
+        && changesTable(plan.getClass().getSimpleName())
+        && namesOurs(plan);
   }
 
   /** Returns the table that CREATE TABLE AS or saveAsTable defines in Spark's own way, or null. */
   static CatalogTable defined(LogicalPlan plan) {
     // Spark may lack the class for Hive.
-    boolean defines = plan instanceof CreateDataSourceTableAsSelectCommand
-        || plan.getClass().getSimpleName().equals("CreateHiveTableAsSelectCommand");
+    boolean defines =
+        plan instanceof CreateDataSourceTableAsSelectCommand
+            || plan.getClass().getSimpleName().equals("CreateHiveTableAsSelectCommand");
     return defines ? (CatalogTable) plan.productElement(0) : null;
   }
 
   /** Returns whether such a statement replaces, or adds to, a table that exists. */
   private static boolean changesExisting(LogicalPlan plan) {
     for (int i = 0; i < plan.productArity(); i++) {
-      if (plan.productElement(i) == SaveMode.Overwrite || plan.productElement(i) == SaveMode.Append) {
+      if (plan.productElement(i) == SaveMode.Overwrite
+          || plan.productElement(i) == SaveMode.Append) {
         return true;
       }
     }
     return false;
   }
 
-  /** Returns whether the statement creates a table of ours in a catalog that knows nothing of the log. */
+  /**
+   * Returns whether the statement creates a table of ours in a catalog that knows nothing of the
+   * log.
+   */
   private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
     scala.Option provider = specification(plan).provider();
     LogicalPlan name = plan.name();
-    return provider.isDefined() && CatalogEntries.isOurs((String) provider.get())
-        && name instanceof ResolvedIdentifier && !(((ResolvedIdentifier) name).catalog() instanceof BaseCatalog);
+    return provider.isDefined()
+        && CatalogEntries.isOurs((String) provider.get())
+        && name instanceof ResolvedIdentifier
+        && !(((ResolvedIdentifier) name).catalog() instanceof BaseCatalog);
   }
 
   static TableSpecBase specification(V2CreateTablePlan plan) {
@@ -109,8 +119,10 @@ public class DeltalogStrategy extends SparkStrategy {
 
   private static boolean changesTable(String command) {
     return command.startsWith("AlterTable") && !command.equals("AlterTableRenameCommand")
-        || command.startsWith("Truncate") || command.startsWith("RepairTable")
-        || command.startsWith("LoadData") || command.startsWith("CreateTableLike");
+        || command.startsWith("Truncate")
+        || command.startsWith("RepairTable")
+        || command.startsWith("LoadData")
+        || command.startsWith("CreateTableLike");
   }
 
   private static boolean namesOurs(LogicalPlan command) {
@@ -123,9 +135,11 @@ public class DeltalogStrategy extends SparkStrategy {
       if (field instanceof CatalogTable && CatalogEntries.isEntry((CatalogTable) field)) {
         return true;
       }
-      if (field instanceof scala.Some && ((scala.Some) field).value() instanceof String
+      if (field instanceof scala.Some
+          && ((scala.Some) field).value() instanceof String
           && CatalogEntries.isOurs((String) ((scala.Some) field).value())) {
-        return true; // CREATE TABLE … LIKE … USING deltalog, which would make an entry without a log.
+        return true; // CREATE TABLE … LIKE … USING deltalog, which would make an entry without a
+                     // log.
       }
     }
     return false;
@@ -133,7 +147,8 @@ public class DeltalogStrategy extends SparkStrategy {
 
   private static boolean known(SessionCatalog catalog, TableIdentifier name) {
     try {
-      return !catalog.isTempView(name) && catalog.tableExists(name)
+      return !catalog.isTempView(name)
+          && catalog.tableExists(name)
           && CatalogEntries.isEntry(catalog.getTableMetadata(name));
     } catch (NoSuchNamespaceException e) {
       return false; // Spark's own command has the better error message.

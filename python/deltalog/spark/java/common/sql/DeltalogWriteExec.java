@@ -32,7 +32,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
     if (plan instanceof OverwriteByExpression) {
       return ((OverwriteByExpression) plan).write();
     }
-    return plan instanceof OverwritePartitionsDynamic ? ((OverwritePartitionsDynamic) plan).write() : Option.empty();
+    return plan instanceof OverwritePartitionsDynamic
+        ? ((OverwritePartitionsDynamic) plan).write()
+        : Option.empty();
   }
 
   @Override
@@ -42,7 +44,12 @@ public class DeltalogWriteExec extends OwnCommandExec {
     options.putAll(write.options().asCaseSensitiveMap());
     if (statement instanceof AppendData) {
       AppendData append = (AppendData) statement;
-      insert(write.table(), analyzed(append.analyzedQuery(), append.query()), append.isByName(), false, options);
+      insert(
+          write.table(),
+          analyzed(append.analyzedQuery(), append.query()),
+          append.isByName(),
+          false,
+          options);
     } else if (statement instanceof OverwriteByExpression) {
       OverwriteByExpression overwrite = (OverwriteByExpression) statement;
       if (!overwrite.deleteExpr().equals(Literal.TrueLiteral())) {
@@ -60,7 +67,8 @@ public class DeltalogWriteExec extends OwnCommandExec {
     return none();
   }
 
-  private void insert(RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
+  private void insert(
+      RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
     Dataset rows = Dataset.ofRows(session(), query);
     if (table.acceptsAnySchema() && !isByName) {
       rows = ColumnFit.byPosition(session(), rows, table.schema(), table.name());
@@ -68,7 +76,10 @@ public class DeltalogWriteExec extends OwnCommandExec {
     table.insert(session(), rows, isOverwrite, options);
   }
 
-  /** Returns the query as the analyzer left it, which still shows the versions of the tables that it reads. */
+  /**
+   * Returns the query as the analyzer left it, which still shows the versions of the tables that it
+   * reads.
+   */
   private static LogicalPlan analyzed(Option analyzed, LogicalPlan query) {
     return analyzed.isDefined() ? (LogicalPlan) analyzed.get() : query;
   }

@@ -19,9 +19,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 
 /**
- * Puts the change data feed of a table in the place of its name, where the options of a query ask for the feed. It
- * does so before Spark resolves names, because Spark does not tell the catalog the options, and the feed has columns
- * that the table does not have.
+ * Puts the change data feed of a table in the place of its name, where the options of a query ask
+ * for the feed. It does so before Spark resolves names, because Spark does not tell the catalog the
+ * options, and the feed has columns that the table does not have.
  */
 public class NamedChangeFeeds extends Rule {
   private static final String[] OPTIONS = {"readChangeFeed", "readChangeData"};
@@ -47,7 +47,10 @@ public class NamedChangeFeeds extends Rule {
     return isSame ? plan : plan.withNewChildren(Plans.seq(children));
   }
 
-  /** Returns the change data feed, or null if the rows of a table are read, or a table that is not ours. */
+  /**
+   * Returns the change data feed, or null if the rows of a table are read, or a table that is not
+   * ours.
+   */
   private LogicalPlan feed(UnresolvedRelation relation) {
     if (!isAskedFor(relation.options()) || relation.isStreaming()) {
       return null;
@@ -59,9 +62,11 @@ public class NamedChangeFeeds extends Rule {
     }
     SessionCatalog catalog = session.sessionState().catalog();
     if (catalog.isView(found.nameParts()) || isViewOfView(given)) {
-      throw Bridge.refusals().table(found.unquotedString(), "it is a view, which has no change data feed");
+      throw Bridge.refusals()
+          .table(found.unquotedString(), "it is a view, which has no change data feed");
     }
-    Object database = found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
+    Object database =
+        found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
     String[] namespace = {(String) database};
     Identifier name = Identifier.of(namespace, found.table());
     Map options = BaseCatalog.options(name);
@@ -72,13 +77,17 @@ public class NamedChangeFeeds extends Rule {
     options.putAll(relation.options().asCaseSensitiveMap());
     options.put("path", path);
     String described = Bridge.tables().read(session, TableOptions.json(options), null);
-    BaseRelation feed = RelationDescription.relation(session, described, TableOptions.scala(options));
+    BaseRelation feed =
+        RelationDescription.relation(session, described, TableOptions.scala(options));
     LogicalPlan plan = session.baseRelationToDataFrame(feed).queryExecution().analyzed();
     Object[] qualified = {TableNames.SESSION_CATALOG, database, found.table()};
     return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);
   }
 
-  /** Returns the parts of a name with those that it lacks in a view: the catalog and the namespace of the view. */
+  /**
+   * Returns the parts of a name with those that it lacks in a view: the catalog and the namespace
+   * of the view.
+   */
   private static List completed(List parts) {
     List place = Plans.list(AnalysisContext$.MODULE$.get().catalogAndNamespace());
     if (place.isEmpty() || parts.size() > 2) {
@@ -89,7 +98,10 @@ public class NamedChangeFeeds extends Rule {
     return all;
   }
 
-  /** Returns whether a name in a view is that of a temporary view, which hides the tables of that name. */
+  /**
+   * Returns whether a name in a view is that of a temporary view, which hides the tables of that
+   * name.
+   */
   private static boolean isViewOfView(List parts) {
     List hiding = Plans.list(AnalysisContext$.MODULE$.get().referredTempViewNames());
     for (int i = 0; i < hiding.size(); i++) {

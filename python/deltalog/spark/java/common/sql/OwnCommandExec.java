@@ -7,7 +7,10 @@ import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
-/** A statement of ours, which is executed when the plan runs, but not when it is explained. It has no children. */
+/**
+ * A statement of ours, which is executed when the plan runs, but not when it is explained. It has
+ * no children.
+ */
 public abstract class OwnCommandExec extends V2CommandExec {
   protected final LogicalPlan statement;
 
@@ -19,7 +22,10 @@ public abstract class OwnCommandExec extends V2CommandExec {
     return Plans.seq(new ArrayList());
   }
 
-  /** Lets Spark compute cached rows of a table again. A table without a name, which is read by a path, has null. */
+  /**
+   * Lets Spark compute cached rows of a table again. A table without a name, which is read by a
+   * path, has null.
+   */
   protected void refresh(String table) {
     if (table != null) {
       TableNames.refresh(session(), table);

@@ -4,7 +4,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.Seq;
 
-/** A write of Spark's own sources to a directory of a Delta table, which is refused when it runs. */
+/**
+ * A write of Spark's own sources to a directory of a Delta table, which is refused when it runs.
+ */
 public class RefusedWriteExec extends OwnCommandExec {
   private final Path directory;
   private final Path table;

@@ -15,8 +15,8 @@ import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 
 /**
- * Finds writes of Spark's own sources to a directory of a Delta table. Their files would not be rows of the table, and
- * an overwrite would delete the table's files and its log.
+ * Finds writes of Spark's own sources to a directory of a Delta table. Their files would not be
+ * rows of the table, and an overwrite would delete the table's files and its log.
  */
 public class TableDirectory {
   private static final String LOG = "_delta_log";
@@ -28,7 +28,9 @@ public class TableDirectory {
 
   private TableDirectory() {}
 
-  /** Returns the directory to which a statement writes files, or null if it does nothing like that. */
+  /**
+   * Returns the directory to which a statement writes files, or null if it does nothing like that.
+   */
   static Path target(LogicalPlan plan, SparkSession session) {
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       return ((InsertIntoHadoopFsRelationCommand) plan).outputPath();
@@ -45,7 +47,8 @@ public class TableDirectory {
       if (part instanceof CatalogTable) {
         part = ((CatalogTable) part).storage();
       }
-      if (part instanceof CatalogStorageFormat && ((CatalogStorageFormat) part).locationUri().isDefined()) {
+      if (part instanceof CatalogStorageFormat
+          && ((CatalogStorageFormat) part).locationUri().isDefined()) {
         return new Path(((CatalogStorageFormat) part).locationUri().get());
       }
     }
@@ -63,9 +66,10 @@ public class TableDirectory {
   }
 
   /**
-   * Returns the table to whose files a directory belongs: the directory itself, or a parent of directories of
-   * partitions or of the log. Returns null if there is none, or if that cannot be seen: then Spark's own write has the
-   * error. A directory of another name is somebody's own, although a VACUUM of the table would delete what is in it.
+   * Returns the table to whose files a directory belongs: the directory itself, or a parent of
+   * directories of partitions or of the log. Returns null if there is none, or if that cannot be
+   * seen: then Spark's own write has the error. A directory of another name is somebody's own,
+   * although a VACUUM of the table would delete what is in it.
    */
   static Path tableOf(Path directory, LogicalPlan plan, SparkSession session) {
     Configuration settings = settings(plan, session);
@@ -85,16 +89,26 @@ public class TableDirectory {
     return null;
   }
 
-  /** Returns Hadoop's settings for a write, some of which may be options, such as the keys of a store. */
+  /**
+   * Returns Hadoop's settings for a write, some of which may be options, such as the keys of a
+   * store.
+   */
   private static Configuration settings(LogicalPlan plan, SparkSession session) {
     return plan instanceof InsertIntoHadoopFsRelationCommand
-        ? session.sessionState().newHadoopConfWithOptions(((InsertIntoHadoopFsRelationCommand) plan).options())
+        ? session
+            .sessionState()
+            .newHadoopConfWithOptions(((InsertIntoHadoopFsRelationCommand) plan).options())
         : session.sessionState().newHadoopConf();
   }
 
-  /** Returns whether tables have directories with such a name, which are never tables themselves. */
+  /**
+   * Returns whether tables have directories with such a name, which are never tables themselves.
+   */
   private static boolean isOfTables(String name) {
-    return name.indexOf('=') >= 0 || name.length() == PREFIX || name.equals(LOG) || name.equals(CHANGES)
+    return name.indexOf('=') >= 0
+        || name.length() == PREFIX
+        || name.equals(LOG)
+        || name.equals(CHANGES)
         || name.equals(SIDECARS);
   }
 }

@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
- * Refuses options of a table that may be secrets, when the statement is analyzed: Spark shows the plan of one that runs
- * with all options whose names it does not know to be those of secrets.
+ * Refuses options of a table that may be secrets, when the statement is analyzed: Spark shows the
+ * plan of one that runs with all options whose names it does not know to be those of secrets.
  */
 public class TableSecrets extends Rule {
   @Override
@@ -16,10 +16,13 @@ public class TableSecrets extends Rule {
     if (plan instanceof V2CreateTablePlan) {
       TableSpecBase defined = DeltalogStrategy.specification((V2CreateTablePlan) plan);
       scala.Option provider = defined.provider();
-      if (defined instanceof TableSpec && provider.isDefined() && CatalogEntries.isOurs((String) provider.get())) {
+      if (defined instanceof TableSpec
+          && provider.isDefined()
+          && CatalogEntries.isOurs((String) provider.get())) {
         scala.collection.immutable.Map options = ((TableSpec) defined).options();
         if (!options.isEmpty()) {
-          Bridge.definitions().checkOptions(Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options)));
+          Bridge.definitions()
+              .checkOptions(Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options)));
         }
       }
     }

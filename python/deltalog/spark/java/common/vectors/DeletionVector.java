@@ -10,29 +10,33 @@ import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 /**
  * The rows of a data file that a deletion vector marks. (PROTOCOL, "Deletion Vector Format".)
  *
- *   portable   u32 magic 1681511377 | u64 buckets | u32 key,  32-bit Roaring bitmap | ...
- *   native     u32 magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | ...
+ * <p>portable u32 magic 1681511377 | u64 buckets | u32 key, 32-bit Roaring bitmap | ... native u32
+ * magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | ...
  *
- * - The portable format is little endian. The native format is older and is used in the protocol's example of
- *   an inline vector. It has either byte order, and no keys: they count up from zero.
- * - Keys are the upper halves of row numbers. They ascend and are not negative. No bytes follow the last
- *   bitmap.
- * - Bitmaps are read in place and never unpacked.
+ * <p>- The portable format is little endian. The native format is older and is used in the
+ * protocol's example of an inline vector. It has either byte order, and no keys: they count up from
+ * zero. - Keys are the upper halves of row numbers. They ascend and are not negative. No bytes
+ * follow the last bitmap. - Bitmaps are read in place and never unpacked.
  *
- * A cursor follows the rows, which a reader visits in ascending order. Going back only costs a restart.
+ * <p>A cursor follows the rows, which a reader visits in ascending order. Going back only costs a
+ * restart.
  */
 public class DeletionVector {
   private static final int PORTABLE = 1681511377;
   private static final int NATIVE = 1681511376;
+
   /** The size of a key and a bitmap without containers. */
   private static final int LEAST_BUCKET = 12;
+
   private static final long NONE = Long.MAX_VALUE;
   private final List bases = new ArrayList();
   private final List bitmaps = new ArrayList();
   private int bucket;
   private PeekableIntIterator cursor;
+
   /** The first row of the vector that is not before the last requested row. */
   private long next;
+
   private long asked;
 
   public DeletionVector(byte[] vector, long cardinality) throws MalformedVector {
@@ -42,7 +46,8 @@ public class DeletionVector {
     boolean portable = magic == PORTABLE;
     boolean bigEndian = magic == Integer.reverseBytes(NATIVE);
     if (!portable && !bigEndian && magic != NATIVE) {
-      throw new MalformedVector("the deletion vector begins with " + magic + " instead of " + PORTABLE);
+      throw new MalformedVector(
+          "the deletion vector begins with " + magic + " instead of " + PORTABLE);
     }
     long rows = portable ? portable(bytes) : unkeyed(bytes, bigEndian);
     if (bytes.hasRemaining()) {
@@ -63,7 +68,8 @@ public class DeletionVector {
       require(LEAST_BUCKET, bytes);
       int key = bytes.getInt();
       if (key <= previous) {
-        throw new MalformedVector("the deletion vector's bucket " + (key & 0xffffffffL) + " is out of order");
+        throw new MalformedVector(
+            "the deletion vector's bucket " + (key & 0xffffffffL) + " is out of order");
       }
       previous = key;
       rows += bucket(key, bytes);
@@ -120,7 +126,9 @@ public class DeletionVector {
   /** Returns the last row, or -1 if the vector is empty. */
   public long last() {
     int at = bases.size() - 1;
-    return at < 0 ? -1 : base(at) + (((ImmutableRoaringBitmap) bitmaps.get(at)).last() & 0xffffffffL);
+    return at < 0
+        ? -1
+        : base(at) + (((ImmutableRoaringBitmap) bitmaps.get(at)).last() & 0xffffffffL);
   }
 
   private long base(int at) {
@@ -157,7 +165,9 @@ public class DeletionVector {
     next = NONE;
   }
 
-  /** Returns the first row of the vector that is not before row, or Long.MAX_VALUE if there is none. */
+  /**
+   * Returns the first row of the vector that is not before row, or Long.MAX_VALUE if there is none.
+   */
   public long from(long row) {
     if (row < asked) {
       restart();

@@ -4,23 +4,27 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 
 /**
- * A check of 32-bit Roaring bitmaps in the portable format, because RoaringBitmap does not validate the bytes
- * that it maps.
+ * A check of 32-bit Roaring bitmaps in the portable format, because RoaringBitmap does not validate
+ * the bytes that it maps.
  *
- * The keys of containers and the values in each container must ascend. Arrays and bitsets must have as many
- * values as the header states; for runs, the header's number is ignored. The offsets of the containers follow
- * from their sizes, and wrong offsets in the header are corrected. Work and memory are bounded by the number
- * of bytes.
+ * <p>The keys of containers and the values in each container must ascend. Arrays and bitsets must
+ * have as many values as the header states; for runs, the header's number is ignored. The offsets
+ * of the containers follow from their sizes, and wrong offsets in the header are corrected. Work
+ * and memory are bounded by the number of bytes.
  */
 public class RoaringForm {
   private static final int WITHOUT_RUNS = 12346;
   private static final int WITH_RUNS = 12347;
   private static final int MOST_IN_ARRAY = 4096;
   private static final int WORDS = 1024;
+
   /** The number of containers from which a bitmap with runs also has offsets. */
   private static final int OFFSETS_FROM = 4;
 
-  /** Moves the little-endian buffer past the bitmap at its position, and returns the number of values in it. */
+  /**
+   * Moves the little-endian buffer past the bitmap at its position, and returns the number of
+   * values in it.
+   */
   public static long check(ByteBuffer bytes) throws MalformedVector {
     try {
       return skip(bytes);
@@ -116,6 +120,7 @@ public class RoaringForm {
   }
 
   private static MalformedVector malformed(String what) {
-    return new MalformedVector("the deletion vector holds a malformed Roaring bitmap, which " + what);
+    return new MalformedVector(
+        "the deletion vector holds a malformed Roaring bitmap, which " + what);
   }
 }

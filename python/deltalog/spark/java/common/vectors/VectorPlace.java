@@ -9,14 +9,14 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The location of a deletion vector. The planner sends it with the data file to the task that reads both.
- * (PROTOCOL, "Deletion Vector File Storage Format".)
+ * The location of a deletion vector. The planner sends it with the data file to the task that reads
+ * both. (PROTOCOL, "Deletion Vector File Storage Format".)
  *
- *   u8 version 1 | u32 size, the vector, u32 CRC-32 | u32 size, the vector, u32 CRC-32 | ...
- *                ^ offset 1                         ^ offset of the second
+ * <p>u8 version 1 | u32 size, the vector, u32 CRC-32 | u32 size, the vector, u32 CRC-32 | ... ^
+ * offset 1 ^ offset of the second
  *
- * Integers outside the vectors are big endian. Only the bytes of the vector are read from a file with many
- * vectors. Memory is allocated as bytes arrive.
+ * <p>Integers outside the vectors are big endian. Only the bytes of the vector are read from a file
+ * with many vectors. Memory is allocated as bytes arrive.
  */
 public class VectorPlace implements Serializable {
   private static final int VERSION = 1;
@@ -79,7 +79,8 @@ public class VectorPlace implements Serializable {
         throw new MalformedVector("the file is empty");
       }
       if (version != VERSION) {
-        throw new UnsupportedOperationException("the file has version " + version + " of the deletion vector format");
+        throw new UnsupportedOperationException(
+            "the file has version " + version + " of the deletion vector format");
       }
       in.seek(offset);
       int stored = in.readInt();
@@ -106,6 +107,8 @@ public class VectorPlace implements Serializable {
     if (kind.equals(FileFault.MISSING)) {
       return FileFault.MISSING_HINT;
     }
-    return kind.equals(FileFault.CORRUPT) ? "restore the vector's file, or read a version before it was written" : null;
+    return kind.equals(FileFault.CORRUPT)
+        ? "restore the vector's file, or read a version before it was written"
+        : null;
   }
 }

@@ -16,19 +16,22 @@ import scala.Option;
 import scala.runtime.AbstractFunction0;
 
 /**
- * Rows that are shuffled before they are written, so that the tasks of the write have about the same size, and rows of
- * one partition of the table are in few tasks (`write/balance.py`).
+ * Rows that are shuffled before they are written, so that the tasks of the write have about the
+ * same size, and rows of one partition of the table are in few tasks (`write/balance.py`).
  *
- * Spark's own REBALANCE does it: rows are divided by the values of the partition columns; Spark then joins parts that
- * are small and divides those that are large, by the sizes that the map tasks have written. Without partition columns
- * all rows are one part, which is divided between map tasks: their rows stay together and in order, unless a task has
- * several of them. What one map task has written for one partition is not divided.
+ * <p>Spark's own REBALANCE does it: rows are divided by the values of the partition columns; Spark
+ * then joins parts that are small and divides those that are large, by the sizes that the map tasks
+ * have written. Without partition columns all rows are one part, which is divided between map
+ * tasks: their rows stay together and in order, unless a task has several of them. What one map
+ * task has written for one partition is not divided.
  *
- * However many tasks Spark makes of the parts, one part has all rows of a partition, unless it is divided. So the
- * number of files does not depend on it. REBALANCE only works while the adaptive execution is on.
+ * <p>However many tasks Spark makes of the parts, one part has all rows of a partition, unless it
+ * is divided. So the number of files does not depend on it. REBALANCE only works while the adaptive
+ * execution is on.
  */
 public class BalancedRows {
-  private static final String DIVIDES = "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled";
+  private static final String DIVIDES =
+      "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled";
   private static final String PARTS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum";
 
   private BalancedRows() {}
@@ -46,16 +49,22 @@ public class BalancedRows {
       keys.add(new Literal(Integer.valueOf(0), DataTypes.IntegerType));
     }
     Object bytes = Long.valueOf(((Number) balance.get("bytes")).longValue());
-    Object[] fields = {Plans.seq(keys), rows.queryExecution().analyzed(), Option.empty(), Option.apply(bytes)};
+    Object[] fields = {
+      Plans.seq(keys), rows.queryExecution().analyzed(), Option.empty(), Option.apply(bytes)
+    };
     try {
       LogicalPlan plan = (LogicalPlan) CaseClass.create(RebalancePartitions.class, fields);
       return Dataset.ofRows(session, plan);
     } catch (Exception e) {
-      throw new IllegalStateException("deltalog cannot rebalance rows in this version of Spark: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot rebalance rows in this version of Spark: " + e, e);
     }
   }
 
-  /** Calls a function with the settings that such rows need, in this thread only. They have at least so many parts. */
+  /**
+   * Calls a function with the settings that such rows need, in this thread only. They have at least
+   * so many parts.
+   */
   public static Object planned(AbstractFunction0 work, int parts) {
     SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();
     conf.setConfString(DIVIDES, "true");

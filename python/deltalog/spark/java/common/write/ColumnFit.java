@@ -10,7 +10,10 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
-/** Rows with exactly the columns of a table, cast and checked by Spark's own rules for storing values. */
+/**
+ * Rows with exactly the columns of a table, cast and checked by Spark's own rules for storing
+ * values.
+ */
 public class ColumnFit {
   private static final String FILL_MODES =
       "org.apache.spark.sql.catalyst.analysis.TableOutputResolver$DefaultValueFillMode$";
@@ -18,12 +21,14 @@ public class ColumnFit {
   private ColumnFit() {}
 
   /** Matches columns by name. The rows get default values in columns that they lack, or NULL. */
-  public static Dataset byName(SparkSession session, Dataset rows, StructType schema, String table) {
+  public static Dataset byName(
+      SparkSession session, Dataset rows, StructType schema, String table) {
     return fitted(session, rows, schema, table, true);
   }
 
   /** Matches columns by position. The rows must have all columns. */
-  public static Dataset byPosition(SparkSession session, Dataset rows, StructType schema, String table) {
+  public static Dataset byPosition(
+      SparkSession session, Dataset rows, StructType schema, String table) {
     return fitted(session, rows, schema, table, false);
   }
 
@@ -32,8 +37,12 @@ public class ColumnFit {
     try {
       Method resolve = NamedMethod.of(TableOutputResolver$.MODULE$, "resolveOutputColumns");
       Object[] arguments = {
-        table, DataTypeUtils$.MODULE$.toAttributes(schema), rows.queryExecution().analyzed(), Boolean.valueOf(byName),
-        session.sessionState().conf(), fill(resolve.getParameterTypes()[5], byName)
+        table,
+        DataTypeUtils$.MODULE$.toAttributes(schema),
+        rows.queryExecution().analyzed(),
+        Boolean.valueOf(byName),
+        session.sessionState().conf(),
+        fill(resolve.getParameterTypes()[5], byName)
       };
       LogicalPlan plan = (LogicalPlan) resolve.invoke(TableOutputResolver$.MODULE$, arguments);
       return Dataset.ofRows(session, plan);
@@ -41,7 +50,8 @@ public class ColumnFit {
       Platform.throwException(e.getCause());
       return null;
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("deltalog cannot use the fitting of columns of this version of Spark: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot use the fitting of columns of this version of Spark: " + e, e);
     }
   }
 

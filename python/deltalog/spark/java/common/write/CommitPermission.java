@@ -7,10 +7,11 @@ import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.spark.mapred.SparkHadoopMapRedUtil$;
 
 /**
- * Asks the driver whether an attempt of a task may still commit, as Spark's own commit protocols do.
+ * Asks the driver whether an attempt of a task may still commit, as Spark's own commit protocols
+ * do.
  *
- * It may not if its job has failed meanwhile, or if another attempt of the same task was faster. Then it deletes its
- * files, of which the driver would never hear.
+ * <p>It may not if its job has failed meanwhile, or if another attempt of the same task was faster.
+ * Then it deletes its files, of which the driver would never hear.
  */
 public class CommitPermission extends OutputCommitter {
 
@@ -28,18 +29,14 @@ public class CommitPermission extends OutputCommitter {
   }
 
   @Override
-  public void setupJob(JobContext context) {
-  }
+  public void setupJob(JobContext context) {}
 
   @Override
-  public void setupTask(TaskAttemptContext context) {
-  }
+  public void setupTask(TaskAttemptContext context) {}
 
   @Override
-  public void commitTask(TaskAttemptContext context) {
-  }
+  public void commitTask(TaskAttemptContext context) {}
 
   @Override
-  public void abortTask(TaskAttemptContext context) {
-  }
+  public void abortTask(TaskAttemptContext context) {}
 }

@@ -10,9 +10,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.collection.immutable.Map;
 
 /**
- * Notes which versions of tables the rows of a dynamic overwrite are read from. Of the other writes Spark keeps the
- * analyzed query; of this one we would see only the optimized query, in which caches and answers from the log may have
- * taken the place of tables.
+ * Notes which versions of tables the rows of a dynamic overwrite are read from. Of the other writes
+ * Spark keeps the analyzed query; of this one we would see only the optimized query, in which
+ * caches and answers from the log may have taken the place of tables.
  */
 public class DynamicOverwrites extends Rule {
   /** The option of the write: the keys of planners and the filters of their rows, as JSON. */
@@ -27,15 +27,18 @@ public class DynamicOverwrites extends Rule {
     NamedRelation target = overwrite.table();
     Map options = overwrite.writeOptions();
     if (!(target instanceof DataSourceV2Relation)
-        || !(((DataSourceV2Relation) target).table() instanceof DeltalogTable) || options.contains(SOURCES)) {
+        || !(((DataSourceV2Relation) target).table() instanceof DeltalogTable)
+        || options.contains(SOURCES)) {
       return plan;
     }
     try {
       String sources = SourceVersions.json((TreeNode) overwrite.query());
       Object noted = options.updated(SOURCES, sources);
-      return (TreeNode) CaseClass.with((scala.Product) plan, Collections.singletonMap("writeOptions", noted));
+      return (TreeNode)
+          CaseClass.with((scala.Product) plan, Collections.singletonMap("writeOptions", noted));
     } catch (Exception e) {
-      throw new IllegalStateException("deltalog cannot use this version of Spark's overwrites: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot use this version of Spark's overwrites: " + e, e);
     }
   }
 }

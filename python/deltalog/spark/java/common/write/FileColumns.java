@@ -21,12 +21,12 @@ import scala.Option;
 /**
  * The columns of rows as the files of a table have them (`write/fit.py`).
  *
- * - With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer Requirements for Column
- *   Mapping").
- * - Partition columns are the log's text, so that the names of directories are exact. If the files have these columns
- *   too, they come last and keep their types, and the text is in further columns (PROTOCOL.md, "Iceberg Compatibility
- *   V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments).
- * - The last columns of the rows of a statement are not the table's, and stay as they are.
+ * <p>- With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
+ * Requirements for Column Mapping"). - Partition columns are the log's text, so that the names of
+ * directories are exact. If the files have these columns too, they come last and keep their types,
+ * and the text is in further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg
+ * Compatibility V3" of the protocol's requests for comments). - The last columns of the rows of a
+ * statement are not the table's, and stay as they are.
  */
 public class FileColumns {
   private static final String TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'";
@@ -54,7 +54,8 @@ public class FileColumns {
     Projection made = new Projection(rows);
     int width = made.size() - more;
     if (physical != null && physical.length != width) {
-      throw new IllegalStateException("the table has " + physical.length + " columns, but the rows have " + width);
+      throw new IllegalStateException(
+          "the table has " + physical.length + " columns, but the rows have " + width);
     }
     for (int i = 0; i < width; i++) {
       boolean isText = directories == null && partitions.contains(Integer.valueOf(i));
@@ -70,7 +71,10 @@ public class FileColumns {
     return made.rows();
   }
 
-  /** Returns the rows with the partition columns after all others of the table, and their text at the end. */
+  /**
+   * Returns the rows with the partition columns after all others of the table, and their text at
+   * the end.
+   */
   private Dataset withDirectories(Dataset rows) {
     Attribute[] attributes = Projection.attributes(rows);
     int width = attributes.length - more;
@@ -96,7 +100,9 @@ public class FileColumns {
   /** Returns a partition column as the log has it: an empty value is NULL. */
   static Column stored(Attribute attribute) {
     Column column = ExpressionUtils.column(attribute);
-    return mayBeEmpty(attribute) ? functions.when(functions.length(column).gt(Integer.valueOf(0)), column) : column;
+    return mayBeEmpty(attribute)
+        ? functions.when(functions.length(column).gt(Integer.valueOf(0)), column)
+        : column;
   }
 
   static boolean mayBeEmpty(Attribute attribute) {
@@ -111,7 +117,8 @@ public class FileColumns {
   /**
    * Returns the column as the log's text (PROTOCOL.md, "Partition Value Serialization").
    *
-   * Spark validates the text of binary values, because directory names would silently replace invalid UTF-8.
+   * <p>Spark validates the text of binary values, because directory names would silently replace
+   * invalid UTF-8.
    */
   private static Column text(Attribute attribute) {
     String type = attribute.dataType().typeName();
@@ -123,7 +130,9 @@ public class FileColumns {
       Literal format = Literal.create(TIMESTAMP_FORMAT, DataTypes.StringType);
       return ExpressionUtils.column(new DateFormatClass(attribute, format, utc));
     }
-    Column text = ExpressionUtils.column(new Cast(attribute, DataTypes.StringType, utc, EvalMode$.MODULE$.ANSI()));
+    Column text =
+        ExpressionUtils.column(
+            new Cast(attribute, DataTypes.StringType, utc, EvalMode$.MODULE$.ANSI()));
     return type.equals("binary") ? functions.validate_utf8(text) : text;
   }
 }

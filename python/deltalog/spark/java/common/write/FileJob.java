@@ -29,10 +29,14 @@ import scala.runtime.AbstractFunction0;
 /**
  * A job of Spark that writes files of a table, and what its tasks report.
  *
- * Spark's own FileFormatWriter runs it, in an execution of its own, with the table's commit protocol.
+ * <p>Spark's own FileFormatWriter runs it, in an execution of its own, with the table's commit
+ * protocol.
  */
 public class FileJob extends AbstractFunction0 {
-  /** Reports with more bytes reach Python through a file, because py4j takes 50 ms to send a megabyte as text. */
+  /**
+   * Reports with more bytes reach Python through a file, because py4j takes 50 ms to send a
+   * megabyte as text.
+   */
   private static final int INLINE = 1 << 14;
 
   private final QueryExecution query;
@@ -44,14 +48,20 @@ public class FileJob extends AbstractFunction0 {
   private final int parts;
 
   /**
-   * Creates a job that writes the rows to the table at a URL. The values of the partition columns are text. The rows of
-   * a statement are marked; null stands for those of a write.
+   * Creates a job that writes the rows to the table at a URL. The values of the partition columns
+   * are text. The rows of a statement are marked; null stands for those of a write.
    *
    * @param partitionColumns the names, as a JSON array
    * @param options the options of Spark's Parquet writer, as JSON
    * @param parts the number of parts of BalancedRows; 0 for other rows
    */
-  public FileJob(Dataset data, String url, String partitionColumns, String options, MarkedRows marked, int parts) {
+  public FileJob(
+      Dataset data,
+      String url,
+      String partitionColumns,
+      String options,
+      MarkedRows marked,
+      int parts) {
     this.parts = parts;
     this.query = data.queryExecution();
     this.root = Locations.path(query.sparkSession(), url);
@@ -82,23 +92,34 @@ public class FileJob extends AbstractFunction0 {
       org.apache.spark.unsafe.Platform.throwException(e.getCause());
       return null;
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("deltalog cannot use the file writer of this version of Spark: " + e, e);
+      throw new IllegalStateException(
+          "deltalog cannot use the file writer of this version of Spark: " + e, e);
     }
   }
 
   private Object write() throws ReflectiveOperationException {
     SparkSession session = query.sparkSession();
     Seq columns = query.analyzed().output();
-    Seq trackers = CollectionConverters.asScala(Arrays.asList(new Object[] {new PartitionTracker(protocol)})).toSeq();
+    Seq trackers =
+        CollectionConverters.asScala(Arrays.asList(new Object[] {new PartitionTracker(protocol)}))
+            .toSeq();
     Object[] first = {
-      session, query.executedPlan(), new TableParquetFormat(protocol, marked), protocol,
+      session,
+      query.executedPlan(),
+      new TableParquetFormat(protocol, marked),
+      protocol,
       new FileFormatWriter.OutputSpec(root, (Map) Map$.MODULE$.empty(), columns),
-      session.sessionState().newHadoopConfWithOptions(options), partitions(columns), Option.empty(), trackers, options
+      session.sessionState().newHadoopConfWithOptions(options),
+      partitions(columns),
+      Option.empty(),
+      trackers,
+      options
     };
     Method write = NamedMethod.of(FileFormatWriter$.MODULE$, "write");
     Object[] all = Arrays.copyOf(first, write.getParameterCount());
     for (int i = first.length; i < all.length; i++) {
-      Method byDefault = write.getDeclaringClass().getMethod("write$default$" + (i + 1), new Class[0]);
+      Method byDefault =
+          write.getDeclaringClass().getMethod("write$default$" + (i + 1), new Class[0]);
       all[i] = byDefault.invoke(FileFormatWriter$.MODULE$, new Object[0]);
     }
     return write.invoke(FileFormatWriter$.MODULE$, all);
@@ -123,7 +144,10 @@ public class FileJob extends AbstractFunction0 {
     return new SourceMatches(protocol.reports());
   }
 
-  /** Returns the reports of the tasks as bytes, or the name of a file with them. Those of a job that failed, too. */
+  /**
+   * Returns the reports of the tasks as bytes, or the name of a file with them. Those of a job that
+   * failed, too.
+   */
   public Object reports() throws IOException {
     List reports = protocol.reports();
     long size = 0;

@@ -10,17 +10,16 @@ import org.apache.spark.sql.types.StructType;
 import scala.runtime.AbstractFunction0;
 
 /**
- * The rows of a write as the files of the table have them: projections in Spark's plan, which Python describes
- * (`write/rows.py`). Each part may be missing.
+ * The rows of a write as the files of the table have them: projections in Spark's plan, which
+ * Python describes (`write/rows.py`). Each part may be missing.
  *
- * 1. fit: the columns of the table, and their types
- * 2. numbers: the values of identity columns
- * 3. rules: generated columns and constraints
- * 4. files: names, field ids, and partition values as text
+ * <p>1. fit: the columns of the table, and their types 2. numbers: the values of identity columns
+ * 3. rules: generated columns and constraints 4. files: names, field ids, and partition values as
+ * text
  *
- * Rows that are balanced are shuffled last, but before values of identity columns are counted: tasks must count the
- * rows that they write. Expressions of the table are resolved with the settings of the session of the rows, which need
- * not be the active one of the thread.
+ * <p>Rows that are balanced are shuffled last, but before values of identity columns are counted:
+ * tasks must count the rows that they write. Expressions of the table are resolved with the
+ * settings of the session of the rows, which need not be the active one of the thread.
  */
 public class FileRows extends AbstractFunction0 {
   private final SparkSession session;

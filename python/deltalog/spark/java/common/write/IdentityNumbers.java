@@ -8,11 +8,11 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The values of an identity column, counted in the tasks of a write: the row k of the partition p of n has the value
- * first + (p + k * n) * step. (PROTOCOL.md, "Identity Columns".)
+ * The values of an identity column, counted in the tasks of a write: the row k of the partition p
+ * of n has the value first + (p + k * n) * step. (PROTOCOL.md, "Identity Columns".)
  *
- * No two rows of a write have the same value. An attempt that repeats a task gives the same values, and the files of
- * only one attempt are committed.
+ * <p>No two rows of a write have the same value. An attempt that repeats a task gives the same
+ * values, and the files of only one attempt are committed.
  */
 public class IdentityNumbers implements UDF2 {
   private final String column;
@@ -28,12 +28,16 @@ public class IdentityNumbers implements UDF2 {
   /** Returns the column of values. A plan must have it in one projection, right below the write. */
   public static Column of(String column, long first, long step) {
     UDF2 numbers = new IdentityNumbers(column, first, step);
-    UserDefinedFunction function = functions.udf(numbers, DataTypes.LongType).asNonNullable().asNondeterministic();
+    UserDefinedFunction function =
+        functions.udf(numbers, DataTypes.LongType).asNonNullable().asNondeterministic();
     Column[] place = {functions.spark_partition_id(), functions.monotonically_increasing_id()};
     return function.apply(place);
   }
 
-  /** Returns the value of a row: the number of its partition, and that number times 2^33 plus the number of the row. */
+  /**
+   * Returns the value of a row: the number of its partition, and that number times 2^33 plus the
+   * number of the row.
+   */
   @Override
   public Object call(Object partition, Object position) {
     long index = ((Number) partition).longValue();
@@ -42,14 +46,16 @@ public class IdentityNumbers implements UDF2 {
     TaskContext task = TaskContext.get();
     long partitions = task == null ? 1 : task.numPartitions();
     if (index >= partitions) {
-      throw new IllegalStateException("partition " + index + " of " + partitions + " does not exist");
+      throw new IllegalStateException(
+          "partition " + index + " of " + partitions + " does not exist");
     }
     try {
       long steps = Math.addExact(index, Math.multiplyExact(row, partitions));
       return Long.valueOf(Math.addExact(first, Math.multiplyExact(steps, step)));
     } catch (ArithmeticException overflow) {
       throw new IllegalArgumentException(
-          "the table refuses a row: the identity column '" + column
+          "the table refuses a row: the identity column '"
+              + column
               + "' has no further values: they would not fit a 64-bit integer");
     }
   }

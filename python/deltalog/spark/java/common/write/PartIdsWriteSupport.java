@@ -17,10 +17,12 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Spark's Parquet writer with field ids for the elements of arrays, and for the keys and values of maps. (PROTOCOL.md,
- * "Writer Requirements for IcebergCompatV2".) Spark itself writes the ids of columns and fields only.
+ * Spark's Parquet writer with field ids for the elements of arrays, and for the keys and values of
+ * maps. (PROTOCOL.md, "Writer Requirements for IcebergCompatV2".) Spark itself writes the ids of
+ * columns and fields only.
  *
- * The nearest field above a part has its id in the metadata, by the path from the name of that field on.
+ * <p>The nearest field above a part has its id in the metadata, by the path from the name of that
+ * field on.
  */
 public class PartIdsWriteSupport extends ParquetWriteSupport {
   /** The metadata of a field with the ids of its parts. */
@@ -29,7 +31,8 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
   @Override
   public WriteSupport.WriteContext init(Configuration configuration) {
     WriteSupport.WriteContext context = super.init(configuration);
-    StructType schema = (StructType) DataType.fromJson(configuration.get(ParquetWriteSupport.SPARK_ROW_SCHEMA()));
+    StructType schema =
+        (StructType) DataType.fromJson(configuration.get(ParquetWriteSupport.SPARK_ROW_SCHEMA()));
     MessageType file = context.getSchema();
     MessageType identified = new MessageType(file.getName(), fields(file, schema));
     return new WriteSupport.WriteContext(identified, context.getExtraMetaData());
@@ -41,7 +44,8 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
     StructField[] columns = schema.fields();
     for (int index = 0; index < columns.length; index++) {
       StructField column = columns[index];
-      Metadata ids = column.metadata().contains(KEY) ? column.metadata().getMetadata(KEY) : Metadata.empty();
+      Metadata ids =
+          column.metadata().contains(KEY) ? column.metadata().getMetadata(KEY) : Metadata.empty();
       fields.add(inside(group.getType(index), column.dataType(), ids, column.name()));
     }
     return fields;

@@ -4,7 +4,9 @@ import org.apache.spark.sql.execution.datasources.WriteJobStatsTracker;
 import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
 import scala.collection.immutable.Seq;
 
-/** Makes the trackers through which the commit protocol of a task learns the values of partitions. */
+/**
+ * Makes the trackers through which the commit protocol of a task learns the values of partitions.
+ */
 public class PartitionTracker implements WriteJobStatsTracker {
   private final TableCommitProtocol protocol;
 
@@ -18,6 +20,5 @@ public class PartitionTracker implements WriteJobStatsTracker {
   }
 
   @Override
-  public void processStats(Seq stats, long commitMilliseconds) {
-  }
+  public void processStats(Seq stats, long commitMilliseconds) {}
 }

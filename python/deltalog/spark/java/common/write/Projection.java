@@ -24,7 +24,8 @@ public class Projection {
   }
 
   public static Attribute[] attributes(Dataset rows) {
-    return (Attribute[]) Plans.list(rows.queryExecution().analyzed().output()).toArray(new Attribute[0]);
+    return (Attribute[])
+        Plans.list(rows.queryExecution().analyzed().output()).toArray(new Attribute[0]);
   }
 
   /** Returns attributes as columns that can be selected. */

@@ -24,21 +24,26 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import scala.collection.Iterator;
 
 /**
- * The conditions that decide which rows of a table matter to an analyzed plan. They go down the plan from a filter or
- * a join as long as rows for which they are not true change nothing about the result:
+ * The conditions that decide which rows of a table matter to an analyzed plan. They go down the
+ * plan from a filter or a join as long as rows for which they are not true change nothing about the
+ * result:
  *
- * - through projections, names and views;
- * - into both sides of an inner join, and into the side of an outer, semi or anti join whose rows it keeps;
- * - from the condition of a join into each side whose rows without a match it drops.
+ * <p>- through projections, names and views; - into both sides of an inner join, and into the side
+ * of an outer, semi or anti join whose rows it keeps; - from the condition of a join into each side
+ * whose rows without a match it drops.
  *
- * They stop everywhere else, for example at aggregates, limits and windows. Then all rows matter.
+ * <p>They stop everywhere else, for example at aggregates, limits and windows. Then all rows
+ * matter.
  */
 public class ReadFilters {
   private static final List NONE = Collections.emptyList();
 
   private ReadFilters() {}
 
-  /** Returns the conditions for the rows of a child, if those of the node matter only where `above` is true. */
+  /**
+   * Returns the conditions for the rows of a child, if those of the node matter only where `above`
+   * is true.
+   */
   public static List below(LogicalPlan node, int child, List above) {
     if (node instanceof Filter) {
       return both(above, Plans.conjuncts(((Filter) node).condition()));
@@ -51,7 +56,8 @@ public class ReadFilters {
       JoinType type = join.joinType();
       boolean isInner = type instanceof InnerLike;
       boolean isLeft = child == 0;
-      boolean keepsLeft = type == LeftOuter$.MODULE$ || type == LeftAnti$.MODULE$ || type instanceof ExistenceJoin;
+      boolean keepsLeft =
+          type == LeftOuter$.MODULE$ || type == LeftAnti$.MODULE$ || type instanceof ExistenceJoin;
       boolean isSemi = type == LeftSemi$.MODULE$;
       boolean isRightOuter = type == RightOuter$.MODULE$;
       boolean isShown = isInner || (isLeft ? keepsLeft || isSemi : isRightOuter);
@@ -68,7 +74,10 @@ public class ReadFilters {
     return all;
   }
 
-  /** Returns those of the conditions that look at columns of the relation alone, as a text; an empty one for none. */
+  /**
+   * Returns those of the conditions that look at columns of the relation alone, as a text; an empty
+   * one for none.
+   */
   public static String text(LogicalPlan relation, List conditions) {
     List found = new ArrayList();
     for (int i = 0; i < conditions.size(); i++) {
@@ -77,22 +86,30 @@ public class ReadFilters {
         found.add(Plans.simplified(condition, relation));
       }
     }
-    return FilterText.of(DataSourceStrategy$.MODULE$.normalizeExprs(Plans.seq(found), relation.output()));
+    return FilterText.of(
+        DataSourceStrategy$.MODULE$.normalizeExprs(Plans.seq(found), relation.output()));
   }
 
-  /** Returns whether a condition looks at columns of the relation alone, and at none of its hidden ones. */
+  /**
+   * Returns whether a condition looks at columns of the relation alone, and at none of its hidden
+   * ones.
+   */
   private static boolean looksAtColumns(Expression condition, LogicalPlan relation) {
     Iterator each = condition.references().iterator();
     while (each.hasNext()) {
       Attribute column = (Attribute) each.next();
-      if (!relation.outputSet().contains(column) || MetadataAttribute$.MODULE$.isValid(column.metadata())) {
+      if (!relation.outputSet().contains(column)
+          || MetadataAttribute$.MODULE$.isValid(column.metadata())) {
         return false;
       }
     }
     return true;
   }
 
-  /** Returns whether a condition looks at a row of one table and at nothing else, such as the time of day. */
+  /**
+   * Returns whether a condition looks at a row of one table and at nothing else, such as the time
+   * of day.
+   */
   private static boolean isAboutRows(Expression condition) {
     return condition.deterministic()
         && !condition.references().isEmpty()

@@ -12,7 +12,9 @@ import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 
-/** What a table demands of its rows, as expressions in Spark's plan of a write (`write/rules.py`). */
+/**
+ * What a table demands of its rows, as expressions in Spark's plan of a write (`write/rules.py`).
+ */
 public class RowRules {
   private final String table;
   private final int width;
@@ -33,7 +35,8 @@ public class RowRules {
 
   /** Returns the rows with the generated columns computed and all rows checked. */
   public Dataset enforced(Dataset rows) {
-    // Generated columns are computed from values as they are stored, and may be partition columns themselves.
+    // Generated columns are computed from values as they are stored, and may be partition columns
+    // themselves.
     Dataset made = asStored(rows);
     if (!computed.isEmpty()) {
       made = asStored(computed(made));
@@ -85,22 +88,28 @@ public class RowRules {
       Map rule = (Map) checks.get(i);
       Column condition;
       if (rule.get("position") == null) {
-        RuleExpression given = RuleExpression.ofConstraint(table, (String) rule.get("name"), (String) rule.get("sql"));
+        RuleExpression given =
+            RuleExpression.ofConstraint(table, (String) rule.get("name"), (String) rule.get("sql"));
         condition = ExpressionUtils.column(given.resolved(columns(made)));
       } else {
         int position = position(rule.get("position"));
-        Column expected = ExpressionUtils.column(generated(rule, made)).cast(made.attribute(position).dataType());
+        Column expected =
+            ExpressionUtils.column(generated(rule, made)).cast(made.attribute(position).dataType());
         condition = made.column(position).eqNullSafe(expected);
       }
       // NULL does not meet a constraint.
       Column met = functions.coalesce(new Column[] {condition, functions.lit(Boolean.FALSE)});
       if (rule.get("exempt") != null) {
-        met = functions.when(condition(rule.get("exempt")), functions.lit(Boolean.TRUE)).otherwise(met);
+        met =
+            functions
+                .when(condition(rule.get("exempt")), functions.lit(Boolean.TRUE))
+                .otherwise(met);
       }
       if (isWritten != null) {
         met = functions.when(isWritten, met).otherwise(functions.lit(Boolean.TRUE));
       }
-      Column refused = functions.raise_error(text(rows, (String) rule.get("rule"), condition)).cast(type);
+      Column refused =
+          functions.raise_error(text(rows, (String) rule.get("rule"), condition)).cast(type);
       value = functions.when(met, value).otherwise(refused);
     }
     made.put(carrier, value.alias(made.attribute(carrier).name()));
@@ -109,7 +118,8 @@ public class RowRules {
 
   private Expression generated(Map rule, Projection rows) {
     String column = (String) rule.get("name");
-    return RuleExpression.ofGenerated(table, column, (String) rule.get("sql")).resolved(columns(rows));
+    return RuleExpression.ofGenerated(table, column, (String) rule.get("sql"))
+        .resolved(columns(rows));
   }
 
   /** Returns the columns of the table, without the markers of a statement. */
@@ -121,7 +131,10 @@ public class RowRules {
     return columns;
   }
 
-  /** Returns the column whose value comes with the checks. It loses its NOT NULL, which matters to Parquet's schema. */
+  /**
+   * Returns the column whose value comes with the checks. It loses its NOT NULL, which matters to
+   * Parquet's schema.
+   */
   private static int carrier(Projection rows) {
     for (int i = 0; i < rows.size(); i++) {
       if (rows.attribute(i).nullable()) {
@@ -142,7 +155,8 @@ public class RowRules {
     for (int i = 0; i < columns.size(); i++) {
       if (read.contains(columns.attribute(i))) {
         Column text = columns.column(i).cast("string");
-        parts.add(functions.lit((parts.size() == 1 ? ": " : ", ") + columns.attribute(i).name() + " = "));
+        parts.add(
+            functions.lit((parts.size() == 1 ? ": " : ", ") + columns.attribute(i).name() + " = "));
         parts.add(functions.coalesce(new Column[] {text, functions.lit("NULL")}));
       }
     }

@@ -21,31 +21,90 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
 /**
- * The gate for an expression of a table's log: a generated column, a default value, a constraint or an invariant. A
- * stranger may have written it, and its value may end in the stranger's table.
+ * The gate for an expression of a table's log: a generated column, a default value, a constraint or
+ * an invariant. A stranger may have written it, and its value may end in the stranger's table.
  *
- * - The text is parsed by Spark's grammar alone. The parser of a session puts settings and the environment in the place
- *   of ${names}.
- * - It consists of constants, columns of the table, operators, and functions of a list (`RuleFunctions`). All else is
- *   refused, such as subqueries, windows, aggregates, and names that are no columns.
- * - It is resolved as Spark resolves default values, with built-in functions only. The session's functions and
- *   variables are not seen, so that none takes the place of a built-in function.
+ * <p>- The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
+ * environment in the place of ${names}. - It consists of constants, columns of the table,
+ * operators, and functions of a list (`RuleFunctions`). All else is refused, such as subqueries,
+ * windows, aggregates, and names that are no columns. - It is resolved as Spark resolves default
+ * values, with built-in functions only. The session's functions and variables are not seen, so that
+ * none takes the place of a built-in function.
  */
 public class RuleExpression {
   /** What Spark's parser makes of operators, and of functions with a syntax of their own. */
-  private static final Set PARTS = new HashSet(Arrays.asList(new String[] {
-    "Literal", "Alias", "UnresolvedExtractValue", "SemiStructuredExtract", "CreateNamedStruct", "NamePlaceholder$",
-    "Cast", "CaseWhen", "If", "Coalesce", "And", "Or", "Not", "EqualTo", "EqualNullSafe", "LessThan",
-    "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Between", "In", "IsNull", "IsNotNull", "Like", "ILike",
-    "RLike", "LikeAll", "NotLikeAll", "LikeAny", "NotLikeAny", "Lower", "Add", "Subtract", "Multiply", "Divide",
-    "IntegralDivide", "Remainder", "UnaryMinus", "UnaryPositive", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot",
-    "ShiftLeft", "ShiftRight", "ShiftRightUnsigned", "Concat", "Substring", "StringTrim", "StringTrimLeft",
-    "StringTrimRight", "Overlay", "StringLocate", "TimestampAdd", "TimestampDiff", "Collate", "UnresolvedCollation",
-    "NamedArgumentExpression"
-  }));
-  /** What the parser makes of functions of the moment without parentheses, if a session reserves their names. */
+  private static final Set PARTS =
+      new HashSet(
+          Arrays.asList(
+              new String[] {
+                "Literal",
+                "Alias",
+                "UnresolvedExtractValue",
+                "SemiStructuredExtract",
+                "CreateNamedStruct",
+                "NamePlaceholder$",
+                "Cast",
+                "CaseWhen",
+                "If",
+                "Coalesce",
+                "And",
+                "Or",
+                "Not",
+                "EqualTo",
+                "EqualNullSafe",
+                "LessThan",
+                "LessThanOrEqual",
+                "GreaterThan",
+                "GreaterThanOrEqual",
+                "Between",
+                "In",
+                "IsNull",
+                "IsNotNull",
+                "Like",
+                "ILike",
+                "RLike",
+                "LikeAll",
+                "NotLikeAll",
+                "LikeAny",
+                "NotLikeAny",
+                "Lower",
+                "Add",
+                "Subtract",
+                "Multiply",
+                "Divide",
+                "IntegralDivide",
+                "Remainder",
+                "UnaryMinus",
+                "UnaryPositive",
+                "BitwiseAnd",
+                "BitwiseOr",
+                "BitwiseXor",
+                "BitwiseNot",
+                "ShiftLeft",
+                "ShiftRight",
+                "ShiftRightUnsigned",
+                "Concat",
+                "Substring",
+                "StringTrim",
+                "StringTrimLeft",
+                "StringTrimRight",
+                "Overlay",
+                "StringLocate",
+                "TimestampAdd",
+                "TimestampDiff",
+                "Collate",
+                "UnresolvedCollation",
+                "NamedArgumentExpression"
+              }));
+
+  /**
+   * What the parser makes of functions of the moment without parentheses, if a session reserves
+   * their names.
+   */
   private static final Set MOMENTS =
-      new HashSet(Arrays.asList(new String[] {"CurrentDate", "CurrentTimestamp", "LocalTimestamp"}));
+      new HashSet(
+          Arrays.asList(new String[] {"CurrentDate", "CurrentTimestamp", "LocalTimestamp"}));
+
   private static final String CONSTRAINT = "constraint";
   private static final String GENERATED = "generated";
   private static final String DEFAULT = "default";
@@ -72,7 +131,10 @@ public class RuleExpression {
     return new RuleExpression(table, GENERATED, column, sql);
   }
 
-  /** Returns why a default value is not allowed, or null. Spark resolves the others by itself, in the same way. */
+  /**
+   * Returns why a default value is not allowed, or null. Spark resolves the others by itself, in
+   * the same way.
+   */
   public static RuleRefusal refusalOfDefault(String table, String column, String sql) {
     RuleExpression value = new RuleExpression(table, DEFAULT, column, sql);
     try {
@@ -106,7 +168,8 @@ public class RuleExpression {
     List leaves = Plans.list(resolved.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
       String leaf = partOf((Expression) leaves.get(i));
-      if (leaf.equals("VariableReference")) { // A field that a column lacks could be the variable of a script.
+      if (leaf.equals(
+          "VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + ((Expression) leaves.get(i)).sql());
       }
       // As in unix_timestamp(). The time zone of the session is that of all casts to times.
@@ -139,7 +202,10 @@ public class RuleExpression {
     return ((Alias) ((Project) plan).projectList().head()).child();
   }
 
-  /** Refuses parts that are not allowed. The names are those of columns, and of parameters of lambda functions. */
+  /**
+   * Refuses parts that are not allowed. The names are those of columns, and of parameters of lambda
+   * functions.
+   */
   private void check(Expression part, Set names) {
     Set known = names;
     if (part instanceof UnresolvedFunction) {
@@ -173,10 +239,12 @@ public class RuleExpression {
   private void checkName(List parts, Set names) {
     // A name without parentheses can be a function, unless there is a column of the name.
     boolean isKnown = names.contains(key((String) parts.get(0)));
-    if (!isKnown && !(parts.size() == 1 && RuleFunctions.ofMoment((String) parts.get(0)) && mayChange())) {
-      throw refused(kind.equals(DEFAULT) && names.isEmpty()
-          ? "it reads " + String.join(".", parts) + ", but a default value has no columns"
-          : "the table has no column " + String.join(".", parts));
+    if (!isKnown
+        && !(parts.size() == 1 && RuleFunctions.ofMoment((String) parts.get(0)) && mayChange())) {
+      throw refused(
+          kind.equals(DEFAULT) && names.isEmpty()
+              ? "it reads " + String.join(".", parts) + ", but a default value has no columns"
+              : "the table has no column " + String.join(".", parts));
     }
   }
 
@@ -184,7 +252,10 @@ public class RuleExpression {
     return RuleFunctions.always(function) || mayChange() && RuleFunctions.ofMoment(function);
   }
 
-  /** Returns whether the value may depend on the time of the statement. That of a generated column is checked later. */
+  /**
+   * Returns whether the value may depend on the time of the statement. That of a generated column
+   * is checked later.
+   */
   private boolean mayChange() {
     return !kind.equals(GENERATED);
   }

@@ -6,7 +6,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
-/** The functions that an expression of a table's log may call, as the core lists them (`constraints/functions.rs`). */
+/**
+ * The functions that an expression of a table's log may call, as the core lists them
+ * (`constraints/functions.rs`).
+ */
 public class RuleFunctions {
   private static volatile Map lists;
 

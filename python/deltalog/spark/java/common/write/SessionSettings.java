@@ -7,7 +7,10 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 import scala.collection.Iterator;
 
-/** The settings of a session on which changes of tables depend, as Python knows them (`write/settings.py`). */
+/**
+ * The settings of a session on which changes of tables depend, as Python knows them
+ * (`write/settings.py`).
+ */
 public class SessionSettings {
   /** The settings of the JVM connector have this prefix. */
   private static final String DELTA = "spark.databricks.delta.";

@@ -16,12 +16,12 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
- * The versions of tables that a DataFrame reads, and which rows of them, found in its analyzed plan, including
- * subqueries, common table expressions and views. The optimized plan is not suitable, because answers from the log
- * and cached data may have replaced relations in it.
+ * The versions of tables that a DataFrame reads, and which rows of them, found in its analyzed
+ * plan, including subqueries, common table expressions and views. The optimized plan is not
+ * suitable, because answers from the log and cached data may have replaced relations in it.
  *
- * Versions that the query requests explicitly, for example by VERSION AS OF, are left out, because their rows
- * are meant to be old.
+ * <p>Versions that the query requests explicitly, for example by VERSION AS OF, are left out,
+ * because their rows are meant to be old.
  */
 public class SourceVersions {
   private static final List TIME_TRAVEL =
@@ -34,8 +34,8 @@ public class SourceVersions {
   private SourceVersions() {}
 
   /**
-   * Returns for each DeltalogFileIndex in the plan the planner's key and the text of the conditions that the rows which
-   * matter meet (`ReadFilters.java`), as a list of two.
+   * Returns for each DeltalogFileIndex in the plan the planner's key and the text of the conditions
+   * that the rows which matter meet (`ReadFilters.java`), as a list of two.
    */
   public static List of(TreeNode plan) {
     SourceVersions sources = new SourceVersions();
@@ -49,7 +49,8 @@ public class SourceVersions {
   }
 
   private void collect(TreeNode node, List filters) {
-    if (node instanceof LogicalRelation && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
+    if (node instanceof LogicalRelation
+        && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
       add((HadoopFsRelation) ((LogicalRelation) node).relation(), (LogicalPlan) node, filters);
     }
     if (node instanceof DataSourceV2Relation) {
@@ -61,7 +62,9 @@ public class SourceVersions {
     scala.collection.Iterator children = node.children().iterator();
     for (int i = 0; children.hasNext(); i++) {
       boolean isPlan = node instanceof LogicalPlan;
-      collect((TreeNode) children.next(), isPlan ? ReadFilters.below((LogicalPlan) node, i, filters) : NO_FILTERS);
+      collect(
+          (TreeNode) children.next(),
+          isPlan ? ReadFilters.below((LogicalPlan) node, i, filters) : NO_FILTERS);
     }
     collectAll(node.innerChildren());
     if (node instanceof QueryPlan) {

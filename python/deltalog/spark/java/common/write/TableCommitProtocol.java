@@ -24,17 +24,18 @@ import scala.collection.immutable.Seq;
 /**
  * The commit protocol of a job that writes a table's files.
  *
- * - Files get their final names at once; nothing is renamed, and nothing is listed. Each attempt of a task draws new
- *   names, and only the report of the attempt that Spark accepts counts. So an attempt that dies, or that ends in the
- *   moment in which its job fails, leaves at most a file that no version refers to.
- * - An attempt that fails, or that may not commit, deletes its files. Those of accepted attempts are deleted by their
- *   reports, by the one who runs the job.
- * - Spark makes a copy for each task. The copy is shared with the writers of the task, because all of them travel in
- *   one closure.
+ * <p>- Files get their final names at once; nothing is renamed, and nothing is listed. Each attempt
+ * of a task draws new names, and only the report of the attempt that Spark accepts counts. So an
+ * attempt that dies, or that ends in the moment in which its job fails, leaves at most a file that
+ * no version refers to. - An attempt that fails, or that may not commit, deletes its files. Those
+ * of accepted attempts are deleted by their reports, by the one who runs the job. - Spark makes a
+ * copy for each task. The copy is shared with the writers of the task, because all of them travel
+ * in one closure.
  */
 public class TableCommitProtocol extends FileCommitProtocol implements Serializable {
   private static final String CHANGES = "_change_data/";
   private static final String NUL = String.valueOf((char) 0);
+
   /** Set in the driver's process, which makes the files of its own tasks durable all at once. */
   private static boolean isDriver;
 
@@ -45,15 +46,17 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private transient TaskReport report;
   private transient TaskPartitions partitions;
   private transient ChangedRows changed;
+
   /** The places in the table of the files that this attempt has named, by their whole paths. */
   private transient Map places;
+
   private transient List opened;
   private transient long bytes;
   private transient long rows;
 
   /**
-   * Creates the protocol for a table's root, a Hadoop path. A task may have files of several partitions open; a
-   * statement may have to remove each row at most once.
+   * Creates the protocol for a table's root, a Hadoop path. A task may have files of several
+   * partitions open; a statement may have to remove each row at most once.
    */
   public TableCommitProtocol(String root, boolean opensSeveral, boolean removesOnce) {
     this.root = root;
@@ -105,18 +108,23 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return newTaskTempFile(context, directory, "", extension);
   }
 
-  private String newTaskTempFile(TaskAttemptContext context, Option directory, String prefix, String suffix) {
+  private String newTaskTempFile(
+      TaskAttemptContext context, Option directory, String prefix, String suffix) {
     int task = task(context);
     Object[] parts = {prefix, Integer.valueOf(task), UUID.randomUUID(), suffix};
     String name = String.format(Locale.ROOT, "%spart-%05d-%s%s", parts);
-    String below = directory(task, directory.isDefined() ? escaped((String) directory.get()) : null);
+    String below =
+        directory(task, directory.isDefined() ? escaped((String) directory.get()) : null);
     String place = below == null ? name : below + "/" + name;
     String path = new Path(root, place).toString();
     places.put(path, new Object[] {place, partitionValues(task, below)});
     return path;
   }
 
-  /** Returns the directory of a partition with the one character escaped that Spark leaves and no path can have. */
+  /**
+   * Returns the directory of a partition with the one character escaped that Spark leaves and no
+   * path can have.
+   */
   private static String escaped(String directory) {
     return directory.replace(NUL, "%00");
   }
@@ -126,7 +134,10 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return context.getTaskAttemptID().getTaskID().getId();
   }
 
-  /** Returns the directory of a new file, for which Spark has named one by its partition; null for the root. */
+  /**
+   * Returns the directory of a new file, for which Spark has named one by its partition; null for
+   * the root.
+   */
   protected String directory(int task, String named) {
     return named;
   }
@@ -143,7 +154,9 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     }
   }
 
-  /** Names the change data file beside the data file at this path. (PROTOCOL, "Change Data Files".) */
+  /**
+   * Names the change data file beside the data file at this path. (PROTOCOL, "Change Data Files".)
+   */
   public String changeFile(String path) {
     Object[] named = (Object[]) places.get(path);
     String place = CHANGES + named[0];
@@ -153,12 +166,14 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   @Override
-  public String newTaskTempFileAbsPath(TaskAttemptContext context, String directory, FileNameSpec name) {
+  public String newTaskTempFileAbsPath(
+      TaskAttemptContext context, String directory, FileNameSpec name) {
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
 
   @Override
-  public String newTaskTempFileAbsPath(TaskAttemptContext context, String directory, String extension) {
+  public String newTaskTempFileAbsPath(
+      TaskAttemptContext context, String directory, String extension) {
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
 
@@ -178,7 +193,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     Object[] named = (Object[]) places.get(path);
     String place = (String) named[0];
     boolean isData = !place.startsWith(CHANGES);
-    report.addFile(isData ? TaskReport.DATA_FILE : TaskReport.CHANGE_FILE, place, (String[]) named[1], file);
+    report.addFile(
+        isData ? TaskReport.DATA_FILE : TaskReport.CHANGE_FILE, place, (String[]) named[1], file);
     bytes += file.size();
     rows += isData ? count : 0;
   }
@@ -205,12 +221,15 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
       try {
         path.getFileSystem(context.getConfiguration()).delete(path, false);
       } catch (IOException e) {
-        // No version refers to the file, so that VACUUM removes it. The failure of the task is what users must see.
+        // No version refers to the file, so that VACUUM removes it. The failure of the task is what
+        // users must see.
       }
     }
   }
 
-  /** Spark calls it in other threads, perhaps still when the one who runs the job was interrupted. */
+  /**
+   * Spark calls it in other threads, perhaps still when the one who runs the job was interrupted.
+   */
   @Override
   public synchronized void onTaskCommit(FileCommitProtocol.TaskCommitMessage message) {
     accepted.add(message.obj());

@@ -6,12 +6,16 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The default values of a table's columns, as Spark's analyzer gets them. It resolves those that it needs, with its
- * built-in functions, but with more of them than RuleExpression allows.
+ * The default values of a table's columns, as Spark's analyzer gets them. It resolves those that it
+ * needs, with its built-in functions, but with more of them than RuleExpression allows.
  */
 public class TableDefaults {
   private static final String DEFAULT = "CURRENT_DEFAULT";
-  /** What Spark reads in place of columns that files lack. Delta tables do not have it: such columns are NULL. */
+
+  /**
+   * What Spark reads in place of columns that files lack. Delta tables do not have it: such columns
+   * are NULL.
+   */
   private static final String OF_OLD_ROWS = "EXISTS_DEFAULT";
 
   private TableDefaults() {}
@@ -21,25 +25,32 @@ public class TableDefaults {
     StructField[] fields = schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {
       if (fields[i].metadata().contains(OF_OLD_ROWS)) {
-        fields[i] = with(fields[i], new MetadataBuilder().withMetadata(fields[i].metadata()).remove(OF_OLD_ROWS));
+        fields[i] =
+            with(
+                fields[i],
+                new MetadataBuilder().withMetadata(fields[i].metadata()).remove(OF_OLD_ROWS));
       }
     }
     return new StructType(fields);
   }
 
   /**
-   * Returns the columns for statements. In the place of a default value that is not allowed, a column has one that is
-   * no constant: the analyzer fails as soon as it needs it, with a message in which Python finds the error
-   * (`write/rule_errors.py`).
+   * Returns the columns for statements. In the place of a default value that is not allowed, a
+   * column has one that is no constant: the analyzer fails as soon as it needs it, with a message
+   * in which Python finds the error (`write/rule_errors.py`).
    */
   public static StructType checked(StructType schema, String table) {
     StructField[] fields = schema.fields().clone();
     for (int i = 0; i < fields.length; i++) {
       Metadata metadata = fields[i].metadata();
       if (metadata.contains(DEFAULT)) {
-        RuleRefusal refusal = RuleExpression.refusalOfDefault(table, fields[i].name(), metadata.getString(DEFAULT));
+        RuleRefusal refusal =
+            RuleExpression.refusalOfDefault(table, fields[i].name(), metadata.getString(DEFAULT));
         if (refusal != null) {
-          fields[i] = with(fields[i], new MetadataBuilder().withMetadata(metadata).putString(DEFAULT, refusal.sql()));
+          fields[i] =
+              with(
+                  fields[i],
+                  new MetadataBuilder().withMetadata(metadata).putString(DEFAULT, refusal.sql()));
         }
       }
     }

@@ -8,7 +8,10 @@ import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
-/** Writes a file of a table with Spark's Parquet writer, and reports it. Without a row there is no file. */
+/**
+ * Writes a file of a table with Spark's Parquet writer, and reports it. Without a row there is no
+ * file.
+ */
 public class TableFileWriter extends OutputWriter {
   private final OutputWriterFactory parquet;
   private final TableCommitProtocol protocol;
@@ -19,7 +22,10 @@ public class TableFileWriter extends OutputWriter {
   private long rows;
 
   public TableFileWriter(
-      OutputWriterFactory parquet, TableCommitProtocol protocol, String path, StructType columns,
+      OutputWriterFactory parquet,
+      TableCommitProtocol protocol,
+      String path,
+      StructType columns,
       TaskAttemptContext context) {
     this.parquet = parquet;
     this.protocol = protocol;

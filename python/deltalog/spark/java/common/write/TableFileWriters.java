@@ -5,7 +5,10 @@ import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
-/** Creates the writers of a task, which share the task's commit protocol. The rows of a statement have markers. */
+/**
+ * Creates the writers of a task, which share the task's commit protocol. The rows of a statement
+ * have markers.
+ */
 public class TableFileWriters extends OutputWriterFactory {
   private final OutputWriterFactory parquet;
   private final TableCommitProtocol protocol;
@@ -14,11 +17,15 @@ public class TableFileWriters extends OutputWriterFactory {
   private final int tracking;
 
   /**
-   * Creates it; columns are those that files have, without marker columns. If changes are recorded, they go to change
-   * data files without the last columns, which track rows.
+   * Creates it; columns are those that files have, without marker columns. If changes are recorded,
+   * they go to change data files without the last columns, which track rows.
    */
   public TableFileWriters(
-      OutputWriterFactory parquet, TableCommitProtocol protocol, StructType columns, boolean records, int tracking) {
+      OutputWriterFactory parquet,
+      TableCommitProtocol protocol,
+      StructType columns,
+      boolean records,
+      int tracking) {
     this.parquet = parquet;
     this.protocol = protocol;
     this.columns = columns;
@@ -44,7 +51,8 @@ public class TableFileWriters extends OutputWriterFactory {
     }
     ChangeWriter changes = null;
     if (records) {
-      changes = new ChangeWriter(parquet, protocol, path, columns, tracking, given.length(), context);
+      changes =
+          new ChangeWriter(parquet, protocol, path, columns, tracking, given.length(), context);
     }
     return new RowChangeWriter(file, changes, protocol.changed(), columns, given.length());
   }

@@ -6,15 +6,14 @@ import org.apache.hadoop.mapreduce.Job;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /**
- * Spark's Parquet writer with the settings that a Delta table requires, regardless of the session's settings:
- * timestamps as 64-bit microseconds (INT96 has no statistics), decimals in the standard form, variants unshredded, and
- * field ids where the schema has them, also for parts of arrays and maps. What is written is reported to the commit
- * protocol.
+ * Spark's Parquet writer with the settings that a Delta table requires, regardless of the session's
+ * settings: timestamps as 64-bit microseconds (INT96 has no statistics), decimals in the standard
+ * form, variants unshredded, and field ids where the schema has them, also for parts of arrays and
+ * maps. What is written is reported to the commit protocol.
  */
 public class TableParquetFormat extends ParquetFileFormat {
   private final TableCommitProtocol protocol;
@@ -27,15 +26,18 @@ public class TableParquetFormat extends ParquetFileFormat {
   }
 
   @Override
-  public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
+  public OutputWriterFactory prepareWrite(
+      SparkSession session, Job job, Map options, StructType schema) {
     int width = schema.length() - marked.markers();
     StructType columns = new StructType(Arrays.copyOf(schema.fields(), width));
-    OutputWriterFactory factory = super.prepareWrite(unshredding(session, columns), job, options, columns);
+    OutputWriterFactory factory =
+        super.prepareWrite(unshredding(session, columns), job, options, columns);
     Configuration configuration = job.getConfiguration();
     configuration.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     configuration.set("spark.sql.parquet.writeLegacyFormat", "false");
     configuration.set("spark.sql.parquet.fieldId.write.enabled", "true");
-    // Spark 4.0 cannot read variants that are annotated in the file. The table's schema says what they are.
+    // Spark 4.0 cannot read variants that are annotated in the file. The table's schema says what
+    // they are.
     configuration.set("spark.sql.parquet.variant.annotateLogicalType.enabled", "false");
     if (schema.json().contains(PartIdsWriteSupport.KEY)) {
       configuration.set("parquet.write.support.class", PartIdsWriteSupport.class.getName());
@@ -43,7 +45,10 @@ public class TableParquetFormat extends ParquetFileFormat {
     return new TableFileWriters(factory, protocol, columns, marked.records(), marked.tracking());
   }
 
-  /** Returns a session that writes variants whole. Whether they are shredded is a setting of sessions only. */
+  /**
+   * Returns a session that writes variants whole. Whether they are shredded is a setting of
+   * sessions only.
+   */
   private static SparkSession unshredding(SparkSession session, StructType schema) {
     // A column of that name costs a copy for nothing.
     if (!schema.json().contains("\"variant\"")) {

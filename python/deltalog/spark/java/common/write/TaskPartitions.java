@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 /**
  * The partition values of the files of one task, as text in the form of the log.
  *
- * Spark names a new file by the directory of its partition, in which NULL and some text may be the same. But it
- * announces the values of a partition before the first file of it.
+ * <p>Spark names a new file by the directory of its partition, in which NULL and some text may be
+ * the same. But it announces the values of a partition before the first file of it.
  */
 public class TaskPartitions {
   private final boolean opensSeveral;
@@ -19,7 +19,10 @@ public class TaskPartitions {
   private final Set ambiguous = new HashSet();
   private String[] announced;
 
-  /** Creates it for a task that may have files of several partitions open, and goes back to a partition silently. */
+  /**
+   * Creates it for a task that may have files of several partitions open, and goes back to a
+   * partition silently.
+   */
   public TaskPartitions(boolean opensSeveral) {
     this.opensSeveral = opensSeveral;
   }
@@ -32,7 +35,10 @@ public class TaskPartitions {
     }
   }
 
-  /** Returns the values of a new file in this directory; the directory is null if there are no partition columns. */
+  /**
+   * Returns the values of a new file in this directory; the directory is null if there are no
+   * partition columns.
+   */
   public String[] ofFileIn(String directory) {
     if (directory == null) {
       return new String[0];
@@ -49,7 +55,9 @@ public class TaskPartitions {
     String[] values = (String[]) byDirectory.get(directory);
     if (values == null || opensSeveral && ambiguous.contains(directory)) {
       throw new IllegalStateException(
-          "deltalog cannot tell which partition a file in the directory " + directory + " belongs to, because several "
+          "deltalog cannot tell which partition a file in the directory "
+              + directory
+              + " belongs to, because several "
               + "partitions share that name: set spark.sql.maxConcurrentOutputFileWriters to 0");
     }
     return values;

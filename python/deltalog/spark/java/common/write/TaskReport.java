@@ -7,17 +7,24 @@ import java.nio.charset.StandardCharsets;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * What one attempt of a task has done, in the form that the core's `write::task_report` reads and describes.
+ * What one attempt of a task has done, in the form that the core's `write::task_report` reads and
+ * describes.
  *
- * Only bytes travel to the driver, so that neither its class loaders nor the serializers that users choose matter.
+ * <p>Only bytes travel to the driver, so that neither its class loaders nor the serializers that
+ * users choose matter.
  */
 public class TaskReport {
   private static final int VERSION = 1;
   public static final int DATA_FILE = 1;
   private static final int REMOVED_ROWS = 2;
   private static final int ROW_COUNTS = 3;
-  /** Rows of a MERGE's source that have matched, for the driver: i64 key, and a bitmap (ChangedRows). */
+
+  /**
+   * Rows of a MERGE's source that have matched, for the driver: i64 key, and a bitmap
+   * (ChangedRows).
+   */
   public static final int MATCHED_ROWS = 4;
+
   public static final int CHANGE_FILE = 5;
   private static final int STAYING_ROWS = 6;
   private static final int BIN = 7;
@@ -28,8 +35,11 @@ public class TaskReport {
     out.writeByte(VERSION);
   }
 
-  /** Adds a complete file of a kind, by its path in the table and the text of its partition values. */
-  public void addFile(int kind, String path, String[] partitionValues, WrittenFile file) throws IOException {
+  /**
+   * Adds a complete file of a kind, by its path in the table and the text of its partition values.
+   */
+  public void addFile(int kind, String path, String[] partitionValues, WrittenFile file)
+      throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();
     DataOutputStream record = new DataOutputStream(content);
     write(record, path);
@@ -47,7 +57,10 @@ public class TaskReport {
     add(kind, content);
   }
 
-  /** Adds rows that are removed: the key is the number of their file and the upper half of their positions. */
+  /**
+   * Adds rows that are removed: the key is the number of their file and the upper half of their
+   * positions.
+   */
   public void addRemoved(long key, RoaringBitmap rows) throws IOException {
     addRows(REMOVED_ROWS, key, rows);
   }
@@ -71,8 +84,8 @@ public class TaskReport {
   }
 
   /**
-   * Adds what the task with this number has written of a bin: the numbers of the old files that have rows, in their
-   * order, and of these rows.
+   * Adds what the task with this number has written of a bin: the numbers of the old files that
+   * have rows, in their order, and of these rows.
    */
   public void addBin(int task, int[] files, long[] rows, int count) throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();

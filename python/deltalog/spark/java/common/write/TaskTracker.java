@@ -21,16 +21,13 @@ public class TaskTracker implements WriteTaskStatsTracker {
   }
 
   @Override
-  public void newFile(String path) {
-  }
+  public void newFile(String path) {}
 
   @Override
-  public void closeFile(String path) {
-  }
+  public void closeFile(String path) {}
 
   @Override
-  public void newRow(String path, InternalRow row) {
-  }
+  public void newRow(String path, InternalRow row) {}
 
   /** Returns nothing, in a class of Spark's, which every serializer that users may choose knows. */
   @Override

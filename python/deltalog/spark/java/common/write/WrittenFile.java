@@ -14,10 +14,13 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/** A complete Parquet file, with the bytes of its footer, from which the core makes the statistics. */
+/**
+ * A complete Parquet file, with the bytes of its footer, from which the core makes the statistics.
+ */
 public class WrittenFile {
   /** Footers are usually shorter, so that one request reads all of them. */
   private static final int READ = 1 << 16;
+
   /** The length of the metadata, and the magic word. */
   private static final int END = 8;
 
@@ -34,7 +37,8 @@ public class WrittenFile {
   }
 
   /** Reads the end of a file that was just written with so many rows. */
-  public static WrittenFile of(Path path, long rows, Configuration configuration) throws IOException {
+  public static WrittenFile of(Path path, long rows, Configuration configuration)
+      throws IOException {
     FileSystem system = path.getFileSystem(configuration);
     FileStatus status = system.getFileStatus(path);
     long size = status.getLen();
@@ -42,7 +46,10 @@ public class WrittenFile {
     FSDataInputStream file = system.open(path);
     try {
       file.readFully(size - tail.length, tail);
-      long length = END + (long) ByteBuffer.wrap(tail).order(ByteOrder.LITTLE_ENDIAN).getInt(tail.length - END);
+      long length =
+          END
+              + (long)
+                  ByteBuffer.wrap(tail).order(ByteOrder.LITTLE_ENDIAN).getInt(tail.length - END);
       byte[] footer;
       if (length <= tail.length) {
         footer = Arrays.copyOfRange(tail, tail.length - (int) length, tail.length);
@@ -61,7 +68,8 @@ public class WrittenFile {
     Path whole = path.getFileSystem(configuration).makeQualified(path);
     if ("file".equals(whole.toUri().getScheme())) {
       OpenOption[] options = {StandardOpenOption.WRITE};
-      FileChannel channel = FileChannel.open(Paths.get(whole.toUri().getPath(), new String[0]), options);
+      FileChannel channel =
+          FileChannel.open(Paths.get(whole.toUri().getPath(), new String[0]), options);
       try {
         channel.force(true);
       } finally {
