@@ -75,7 +75,7 @@ public class PythonCalls {
 
   private ClientServerConnection connect() {
     try {
-      Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port);
+      Socket socket = new Socket(InetAddress.getByAddress(new byte[] {127, 0, 0, 1}), port);
       Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
       ClientServerConnection connection =
           new ClientServerConnection(

@@ -31,8 +31,8 @@ public class PythonRole implements InvocationHandler {
       throw new IllegalStateException(
           "deltalog: the call of " + name + "." + method.getName() + " in Python failed: " + e, e);
     }
-    if (answer instanceof DeltalogException) {
-      throw (DeltalogException) answer;
+    if (answer instanceof DeltalogException deltalogException) {
+      throw deltalogException;
     }
     // py4j makes an Integer of a number that fits in one.
     boolean isLong = method.getReturnType() == Long.TYPE && answer instanceof Number;

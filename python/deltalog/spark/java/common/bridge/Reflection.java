@@ -62,8 +62,8 @@ public class Reflection {
   /** Returns the result, or throws what the constructor or the static method throws. */
   private static Object called(Executable member, Object[] arguments) throws Throwable {
     try {
-      return member instanceof Constructor
-          ? ((Constructor) member).newInstance(arguments)
+      return member instanceof Constructor<?> constructor
+          ? constructor.newInstance(arguments)
           : ((Method) member).invoke(null, arguments);
     } catch (InvocationTargetException e) {
       throw e.getCause();

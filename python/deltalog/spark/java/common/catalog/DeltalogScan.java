@@ -107,10 +107,10 @@ public class DeltalogScan
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof DeltalogScan
-        && table.equals(((DeltalogScan) other).table)
-        && columns.equals(((DeltalogScan) other).columns)
-        && size == ((DeltalogScan) other).size;
+    return other instanceof DeltalogScan deltalogScan
+        && table.equals(deltalogScan.table)
+        && columns.equals(deltalogScan.columns)
+        && size == deltalogScan.size;
   }
 
   @Override

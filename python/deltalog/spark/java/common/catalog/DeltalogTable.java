@@ -292,10 +292,9 @@ public class DeltalogTable
 
   @Override
   public boolean equals(Object other) {
-    return other != null
-        && other.getClass() == getClass()
-        && acceptsAnySchema == ((DeltalogTable) other).acceptsAnySchema
-        && relation().location().equals(((DeltalogTable) other).relation().location());
+    return other instanceof DeltalogTable table
+        && acceptsAnySchema == table.acceptsAnySchema
+        && relation().location().equals(table.relation().location());
   }
 
   @Override

@@ -60,9 +60,9 @@ public class ParquetEntries {
     Option serde = entry.storage().serde();
     return provider.isDefined()
         && (((String) provider.get()).equalsIgnoreCase("parquet")
-            || provider.get().equals("hive")
+            || (provider.get().equals("hive")
                 && serde.isDefined()
-                && ((String) serde.get()).contains("ParquetHiveSerDe"));
+                && ((String) serde.get()).contains("ParquetHiveSerDe")));
   }
 
   /**
@@ -145,8 +145,8 @@ public class ParquetEntries {
               ? named
               : below(root, qualified(new Path((URI) location.get()), settings));
       if (directory == null
-          || !directory.equals(named)
-              && !hasValues(directory, partition, entry.partitionSchema())) {
+          || (!directory.equals(named)
+              && !hasValues(directory, partition, entry.partitionSchema()))) {
         elsewhere.add(named + " at " + location.get());
       }
     }
@@ -219,7 +219,7 @@ public class ParquetEntries {
     changes.put("properties", Map$.MODULE$.empty());
     changes.put("stats", Option.empty());
     changes.put("comment", Option.empty());
-    changes.put("tracksPartitionsInCatalog", Boolean.FALSE);
+    changes.put("tracksPartitionsInCatalog", false);
     changes.put("storage", CaseClass.with(entry.storage(), storage));
     session.sessionState().catalog().alterTable((CatalogTable) CaseClass.with(entry, changes));
     session.catalog().refreshTable(entry.identifier().quotedString());

@@ -30,7 +30,7 @@ public class BlockOfRows {
     if (of > block) {
       settle();
       block = of;
-      bits = new long[1 << BLOCK - 6];
+      bits = new long[1 << (BLOCK - 6)];
     } else if (of < block || bits == null) {
       return rows.checkedAdd(row);
     }

@@ -81,7 +81,7 @@ public class ChangeWriter {
     if ((operation & RowAction.BEFORE) != 0) {
       return BEFORE;
     }
-    return (operation & RowAction.GONE) != 0 || isRemoved && isFirst ? DELETED : null;
+    return (operation & RowAction.GONE) != 0 || (isRemoved && isFirst) ? DELETED : null;
   }
 
   public void close() {

@@ -38,9 +38,8 @@ public class EvolvedClauses {
     this.target = Plans.list(statement.targetTable().output());
     this.source = Plans.list(statement.sourceTable().output());
     List paths = new ArrayList();
-    boolean hasStar =
-        addPaths(statement.matchedActions(), paths)
-            | addPaths(statement.notMatchedActions(), paths);
+    boolean updatesAll = addPaths(statement.matchedActions(), paths);
+    boolean hasStar = addPaths(statement.notMatchedActions(), paths) || updatesAll;
     List fields = new ArrayList();
     for (int i = 0; i < source.size(); i++) {
       Attribute column = (Attribute) source.get(i);
@@ -74,7 +73,7 @@ public class EvolvedClauses {
     changes.put("matchedActions", actions(statement.matchedActions(), true));
     changes.put("notMatchedActions", actions(statement.notMatchedActions(), true));
     changes.put("notMatchedBySourceActions", actions(statement.notMatchedBySourceActions(), false));
-    changes.put("withSchemaEvolution", Boolean.FALSE);
+    changes.put("withSchemaEvolution", false);
     try {
       return (MergeIntoTable) CaseClass.with((scala.Product) (Object) statement, changes);
     } catch (Exception e) {
@@ -104,11 +103,11 @@ public class EvolvedClauses {
   }
 
   private static Seq assignments(Object action) {
-    if (action instanceof UpdateAction) {
-      return ((UpdateAction) action).assignments();
+    if (action instanceof UpdateAction updateAction) {
+      return updateAction.assignments();
     }
-    return action instanceof InsertAction
-        ? ((InsertAction) action).assignments()
+    return action instanceof InsertAction insertAction
+        ? insertAction.assignments()
         : (Seq) Nil$.MODULE$;
   }
 
@@ -117,11 +116,10 @@ public class EvolvedClauses {
    * may be added. Null if there is none, or if the column is resolved already.
    */
   private String[] path(Expression key, boolean adds) {
-    if (!(key instanceof UnresolvedAttribute)) {
+    if (!(key instanceof UnresolvedAttribute unresolvedAttribute)) {
       return null;
     }
-    String[] parts =
-        (String[]) Plans.list(((UnresolvedAttribute) key).nameParts()).toArray(new String[0]);
+    String[] parts = (String[]) Plans.list(unresolvedAttribute.nameParts()).toArray(new String[0]);
     String[] path = path(target, parts);
     return path != null || !adds ? path : path(source, parts);
   }
@@ -167,7 +165,7 @@ public class EvolvedClauses {
     Expression found = column;
     for (int i = 1; i < path.length; i++) {
       DataType type = found.dataType();
-      int at = type instanceof StructType ? FieldFit.indexOf((StructType) type, path[i]) : -1;
+      int at = type instanceof StructType structType ? FieldFit.indexOf(structType, path[i]) : -1;
       if (at < 0) {
         return null;
       }
@@ -268,8 +266,8 @@ public class EvolvedClauses {
 
   private static Expression fitted(Expression value, Expression key, Expression old) {
     boolean isDefault =
-        value instanceof UnresolvedAttribute
-            && ((UnresolvedAttribute) value).name().equalsIgnoreCase("DEFAULT");
+        value instanceof UnresolvedAttribute unresolvedAttribute
+            && unresolvedAttribute.name().equalsIgnoreCase("DEFAULT");
     return isDefault || !FieldFit.hasFields(key.dataType())
         ? value
         : new EvolvedValue(value, old, key.dataType());

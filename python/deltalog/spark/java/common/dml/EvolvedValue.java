@@ -37,8 +37,8 @@ public class EvolvedValue extends Expression {
 
   /** Returns an expression with all such values in it fitted. */
   public static Expression fitted(Expression expression) {
-    if (expression instanceof EvolvedValue) {
-      return ((EvolvedValue) expression).fitted();
+    if (expression instanceof EvolvedValue evolvedValue) {
+      return evolvedValue.fitted();
     }
     List children = Plans.list(expression.children());
     boolean isSame = true;

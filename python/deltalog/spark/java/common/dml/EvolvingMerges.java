@@ -15,10 +15,10 @@ public class EvolvingMerges extends Rule {
 
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (!(plan instanceof MergeIntoTable)) {
+    if (!(plan instanceof MergeIntoTable merge)) {
       return plan;
     }
-    MergeIntoTable merge = (MergeIntoTable) plan;
+
     boolean evolves =
         merge.withSchemaEvolution()
             || SQLConf.get().getConfString(AUTO_MERGE, "false").trim().equalsIgnoreCase("true");

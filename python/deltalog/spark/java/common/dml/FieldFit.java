@@ -44,14 +44,14 @@ public class FieldFit {
     if (isFit(from, type)) {
       return value;
     }
-    if (from instanceof StructType && type instanceof StructType) {
-      return struct(value, (StructType) from, (StructType) type, old);
+    if (from instanceof StructType given && type instanceof StructType wanted) {
+      return struct(value, given, wanted, old);
     }
-    if (from instanceof ArrayType && type instanceof ArrayType) {
-      return array(value, (ArrayType) from, (ArrayType) type);
+    if (from instanceof ArrayType given && type instanceof ArrayType wanted) {
+      return array(value, given, wanted);
     }
-    if (from instanceof MapType && type instanceof MapType) {
-      return map(value, (MapType) from, (MapType) type);
+    if (from instanceof MapType given && type instanceof MapType wanted) {
+      return map(value, given, wanted);
     }
     return value;
   }
@@ -102,9 +102,9 @@ public class FieldFit {
    * Returns whether a type has the fields of another in the same order, also in arrays and maps.
    */
   private static boolean isFit(DataType from, DataType to) {
-    if (from instanceof StructType && to instanceof StructType) {
-      StructField[] given = ((StructType) from).fields();
-      StructField[] fields = ((StructType) to).fields();
+    if (from instanceof StructType struct && to instanceof StructType wanted) {
+      StructField[] given = struct.fields();
+      StructField[] fields = wanted.fields();
       boolean isFit = given.length == fields.length;
       for (int i = 0; isFit && i < fields.length; i++) {
         isFit =
@@ -113,26 +113,25 @@ public class FieldFit {
       }
       return isFit;
     }
-    if (from instanceof ArrayType && to instanceof ArrayType) {
-      return isFit(((ArrayType) from).elementType(), ((ArrayType) to).elementType());
+    if (from instanceof ArrayType given && to instanceof ArrayType wanted) {
+      return isFit(given.elementType(), wanted.elementType());
     }
-    if (from instanceof MapType && to instanceof MapType) {
-      return isFit(((MapType) from).keyType(), ((MapType) to).keyType())
-          && isFit(((MapType) from).valueType(), ((MapType) to).valueType());
+    if (from instanceof MapType given && to instanceof MapType wanted) {
+      return isFit(given.keyType(), wanted.keyType())
+          && isFit(given.valueType(), wanted.valueType());
     }
     return true;
   }
 
   /** Returns whether a struct, or one in it, lacks fields of another. */
   private static boolean lacksFields(DataType from, DataType to) {
-    if (!(from instanceof StructType && to instanceof StructType)) {
+    if (!(from instanceof StructType given && to instanceof StructType wanted)) {
       return false;
     }
-    StructField[] fields = ((StructType) to).fields();
+    StructField[] fields = wanted.fields();
     for (int i = 0; i < fields.length; i++) {
-      int at = indexOf((StructType) from, fields[i].name());
-      if (at < 0
-          || lacksFields(((StructType) from).fields()[at].dataType(), fields[i].dataType())) {
+      int at = indexOf(given, fields[i].name());
+      if (at < 0 || lacksFields(given.fields()[at].dataType(), fields[i].dataType())) {
         return true;
       }
     }

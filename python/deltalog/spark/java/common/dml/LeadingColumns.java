@@ -32,8 +32,8 @@ public class LeadingColumns {
 
   /** Returns them, valid until the next call. */
   public InternalRow of(InternalRow row) {
-    if (view != null && row instanceof UnsafeRow) {
-      UnsafeRow whole = (UnsafeRow) row;
+    if (view != null && row instanceof UnsafeRow whole) {
+
       view.pointTo(whole.getBaseObject(), whole.getBaseOffset(), whole.getSizeInBytes());
       return view;
     }

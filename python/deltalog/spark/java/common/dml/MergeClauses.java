@@ -35,10 +35,10 @@ public class MergeClauses {
       MergeAction action = (MergeAction) each.next();
       conditions.add(action.condition().isDefined() ? action.condition().get() : null);
       Expression[] assigned = null;
-      if (action instanceof UpdateAction) {
-        assigned = Plans.updated(columns, ((UpdateAction) action).assignments());
-      } else if (action instanceof InsertAction) {
-        Seq assignments = ((InsertAction) action).assignments();
+      if (action instanceof UpdateAction updateAction) {
+        assigned = Plans.updated(columns, updateAction.assignments());
+      } else if (action instanceof InsertAction insertAction) {
+        Seq assignments = insertAction.assignments();
         assigned = Plans.inserted(optional(columns, computed, assignments), assignments);
       }
       values.add(assigned);

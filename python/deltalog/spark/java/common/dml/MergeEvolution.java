@@ -27,10 +27,10 @@ public class MergeEvolution extends Rule {
 
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (!(plan instanceof EvolvingMerge)) {
+    if (!(plan instanceof EvolvingMerge merge)) {
       return plan;
     }
-    EvolvingMerge merge = (EvolvingMerge) plan;
+
     LogicalPlan target = MergeTargets.strict(merge.target());
     if (!target.resolved() || !merge.source().resolved()) {
       return plan;

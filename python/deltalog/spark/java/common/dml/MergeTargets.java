@@ -17,10 +17,10 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 public class MergeTargets extends Rule {
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (!(plan instanceof MergeIntoTable)) {
+    if (!(plan instanceof MergeIntoTable merge)) {
       return plan;
     }
-    MergeIntoTable merge = (MergeIntoTable) plan;
+
     LogicalPlan target = strict(merge.targetTable());
     if (target == merge.targetTable()) {
       return plan;
@@ -33,13 +33,13 @@ public class MergeTargets extends Rule {
 
   /** Returns the target with columns to which Spark's analyzer fits rows. */
   public static LogicalPlan strict(LogicalPlan plan) {
-    if (plan instanceof DataSourceV2Relation) {
-      Object table = ((DataSourceV2Relation) plan).table();
-      if (!(table instanceof DeltalogTable) || !((DeltalogTable) table).acceptsAnySchema()) {
+    if (plan instanceof DataSourceV2Relation dataSourceV2Relation) {
+      Object table = dataSourceV2Relation.table();
+      if (!(table instanceof DeltalogTable deltalogTable) || !deltalogTable.acceptsAnySchema()) {
         return plan;
       }
       try {
-        Object same = ((DeltalogTable) table).accepting(false);
+        Object same = deltalogTable.accepting(false);
         return (LogicalPlan)
             CaseClass.with((scala.Product) plan, Collections.singletonMap("table", same));
       } catch (Exception e) {

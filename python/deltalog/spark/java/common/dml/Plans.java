@@ -105,7 +105,7 @@ public class Plans {
       if (methods[i].getName().equals(name)) {
         // The parameters that later releases have added are flags.
         Object[] arguments = new Object[methods[i].getParameterCount()];
-        Arrays.fill(arguments, Boolean.FALSE);
+        Arrays.fill(arguments, false);
         arguments[0] = seq(Arrays.asList(columns));
         arguments[1] = uncast(assignments);
         try {
@@ -189,7 +189,7 @@ public class Plans {
 
   /** Returns the id of the RDD that keeps the rows of a checkpoint; -1 if there is none. */
   public static int keptRows(LogicalPlan plan) {
-    return plan instanceof LogicalRDD ? ((LogicalRDD) plan).rdd().id() : -1;
+    return plan instanceof LogicalRDD logicalRDD ? logicalRDD.rdd().id() : -1;
   }
 
   /**
@@ -233,9 +233,9 @@ public class Plans {
   }
 
   private static void split(Expression condition, List parts) {
-    if (condition instanceof And) {
-      split(((And) condition).left(), parts);
-      split(((And) condition).right(), parts);
+    if (condition instanceof And and) {
+      split(and.left(), parts);
+      split(and.right(), parts);
     } else {
       parts.add(condition);
     }

@@ -34,8 +34,8 @@ public class StatementDescription {
   /** Returns the condition of a DELETE or UPDATE; null if it concerns all rows. */
   public static Expression condition(LogicalPlan statement) {
     Expression condition;
-    if (statement instanceof UpdateTable) {
-      condition = given(((UpdateTable) statement).condition());
+    if (statement instanceof UpdateTable updateTable) {
+      condition = given(updateTable.condition());
     } else {
       condition = ((DeleteFromTable) statement).condition();
     }
@@ -52,12 +52,12 @@ public class StatementDescription {
 
   /** Adds the statement's name, its condition and its clauses. */
   private static void addText(Map parts, LogicalPlan statement) {
-    if (!(statement instanceof MergeIntoTable)) {
+    if (!(statement instanceof MergeIntoTable merge)) {
       parts.put("name", statement instanceof UpdateTable ? "UPDATE" : "DELETE");
       parts.put("predicate", readable(condition(statement)));
       return;
     }
-    MergeIntoTable merge = (MergeIntoTable) statement;
+
     parts.put("name", "MERGE");
     parts.put("predicate", readable(merge.mergeCondition()));
     parts.put("matched", clauses(merge.matchedActions()));

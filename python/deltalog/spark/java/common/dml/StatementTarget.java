@@ -83,28 +83,28 @@ public class StatementTarget {
     if (node instanceof EvolvedTarget) {
       return over(node.children().head(), rows, more);
     }
-    if (node instanceof SubqueryAlias) {
-      return over(((SubqueryAlias) node).child(), rows, more);
+    if (node instanceof SubqueryAlias subqueryAlias) {
+      return over(subqueryAlias.child(), rows, more);
     }
-    if (node instanceof Project && onlyPads((Project) node)) {
-      List columns = Plans.list(((Project) node).projectList());
+    if (node instanceof Project project && onlyPads(project)) {
+      List columns = Plans.list(project.projectList());
       columns.addAll(more);
-      return new Project(Plans.seq(columns), over(((Project) node).child(), rows, more));
+      return new Project(Plans.seq(columns), over(project.child(), rows, more));
     }
     throw new UnsupportedOperationException(node.nodeName());
   }
 
   private static DeltalogRelation relation(LogicalPlan plan) {
-    if (plan instanceof LogicalRelation) {
-      Object relation = ((LogicalRelation) plan).relation();
-      return relation instanceof DeltalogRelation ? (DeltalogRelation) relation : null;
+    if (plan instanceof LogicalRelation logicalRelation) {
+      Object relation = logicalRelation.relation();
+      return relation instanceof DeltalogRelation deltalogRelation ? deltalogRelation : null;
     }
-    if (plan instanceof DataSourceV2ScanRelation) {
-      return relation((LogicalPlan) (Object) ((DataSourceV2ScanRelation) plan).relation());
+    if (plan instanceof DataSourceV2ScanRelation dataSourceV2ScanRelation) {
+      return relation((LogicalPlan) (Object) dataSourceV2ScanRelation.relation());
     }
-    if (plan instanceof DataSourceV2Relation) {
-      Object table = ((DataSourceV2Relation) plan).table();
-      return table instanceof DeltalogTable ? ((DeltalogTable) table).relation() : null;
+    if (plan instanceof DataSourceV2Relation dataSourceV2Relation) {
+      Object table = dataSourceV2Relation.table();
+      return table instanceof DeltalogTable deltalogTable ? deltalogTable.relation() : null;
     }
     return null;
   }

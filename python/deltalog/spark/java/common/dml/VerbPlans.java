@@ -89,8 +89,8 @@ public class VerbPlans {
         session.sessionState().executePlan(plan, CommandExecutionMode$.MODULE$.SKIP());
     query.assertAnalyzed();
     LogicalPlan analyzed = query.analyzed();
-    return analyzed instanceof StatementCommand
-        ? ((StatementCommand) analyzed).statement()
+    return analyzed instanceof StatementCommand statementCommand
+        ? statementCommand.statement()
         : analyzed;
   }
 }

@@ -34,7 +34,7 @@ public class CurveGrid implements Serializable {
     int at = 0;
     for (int bit = bits - 1; bit >= 0; bit--) {
       for (int i = 0; i < dimensions; i++) {
-        place[at >> 3] |= (cell[i] >> bit & 1) << (7 - (at & 7));
+        place[at >> 3] |= (byte) ((cell[i] >> bit & 1) << (7 - (at & 7)));
         at++;
       }
     }

@@ -71,7 +71,7 @@ public class OrderedColumn implements Serializable {
     if (type instanceof StringType || type instanceof BinaryType) {
       return BYTES;
     }
-    boolean isLarge = type instanceof DecimalType && ((DecimalType) type).precision() > 18;
+    boolean isLarge = type instanceof DecimalType decimalType && decimalType.precision() > 18;
     return isLarge ? DIGITS : NUMBER;
   }
 
@@ -103,8 +103,8 @@ public class OrderedColumn implements Serializable {
       return Double.valueOf(row.getDouble(at));
     } else if (type instanceof FloatType) {
       return Double.valueOf(row.getFloat(at));
-    } else if (type instanceof DecimalType) {
-      DecimalType decimal = (DecimalType) type;
+    } else if (type instanceof DecimalType decimal) {
+
       org.apache.spark.sql.types.Decimal value =
           row.getDecimal(at, decimal.precision(), decimal.scale());
       return kind == NUMBER
@@ -127,8 +127,8 @@ public class OrderedColumn implements Serializable {
     if (a == null || b == null) {
       return (a == null ? 0 : 1) - (b == null ? 0 : 1);
     }
-    return a instanceof byte[]
-        ? Arrays.compareUnsigned((byte[]) a, (byte[]) b)
+    return a instanceof byte[] array
+        ? Arrays.compareUnsigned(array, (byte[]) b)
         : ((Comparable) a).compareTo(b);
   }
 

@@ -57,7 +57,7 @@ public class Ranks implements Serializable {
           numbers == null
               ? OrderedColumn.compare(boundaries[middle], value)
               : compare(numbers[middle], value);
-      if (order < 0 || orEqual && order == 0) {
+      if (order < 0 || (orEqual && order == 0)) {
         low = middle + 1;
       } else {
         high = middle;

@@ -4,7 +4,7 @@ package io.deltalog.spark;
  * A row of a sample: the values of the columns by which rows are ordered, and a random number. The
  * rows with the smallest numbers are the sample.
  */
-public class SampledRow implements Comparable {
+public class SampledRow implements Comparable<SampledRow> {
   private final Object[] values;
   private final long number;
 
@@ -23,7 +23,7 @@ public class SampledRow implements Comparable {
 
   /** The largest number is the first. */
   @Override
-  public int compareTo(Object other) {
-    return Long.compare(((SampledRow) other).number, number);
+  public int compareTo(SampledRow other) {
+    return Long.compare(other.number, number);
   }
 }

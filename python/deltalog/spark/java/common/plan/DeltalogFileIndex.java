@@ -165,8 +165,8 @@ public class DeltalogFileIndex implements FileIndex {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof DeltalogFileIndex
-        && identity.equals(((DeltalogFileIndex) other).identity);
+    return other instanceof DeltalogFileIndex deltalogFileIndex
+        && identity.equals(deltalogFileIndex.identity);
   }
 
   @Override

@@ -27,8 +27,8 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
 
   /** Returns whether the plan is a scan of a table of our catalog. */
   public static boolean isScan(Object plan) {
-    return plan instanceof DataSourceV2ScanRelation
-        && ((DataSourceV2ScanRelation) plan).scan() instanceof DeltalogScan;
+    return plan instanceof DataSourceV2ScanRelation dataSourceV2ScanRelation
+        && dataSourceV2ScanRelation.scan() instanceof DeltalogScan;
   }
 
   @Override
@@ -75,9 +75,7 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
     }
     output.addAll(metadata);
     Seq attributes = scala.jdk.javaapi.CollectionConverters.asScala(output).toSeq();
-    Object[] fields = {
-      pruned(relation, types), attributes, Option.empty(), Boolean.FALSE, Option.empty()
-    };
+    Object[] fields = {pruned(relation, types), attributes, Option.empty(), false, Option.empty()};
     try {
       return (LogicalRelation) CaseClass.create(LogicalRelation.class, fields);
     } catch (Exception e) {

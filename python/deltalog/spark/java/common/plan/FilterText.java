@@ -71,7 +71,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
         sql = filter.transform(new FilterText()).sql();
       } catch (RuntimeException e) {
         continue; // An expression without a SQL form prunes nothing. Spark applies it to the rows
-                  // itself.
+        // itself.
       }
       if (text.length() > 0) {
         text.append(" AND ");
@@ -89,14 +89,14 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
   /** Returns whether the text of the expression has the same meaning in the time zone. */
   private static boolean isExpressible(Expression expression, String zone) {
     DataType type = expression.dataType();
-    if (type instanceof StringType && !((StringType) type).isUTF8BinaryCollation()) {
+    if (type instanceof StringType stringType && !stringType.isUTF8BinaryCollation()) {
       return false;
     }
     if (expression instanceof UserDefinedExpression) {
       return false; // Its name may be that of another function.
     }
-    if (expression instanceof TimeZoneAwareExpression) {
-      Option own = ((TimeZoneAwareExpression) expression).timeZoneId();
+    if (expression instanceof TimeZoneAwareExpression timeZoneAwareExpression) {
+      Option own = timeZoneAwareExpression.timeZoneId();
       if (own.isDefined() && !zone.equals(own.get())) {
         return false;
       }
@@ -117,9 +117,8 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
 
   @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
-    if (node instanceof AttributeReference) {
-      return ((AttributeReference) node)
-          .withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
+    if (node instanceof AttributeReference attributeReference) {
+      return attributeReference.withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
     }
     return otherwise.apply(node);
   }

@@ -103,8 +103,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     if (child == null) {
       return null;
     }
-    if (plan instanceof Filter) {
-      Expression condition = ((Filter) plan).condition();
+    if (plan instanceof Filter filter) {
+      Expression condition = filter.condition();
       return isOf(condition, child) ? new Filter(condition, child) : null;
     }
     List list = new ArrayList();
@@ -197,10 +197,10 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
 
   /** Returns the table's column to which an expression refers, or null for any other expression. */
   private AttributeReference column(Object expression) {
-    if (!(expression instanceof AttributeReference)) {
+    if (!(expression instanceof AttributeReference attributeReference)) {
       return null;
     }
-    ExprId id = ((AttributeReference) expression).exprId();
+    ExprId id = attributeReference.exprId();
     Iterator output = source.output().iterator();
     while (output.hasNext()) {
       AttributeReference column = (AttributeReference) output.next();
@@ -264,25 +264,23 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
 
   @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
-    return node instanceof AggregateExpression
-        ? aggregated((AggregateExpression) node)
+    return node instanceof AggregateExpression aggregateExpression
+        ? aggregated(aggregateExpression)
         : otherwise.apply(node);
   }
 
   /** Returns the same aggregate over the rows of the log. */
   private Expression aggregated(AggregateExpression expression) {
     AggregateFunction function = expression.aggregateFunction();
-    if (function instanceof Count) {
-      return expression.isDistinct()
-          ? (Expression) expression
-          : counted(expression, (Count) function);
+    if (function instanceof Count count) {
+      return expression.isDistinct() ? (Expression) expression : counted(expression, count);
     }
-    if (function instanceof Min) {
-      AttributeReference known = extreme(((Min) function).child(), least);
+    if (function instanceof Min min) {
+      AttributeReference known = extreme(min.child(), least);
       return known == null ? expression : with(expression, new Min(known));
     }
-    if (function instanceof Max) {
-      AttributeReference known = extreme(((Max) function).child(), greatest);
+    if (function instanceof Max max) {
+      AttributeReference known = extreme(max.child(), greatest);
       return known == null ? expression : with(expression, new Max(known));
     }
     possible = false;
@@ -296,7 +294,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     Iterator values = count.children().iterator();
     while (values.hasNext()) {
       Expression value = (Expression) values.next();
-      if (!(value instanceof Literal) || ((Literal) value).value() == null) {
+      if (!(value instanceof Literal literal) || literal.value() == null) {
         counted = new If(new IsNotNull(value), counted, none);
       }
     }

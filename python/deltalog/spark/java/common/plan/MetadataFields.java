@@ -34,27 +34,27 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
    * whole struct.
    */
   public static SparkPlan direct(SparkPlan plan) {
-    if (!(plan instanceof ProjectExec)) {
+    if (!(plan instanceof ProjectExec outer)) {
       return plan;
     }
-    SparkPlan below = ((ProjectExec) plan).child();
-    FilterExec filter = below instanceof FilterExec ? (FilterExec) below : null;
+    SparkPlan below = outer.child();
+    FilterExec filter = below instanceof FilterExec between ? between : null;
     SparkPlan inner = filter == null ? below : filter.child();
-    if (!(inner instanceof ProjectExec)
-        || !(((ProjectExec) inner).child() instanceof FileSourceScanExec)) {
+    if (!(inner instanceof ProjectExec lower)
+        || !(lower.child() instanceof FileSourceScanExec scan)) {
       return plan;
     }
-    MetadataFields fields = of(((ProjectExec) inner).projectList());
+    MetadataFields fields = of(lower.projectList());
     if (fields == null) {
       return plan;
     }
-    SparkPlan source = ((ProjectExec) inner).child();
+    SparkPlan source = scan;
     if (filter != null) {
       Expression condition = filter.condition().transform(fields);
       source = fields.remainsIn(condition) ? null : new FilterExec(condition, source);
     }
     List columns = new ArrayList();
-    Iterator each = ((ProjectExec) plan).projectList().iterator();
+    Iterator each = outer.projectList().iterator();
     while (each.hasNext() && source != null) {
       Expression column = ((Expression) each.next()).transform(fields);
       columns.add(column);

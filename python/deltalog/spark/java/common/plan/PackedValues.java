@@ -33,8 +33,8 @@ public class PackedValues {
    * deleted here, so that it does not take up the heap.
    */
   static ByteBuffer bytes(Object packed) {
-    if (packed instanceof byte[]) {
-      return ByteBuffer.wrap((byte[]) packed);
+    if (packed instanceof byte[] array) {
+      return ByteBuffer.wrap(array);
     }
     Path file = Paths.get((String) packed, new String[0]);
     try {
@@ -130,8 +130,8 @@ public class PackedValues {
       return Double.valueOf(buffer.getDouble());
     } else if (type instanceof BinaryType) {
       return raw(buffer);
-    } else if (type instanceof DecimalType) {
-      DecimalType decimal = (DecimalType) type;
+    } else if (type instanceof DecimalType decimal) {
+
       BigDecimal exact = new BigDecimal(new BigInteger(raw(buffer)), decimal.scale());
       return Decimal.apply(exact, decimal.precision(), decimal.scale());
     }

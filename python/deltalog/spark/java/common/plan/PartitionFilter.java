@@ -45,8 +45,8 @@ public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
 
   @Override
   public Object applyOrElse(Object node, Function1 otherwise) {
-    if (node instanceof AttributeReference) {
-      int column = schema.fieldIndex(((AttributeReference) node).name());
+    if (node instanceof AttributeReference attributeReference) {
+      int column = schema.fieldIndex(attributeReference.name());
       return new BoundReference(column, schema.fields()[column].dataType(), true);
     }
     return otherwise.apply(node);

@@ -66,7 +66,7 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
     while (output.hasNext()) {
       Attribute column = (Attribute) output.next();
       // A batch of rows without columns has no length.
-      boolean isNeeded = used.contains(column) || !output.hasNext() && read.isEmpty();
+      boolean isNeeded = used.contains(column) || (!output.hasNext() && read.isEmpty());
       if (isNeeded) {
         read.add(column);
         schema = schema.add(column.name(), column.dataType(), column.nullable(), column.metadata());

@@ -73,19 +73,18 @@ public class PrunedSizes extends Rule {
     if (FileRelation.isScan(scan)) {
       return !((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).isPruned();
     }
-    return scan instanceof LogicalRelation
-        && ((LogicalRelation) scan).relation() instanceof DeltalogRelation
-        && !((DeltalogRelation) ((LogicalRelation) scan).relation()).isPruned();
+    return scan instanceof LogicalRelation logicalRelation
+        && logicalRelation.relation() instanceof DeltalogRelation
+        && !((DeltalogRelation) logicalRelation.relation()).isPruned();
   }
 
   private static LogicalPlan withSize(LogicalPlan scan, long bytes) throws Exception {
     long size = (long) (bytes * SQLConf.get().fileCompressionFactor());
-    if (scan instanceof LogicalRelation) {
-      DeltalogRelation relation = (DeltalogRelation) ((LogicalRelation) scan).relation();
+    if (scan instanceof LogicalRelation logicalRelation) {
+      DeltalogRelation relation = (DeltalogRelation) logicalRelation.relation();
       return (LogicalPlan)
           CaseClass.with(
-              (LogicalRelation) scan,
-              Collections.singletonMap("relation", relation.withSize(size)));
+              logicalRelation, Collections.singletonMap("relation", relation.withSize(size)));
     }
     DeltalogScan sized = ((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).withSize(size);
     return (LogicalPlan)

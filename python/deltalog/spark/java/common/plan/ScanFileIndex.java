@@ -75,7 +75,7 @@ public class ScanFileIndex implements FileIndex {
   /** Ignores the filters, because Spark compares them itself. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof ScanFileIndex && table.equals(((ScanFileIndex) other).table);
+    return other instanceof ScanFileIndex scanFileIndex && table.equals(scanFileIndex.table);
   }
 
   @Override

@@ -57,9 +57,9 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
       Iterator leaves = ((SparkPlan) plans.next()).collectLeaves().iterator();
       while (leaves.hasNext()) {
         Object leaf = leaves.next();
-        if (leaf instanceof FileSourceScanExec
-            && location((FileSourceScanExec) leaf) instanceof DeltalogFileIndex) {
-          Listings.Listing known = listing((FileSourceScanExec) leaf);
+        if (leaf instanceof FileSourceScanExec fileSourceScanExec
+            && location(fileSourceScanExec) instanceof DeltalogFileIndex) {
+          Listings.Listing known = listing(fileSourceScanExec);
           return known == null ? -1 : known.size;
         }
       }
@@ -82,14 +82,14 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
       source = source.children().head();
     }
     return FileRelation.isScan(source)
-        || source instanceof LogicalRelation
-            && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
+        || (source instanceof LogicalRelation
+            && ((LogicalRelation) source).relation() instanceof DeltalogRelation);
   }
 
   @Override
   public boolean isDefinedAt(Object node) {
-    return node instanceof FileSourceScanExec
-        && location((FileSourceScanExec) node) instanceof DeltalogFileIndex;
+    return node instanceof FileSourceScanExec fileSourceScanExec
+        && location(fileSourceScanExec) instanceof DeltalogFileIndex;
   }
 
   @Override

@@ -70,10 +70,10 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
 
   /** Returns a number, a truth value, a text, or a list of texts. */
   private static Object argument(Object value) {
-    if (!(value instanceof ArrayData)) {
+    if (!(value instanceof ArrayData array)) {
       return value instanceof Number || value instanceof Boolean ? value : value.toString();
     }
-    ArrayData array = (ArrayData) value;
+
     List texts = new ArrayList();
     for (int i = 0; i < array.numElements(); i++) {
       texts.add(array.isNullAt(i) ? null : array.getUTF8String(i).toString());

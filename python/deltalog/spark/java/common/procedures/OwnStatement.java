@@ -88,7 +88,7 @@ public class OwnStatement {
       return optimize(explain, tokens, spark);
     }
     if (tokens.skip("RESTORE")) {
-      return restore(explain, tokens, spark);
+      return restore(explain, tokens);
     }
     if (tokens.skip("REORG")) {
       return reorg(explain, tokens, spark);
@@ -145,7 +145,7 @@ public class OwnStatement {
       } else if (tokens.skip("FULL")) {
         isNew = arguments.put("mode", "FULL") == null;
       } else if (tokens.skip("DRY")) {
-        isNew = tokens.skip("RUN") && arguments.put("dry_run", Boolean.TRUE) == null;
+        isNew = tokens.skip("RUN") && arguments.put("dry_run", true) == null;
       } else if (tokens.skip("RETAIN")) {
         String hours = tokens.skipDecimal();
         isNew = hours != null && tokens.skip("HOURS") && statement.further.isEmpty();
@@ -174,7 +174,7 @@ public class OwnStatement {
     OwnStatement statement = new OwnStatement(explain, "optimize", true);
     statement.arguments.put("table", table);
     if (tokens.skip("FULL")) {
-      statement.arguments.put("full", Boolean.TRUE);
+      statement.arguments.put("full", true);
       return tokens.isEnd() ? statement : null;
     }
     if (!statement.skipWhere(tokens, "ZORDER", spark)) {
@@ -270,8 +270,7 @@ public class OwnStatement {
   }
 
   /** Returns RESTORE of a version or of a time. */
-  private static OwnStatement restore(String explain, SqlTokens tokens, ParserInterface spark)
-      throws ParseException {
+  private static OwnStatement restore(String explain, SqlTokens tokens) throws ParseException {
     tokens.skip("TABLE");
     String table = tokens.skipName();
     if (table == null) {
@@ -332,13 +331,13 @@ public class OwnStatement {
       if (!tokens.skip("ALL") || !tokens.skip("FILES")) {
         return null;
       }
-      statement.arguments.put("remove_damaged", Boolean.TRUE);
+      statement.arguments.put("remove_damaged", true);
     }
     if (tokens.skip("DRY")) {
       if (!tokens.skip("RUN")) {
         return null;
       }
-      statement.arguments.put("dry_run", Boolean.TRUE);
+      statement.arguments.put("dry_run", true);
     }
     return tokens.isEnd() ? statement : null;
   }
@@ -355,7 +354,7 @@ public class OwnStatement {
       if (!tokens.skip("STATISTICS")) {
         return null;
       }
-      statement.arguments.put("statistics", Boolean.FALSE);
+      statement.arguments.put("statistics", false);
     }
     if (tokens.skip("PARTITIONED")) {
       String columns = tokens.skip("BY") ? tokens.skipParentheses() : null;
@@ -371,7 +370,7 @@ public class OwnStatement {
   private static OwnStatement clone(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     String mode = tokens.skip("OR") ? "create or replace" : "create";
-    if (mode.equals("create or replace") && !tokens.skip("REPLACE") || !tokens.skip("TABLE")) {
+    if ((mode.equals("create or replace") && !tokens.skip("REPLACE")) || !tokens.skip("TABLE")) {
       return null;
     }
     if (tokens.skip("IF")) {
@@ -382,7 +381,7 @@ public class OwnStatement {
     }
     String target = tokens.skipName();
     boolean isShallow = target != null && tokens.skip("SHALLOW");
-    if (target == null || !isShallow && !tokens.skip("DEEP") || !tokens.skip("CLONE")) {
+    if (target == null || (!isShallow && !tokens.skip("DEEP")) || !tokens.skip("CLONE")) {
       return null;
     }
     String source = tokens.skipName();
@@ -480,7 +479,7 @@ public class OwnStatement {
     String feature =
         quoted != null ? value(quoted, spark) : word != null ? unquoted(word, spark) : null;
     boolean truncates = tokens.skip("TRUNCATE");
-    if (feature == null || truncates && !tokens.skip("HISTORY")) {
+    if (feature == null || (truncates && !tokens.skip("HISTORY"))) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "drop_feature", false);
@@ -506,7 +505,7 @@ public class OwnStatement {
   /** Returns the text in quotes; null if Spark takes it for the name of a column. */
   private static String value(String quoted, ParserInterface spark) throws ParseException {
     Expression parsed = spark.parseExpression(quoted);
-    Object value = parsed instanceof Literal ? ((Literal) parsed).value() : null;
+    Object value = parsed instanceof Literal literal ? literal.value() : null;
     return value instanceof UTF8String ? value.toString() : null;
   }
 

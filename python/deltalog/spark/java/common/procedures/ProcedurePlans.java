@@ -45,15 +45,15 @@ public class ProcedurePlans {
 
   private static LogicalPlan replaced(LogicalPlan plan, List arguments, boolean hasResult)
       throws Exception {
-    if (plan instanceof ExplainCommand) {
-      LogicalPlan explained = replaced(((ExplainCommand) plan).logicalPlan(), arguments, hasResult);
+    if (plan instanceof ExplainCommand explainCommand) {
+      LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult);
       return (LogicalPlan)
           CaseClass.with((scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
     }
-    if (!(plan instanceof Call) || !(((Call) plan).procedure() instanceof UnresolvedProcedure)) {
+    if (!(plan instanceof Call call) || !(call.procedure() instanceof UnresolvedProcedure)) {
       return plan;
     }
-    Call call = (Call) plan;
+
     Identifier name = name(Plans.list(((UnresolvedProcedure) call.procedure()).nameParts()));
     if (name == null) {
       return plan;

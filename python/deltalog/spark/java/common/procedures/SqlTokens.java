@@ -133,9 +133,8 @@ public class SqlTokens {
 
   /** Returns whether the statement ends here. */
   public boolean isEnd() {
-    while (skip(";")) {
-      continue;
-    }
+    while (skip(";")) {}
+
     return next.getType() == Token.EOF;
   }
 
@@ -148,7 +147,7 @@ public class SqlTokens {
   private boolean isWord() {
     String found = text(next);
     char first = found.charAt(0);
-    return first == '`' && found.length() > 2 || first == '_' || Character.isLetterOrDigit(first);
+    return (first == '`' && found.length() > 2) || first == '_' || Character.isLetterOrDigit(first);
   }
 
   private static boolean isDigits(String text) {

@@ -38,10 +38,10 @@ public class NarrowNested extends ScanColumn {
    * missing.
    */
   public static DataType part(DataType wanted, DataType read) {
-    if (wanted instanceof StructType) {
-      StructField[] fields = new StructField[((StructType) wanted).length()];
+    if (wanted instanceof StructType structType) {
+      StructField[] fields = new StructField[structType.length()];
       for (int i = 0; i < fields.length; i++) {
-        StructField field = ((StructType) wanted).fields()[i];
+        StructField field = structType.fields()[i];
         StructField whole =
             ((StructType) read).fields()[((StructType) read).fieldIndex(field.name())];
         DataType type = part(field.dataType(), whole.dataType());
@@ -49,13 +49,13 @@ public class NarrowNested extends ScanColumn {
       }
       return new StructType(fields);
     }
-    if (wanted instanceof ArrayType) {
-      ArrayType array = (ArrayType) wanted;
+    if (wanted instanceof ArrayType array) {
+
       return new ArrayType(
           part(array.elementType(), ((ArrayType) read).elementType()), array.containsNull());
     }
-    if (wanted instanceof MapType) {
-      MapType map = (MapType) wanted;
+    if (wanted instanceof MapType map) {
+
       DataType key = part(map.keyType(), ((MapType) read).keyType());
       DataType value = part(map.valueType(), ((MapType) read).valueType());
       return new MapType(key, value, map.valueContainsNull());

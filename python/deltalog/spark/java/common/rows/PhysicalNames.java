@@ -51,24 +51,17 @@ public class PhysicalNames implements Serializable {
   }
 
   private static DataType type(DataType part, DataType logical, DataType physical) {
-    if (part instanceof StructType && logical instanceof StructType) {
-      return struct((StructType) part, (StructType) logical, (StructType) physical);
+    if (part instanceof StructType struct && logical instanceof StructType named) {
+      return struct(struct, named, (StructType) physical);
     }
-    if (part instanceof ArrayType && logical instanceof ArrayType) {
-      ArrayType array = (ArrayType) part;
+    if (part instanceof ArrayType array && logical instanceof ArrayType named) {
       DataType element =
-          type(
-              array.elementType(),
-              ((ArrayType) logical).elementType(),
-              ((ArrayType) physical).elementType());
+          type(array.elementType(), named.elementType(), ((ArrayType) physical).elementType());
       return new ArrayType(element, array.containsNull());
     }
-    if (part instanceof MapType && logical instanceof MapType) {
-      MapType map = (MapType) part;
-      DataType key =
-          type(map.keyType(), ((MapType) logical).keyType(), ((MapType) physical).keyType());
-      DataType value =
-          type(map.valueType(), ((MapType) logical).valueType(), ((MapType) physical).valueType());
+    if (part instanceof MapType map && logical instanceof MapType named) {
+      DataType key = type(map.keyType(), named.keyType(), ((MapType) physical).keyType());
+      DataType value = type(map.valueType(), named.valueType(), ((MapType) physical).valueType());
       return new MapType(key, value, map.valueContainsNull());
     }
     return part;

@@ -51,7 +51,10 @@ public class ScanRows extends AbstractIterator implements Closeable {
   public boolean hasNext() {
     while (next == null && source.hasNext()) {
       Object read = source.next();
-      next = read instanceof ColumnarBatch ? batch((ColumnarBatch) read) : row((InternalRow) read);
+      next =
+          read instanceof ColumnarBatch columnarBatch
+              ? batch(columnarBatch)
+              : row((InternalRow) read);
     }
     return next != null;
   }
@@ -115,8 +118,8 @@ public class ScanRows extends AbstractIterator implements Closeable {
 
   @Override
   public void close() throws IOException {
-    if (source instanceof Closeable) {
-      ((Closeable) source).close();
+    if (source instanceof Closeable closeable) {
+      closeable.close();
     }
   }
 }

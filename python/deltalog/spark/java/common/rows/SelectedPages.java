@@ -54,10 +54,10 @@ public class SelectedPages implements InvocationHandler {
           records instanceof VectorizedParquetRecordReader ? ROW_GROUPS.get(records) : null;
       Field inner = own == null ? null : HiddenFields.orNull(own.getClass(), "reader");
       Object file = inner == null ? null : inner.get(own);
-      if (!(file instanceof ParquetFileReader)) {
+      if (!(file instanceof ParquetFileReader parquetFileReader)) {
         return null;
       }
-      SelectedPages pages = new SelectedPages(records, (ParquetFileReader) file);
+      SelectedPages pages = new SelectedPages(records, parquetFileReader);
       return pages.haveIndexes() ? pages : null;
     } catch (IllegalAccessException e) {
       return null;

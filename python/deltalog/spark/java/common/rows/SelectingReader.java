@@ -149,7 +149,7 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
           }
         }
         seen += count;
-        if (seen >= LOOK && stretches > seen >> STRETCH + 1) {
+        if (seen >= LOOK && stretches > seen >> (STRETCH + 1)) {
           return null;
         }
       }

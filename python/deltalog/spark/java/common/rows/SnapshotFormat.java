@@ -224,8 +224,8 @@ public class SnapshotFormat extends GuardedFormat {
     if (type.equals(read)) {
       return new ScanColumn(position, type);
     }
-    return read instanceof DecimalType
-        ? new NarrowDecimal(position, (DecimalType) read, (DecimalType) type)
+    return read instanceof DecimalType decimalType
+        ? new NarrowDecimal(position, decimalType, (DecimalType) type)
         : new NarrowNested(position, read, type);
   }
 

@@ -32,7 +32,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
 
   /** Adds what is ours, once. */
   static void extend(SparkSessionExtensions extensions) {
-    if (EXTENDED.putIfAbsent(extensions, Boolean.TRUE) != null) {
+    if (EXTENDED.putIfAbsent(extensions, true) != null) {
       return;
     }
     extensions.injectParser(new Parser());

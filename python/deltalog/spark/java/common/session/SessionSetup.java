@@ -62,7 +62,7 @@ public class SessionSetup {
   private static boolean isFree(String catalog) {
     return catalog == null
         || catalog.equals(BUILTIN)
-        || DeltaAlias.is(DeltaAlias.NAME) && catalog.equals(CATALOG_OF_CONNECTOR);
+        || (DeltaAlias.is(DeltaAlias.NAME) && catalog.equals(CATALOG_OF_CONNECTOR));
   }
 
   /**

@@ -44,8 +44,8 @@ public class ConstraintTargets extends Rule {
 
   private static String name(LogicalPlan query) {
     LogicalPlan target = query.children().head();
-    return target instanceof SubqueryAlias
-        ? ((SubqueryAlias) target).identifier().toString()
+    return target instanceof SubqueryAlias subqueryAlias
+        ? subqueryAlias.identifier().toString()
         : "the target";
   }
 }

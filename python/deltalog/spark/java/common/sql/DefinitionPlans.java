@@ -117,7 +117,7 @@ public class DefinitionPlans {
       comment,
       Option.empty(),
       Option.empty(),
-      Boolean.FALSE
+      false
     };
     return (TableSpecBase) CaseClass.create(TableSpec.class, fields);
   }

@@ -76,7 +76,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   @Override
   public boolean equals(Object other) {
     return super.equals(other)
-        && (!(other instanceof DeltalogRelation) || size == ((DeltalogRelation) other).size);
+        && (!(other instanceof DeltalogRelation deltalogRelation) || size == deltalogRelation.size);
   }
 
   @Override

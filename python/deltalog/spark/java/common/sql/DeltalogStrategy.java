@@ -28,8 +28,8 @@ public class DeltalogStrategy extends SparkStrategy {
     if (DeltalogWriteExec.isWrite(plan)) {
       return only(new DeltalogWriteExec(plan));
     }
-    if (plan instanceof StatementCommand) {
-      return only(new StatementExec((StatementCommand) plan));
+    if (plan instanceof StatementCommand statementCommand) {
+      return only(new StatementExec(statementCommand));
     }
     if (isRefused(plan)) {
       return only(new RefusedStatementExec(plan));
@@ -53,14 +53,15 @@ public class DeltalogStrategy extends SparkStrategy {
     CatalogTable defined = defined(plan);
     if (defined != null) {
       return CatalogEntries.isEntry(defined)
-          || changesExisting(plan)
-              && known(session().sessionState().catalog(), defined.identifier());
+          || (changesExisting(plan)
+              && known(session().sessionState().catalog(), defined.identifier()));
     }
-    if (plan instanceof V2CreateTablePlan && isOutsideOurCatalog((V2CreateTablePlan) plan)) {
+    if (plan instanceof V2CreateTablePlan v2CreateTablePlan
+        && isOutsideOurCatalog(v2CreateTablePlan)) {
       return true;
     }
-    if (plan instanceof InsertIntoHadoopFsRelationCommand) {
-      scala.Option index = ((InsertIntoHadoopFsRelationCommand) plan).fileIndex();
+    if (plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand) {
+      scala.Option index = insertIntoHadoopFsRelationCommand.fileIndex();
       return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
     if (StatementRule.isStatement(plan)) {
@@ -100,25 +101,25 @@ public class DeltalogStrategy extends SparkStrategy {
     LogicalPlan name = plan.name();
     return provider.isDefined()
         && CatalogEntries.isOurs((String) provider.get())
-        && name instanceof ResolvedIdentifier
-        && !(((ResolvedIdentifier) name).catalog() instanceof BaseCatalog);
+        && name instanceof ResolvedIdentifier resolvedIdentifier
+        && !(resolvedIdentifier.catalog() instanceof BaseCatalog);
   }
 
   static TableSpecBase specification(V2CreateTablePlan plan) {
-    if (plan instanceof CreateTable) {
-      return ((CreateTable) plan).tableSpec();
+    if (plan instanceof CreateTable createTable) {
+      return createTable.tableSpec();
     }
-    if (plan instanceof ReplaceTable) {
-      return ((ReplaceTable) plan).tableSpec();
+    if (plan instanceof ReplaceTable replaceTable) {
+      return replaceTable.tableSpec();
     }
-    if (plan instanceof CreateTableAsSelect) {
-      return ((CreateTableAsSelect) plan).tableSpec();
+    if (plan instanceof CreateTableAsSelect createTableAsSelect) {
+      return createTableAsSelect.tableSpec();
     }
     return ((ReplaceTableAsSelect) plan).tableSpec();
   }
 
   private static boolean changesTable(String command) {
-    return command.startsWith("AlterTable") && !command.equals("AlterTableRenameCommand")
+    return (command.startsWith("AlterTable") && !command.equals("AlterTableRenameCommand"))
         || command.startsWith("Truncate")
         || command.startsWith("RepairTable")
         || command.startsWith("LoadData")
@@ -129,17 +130,17 @@ public class DeltalogStrategy extends SparkStrategy {
     SessionCatalog catalog = session().sessionState().catalog();
     for (int i = 0; i < command.productArity(); i++) {
       Object field = command.productElement(i);
-      if (field instanceof TableIdentifier && known(catalog, (TableIdentifier) field)) {
+      if (field instanceof TableIdentifier tableIdentifier && known(catalog, tableIdentifier)) {
         return true;
       }
-      if (field instanceof CatalogTable && CatalogEntries.isEntry((CatalogTable) field)) {
+      if (field instanceof CatalogTable catalogTable && CatalogEntries.isEntry(catalogTable)) {
         return true;
       }
-      if (field instanceof scala.Some
-          && ((scala.Some) field).value() instanceof String
-          && CatalogEntries.isOurs((String) ((scala.Some) field).value())) {
+      if (field instanceof scala.Some<?> some
+          && some.value() instanceof String
+          && CatalogEntries.isOurs((String) some.value())) {
         return true; // CREATE TABLE … LIKE … USING deltalog, which would make an entry without a
-                     // log.
+        // log.
       }
     }
     return false;

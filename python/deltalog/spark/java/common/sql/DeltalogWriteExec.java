@@ -26,14 +26,14 @@ public class DeltalogWriteExec extends OwnCommandExec {
   }
 
   private static Option write(LogicalPlan plan) {
-    if (plan instanceof AppendData) {
-      return ((AppendData) plan).write();
+    if (plan instanceof AppendData appendData) {
+      return appendData.write();
     }
-    if (plan instanceof OverwriteByExpression) {
-      return ((OverwriteByExpression) plan).write();
+    if (plan instanceof OverwriteByExpression overwriteByExpression) {
+      return overwriteByExpression.write();
     }
-    return plan instanceof OverwritePartitionsDynamic
-        ? ((OverwritePartitionsDynamic) plan).write()
+    return plan instanceof OverwritePartitionsDynamic overwritePartitionsDynamic
+        ? overwritePartitionsDynamic.write()
         : Option.empty();
   }
 
@@ -42,16 +42,16 @@ public class DeltalogWriteExec extends OwnCommandExec {
     DeltalogWrite write = (DeltalogWrite) write(statement).get();
     Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
     options.putAll(write.options().asCaseSensitiveMap());
-    if (statement instanceof AppendData) {
-      AppendData append = (AppendData) statement;
+    if (statement instanceof AppendData append) {
+
       insert(
           write.table(),
           analyzed(append.analyzedQuery(), append.query()),
           append.isByName(),
           false,
           options);
-    } else if (statement instanceof OverwriteByExpression) {
-      OverwriteByExpression overwrite = (OverwriteByExpression) statement;
+    } else if (statement instanceof OverwriteByExpression overwrite) {
+
       if (!overwrite.deleteExpr().equals(Literal.TrueLiteral())) {
         options.put("replaceWhere", FilterText.exact(overwrite.deleteExpr()));
       }

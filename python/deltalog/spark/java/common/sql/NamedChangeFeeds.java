@@ -33,8 +33,8 @@ public class NamedChangeFeeds extends Rule {
 
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (plan instanceof UnresolvedRelation) {
-      LogicalPlan feed = feed((UnresolvedRelation) plan);
+    if (plan instanceof UnresolvedRelation unresolvedRelation) {
+      LogicalPlan feed = feed(unresolvedRelation);
       return feed == null ? plan : feed;
     }
     List children = Plans.list(plan.children());

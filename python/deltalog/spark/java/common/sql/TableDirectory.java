@@ -32,11 +32,11 @@ public class TableDirectory {
    * Returns the directory to which a statement writes files, or null if it does nothing like that.
    */
   static Path target(LogicalPlan plan, SparkSession session) {
-    if (plan instanceof InsertIntoHadoopFsRelationCommand) {
-      return ((InsertIntoHadoopFsRelationCommand) plan).outputPath();
+    if (plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand) {
+      return insertIntoHadoopFsRelationCommand.outputPath();
     }
-    if (plan instanceof LoadDataCommand) {
-      return place(((LoadDataCommand) plan).table(), session);
+    if (plan instanceof LoadDataCommand loadDataCommand) {
+      return place(loadDataCommand.table(), session);
     }
     // Spark may lack the classes for Hive: InsertIntoHiveDirCommand, InsertIntoHiveTable.
     if (!plan.getClass().getSimpleName().startsWith("InsertIntoHive")) {
@@ -94,10 +94,10 @@ public class TableDirectory {
    * store.
    */
   private static Configuration settings(LogicalPlan plan, SparkSession session) {
-    return plan instanceof InsertIntoHadoopFsRelationCommand
+    return plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand
         ? session
             .sessionState()
-            .newHadoopConfWithOptions(((InsertIntoHadoopFsRelationCommand) plan).options())
+            .newHadoopConfWithOptions(insertIntoHadoopFsRelationCommand.options())
         : session.sessionState().newHadoopConf();
   }
 

@@ -13,13 +13,13 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 public class TableSecrets extends Rule {
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (plan instanceof V2CreateTablePlan) {
-      TableSpecBase defined = DeltalogStrategy.specification((V2CreateTablePlan) plan);
+    if (plan instanceof V2CreateTablePlan v2CreateTablePlan) {
+      TableSpecBase defined = DeltalogStrategy.specification(v2CreateTablePlan);
       scala.Option provider = defined.provider();
-      if (defined instanceof TableSpec
+      if (defined instanceof TableSpec tableSpec
           && provider.isDefined()
           && CatalogEntries.isOurs((String) provider.get())) {
-        scala.collection.immutable.Map options = ((TableSpec) defined).options();
+        scala.collection.immutable.Map options = tableSpec.options();
         if (!options.isEmpty()) {
           Bridge.definitions()
               .checkOptions(Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options)));

@@ -20,14 +20,15 @@ public class DynamicOverwrites extends Rule {
 
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (!(plan instanceof OverwritePartitionsDynamic) || !((LogicalPlan) plan).resolved()) {
+    if (!(plan instanceof OverwritePartitionsDynamic overwrite)
+        || !((LogicalPlan) plan).resolved()) {
       return plan;
     }
-    OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) plan;
+
     NamedRelation target = overwrite.table();
     Map options = overwrite.writeOptions();
-    if (!(target instanceof DataSourceV2Relation)
-        || !(((DataSourceV2Relation) target).table() instanceof DeltalogTable)
+    if (!(target instanceof DataSourceV2Relation dataSourceV2Relation)
+        || !(dataSourceV2Relation.table() instanceof DeltalogTable)
         || options.contains(SOURCES)) {
       return plan;
     }

@@ -53,16 +53,16 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
 
   /** Returns a type with the ids of the parts inside of it; `path` leads to it. */
   private static Type inside(Type type, DataType dataType, Metadata ids, String path) {
-    if (dataType instanceof StructType) {
+    if (dataType instanceof StructType structType) {
       GroupType group = type.asGroupType();
-      return group.withNewFields(fields(group, (StructType) dataType));
+      return group.withNewFields(fields(group, structType));
     }
     List parts = new ArrayList();
-    if (dataType instanceof ArrayType) {
-      parts.add(part(type, 0, ((ArrayType) dataType).elementType(), ids, path + ".element"));
-    } else if (dataType instanceof MapType) {
-      parts.add(part(type, 0, ((MapType) dataType).keyType(), ids, path + ".key"));
-      parts.add(part(type, 1, ((MapType) dataType).valueType(), ids, path + ".value"));
+    if (dataType instanceof ArrayType arrayType) {
+      parts.add(part(type, 0, arrayType.elementType(), ids, path + ".element"));
+    } else if (dataType instanceof MapType mapType) {
+      parts.add(part(type, 0, mapType.keyType(), ids, path + ".key"));
+      parts.add(part(type, 1, mapType.valueType(), ids, path + ".value"));
     } else {
       return type;
     }

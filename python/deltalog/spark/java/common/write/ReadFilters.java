@@ -45,14 +45,14 @@ public class ReadFilters {
    * is true.
    */
   public static List below(LogicalPlan node, int child, List above) {
-    if (node instanceof Filter) {
-      return both(above, Plans.conjuncts(((Filter) node).condition()));
+    if (node instanceof Filter filter) {
+      return both(above, Plans.conjuncts(filter.condition()));
     }
     if (node instanceof Project || node instanceof SubqueryAlias || node instanceof View) {
       return above;
     }
-    if (node instanceof Join) {
-      Join join = (Join) node;
+    if (node instanceof Join join) {
+
       JoinType type = join.joinType();
       boolean isInner = type instanceof InnerLike;
       boolean isLeft = child == 0;

@@ -98,15 +98,12 @@ public class RowRules {
         condition = made.column(position).eqNullSafe(expected);
       }
       // NULL does not meet a constraint.
-      Column met = functions.coalesce(new Column[] {condition, functions.lit(Boolean.FALSE)});
+      Column met = functions.coalesce(new Column[] {condition, functions.lit(false)});
       if (rule.get("exempt") != null) {
-        met =
-            functions
-                .when(condition(rule.get("exempt")), functions.lit(Boolean.TRUE))
-                .otherwise(met);
+        met = functions.when(condition(rule.get("exempt")), functions.lit(true)).otherwise(met);
       }
       if (isWritten != null) {
-        met = functions.when(isWritten, met).otherwise(functions.lit(Boolean.TRUE));
+        met = functions.when(isWritten, met).otherwise(functions.lit(true));
       }
       Column refused =
           functions.raise_error(text(rows, (String) rule.get("rule"), condition)).cast(type);

@@ -208,15 +208,15 @@ public class RuleExpression {
    */
   private void check(Expression part, Set names) {
     Set known = names;
-    if (part instanceof UnresolvedFunction) {
-      checkFunction(Plans.list(((UnresolvedFunction) part).nameParts()));
-    } else if (part instanceof UnresolvedAttribute) {
-      checkName(Plans.list(((UnresolvedAttribute) part).nameParts()), names);
-    } else if (part instanceof UnresolvedNamedLambdaVariable) {
-      checkName(Plans.list(((UnresolvedNamedLambdaVariable) part).nameParts()), names);
-    } else if (part instanceof LambdaFunction) {
+    if (part instanceof UnresolvedFunction unresolvedFunction) {
+      checkFunction(Plans.list(unresolvedFunction.nameParts()));
+    } else if (part instanceof UnresolvedAttribute unresolvedAttribute) {
+      checkName(Plans.list(unresolvedAttribute.nameParts()), names);
+    } else if (part instanceof UnresolvedNamedLambdaVariable unresolvedNamedLambdaVariable) {
+      checkName(Plans.list(unresolvedNamedLambdaVariable.nameParts()), names);
+    } else if (part instanceof LambdaFunction lambdaFunction) {
       known = new HashSet(names);
-      List parameters = Plans.list(((LambdaFunction) part).arguments());
+      List parameters = Plans.list(lambdaFunction.arguments());
       for (int i = 0; i < parameters.size(); i++) {
         known.add(key(((UnresolvedNamedLambdaVariable) parameters.get(i)).nameParts().head()));
       }
@@ -249,7 +249,7 @@ public class RuleExpression {
   }
 
   private boolean mayCall(String function) {
-    return RuleFunctions.always(function) || mayChange() && RuleFunctions.ofMoment(function);
+    return RuleFunctions.always(function) || (mayChange() && RuleFunctions.ofMoment(function));
   }
 
   /**

@@ -49,15 +49,15 @@ public class SourceVersions {
   }
 
   private void collect(TreeNode node, List filters) {
-    if (node instanceof LogicalRelation
-        && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
-      add((HadoopFsRelation) ((LogicalRelation) node).relation(), (LogicalPlan) node, filters);
+    if (node instanceof LogicalRelation logicalRelation
+        && logicalRelation.relation() instanceof HadoopFsRelation) {
+      add((HadoopFsRelation) logicalRelation.relation(), (LogicalPlan) node, filters);
     }
-    if (node instanceof DataSourceV2Relation) {
-      addTable((DataSourceV2Relation) node, (LogicalPlan) node, filters);
+    if (node instanceof DataSourceV2Relation dataSourceV2Relation) {
+      addTable(dataSourceV2Relation, (LogicalPlan) node, filters);
     }
-    if (node instanceof DataSourceV2ScanRelation) {
-      addTable(((DataSourceV2ScanRelation) node).relation(), (LogicalPlan) node, filters);
+    if (node instanceof DataSourceV2ScanRelation dataSourceV2ScanRelation) {
+      addTable(dataSourceV2ScanRelation.relation(), (LogicalPlan) node, filters);
     }
     scala.collection.Iterator children = node.children().iterator();
     for (int i = 0; children.hasNext(); i++) {
@@ -67,8 +67,8 @@ public class SourceVersions {
           isPlan ? ReadFilters.below((LogicalPlan) node, i, filters) : NO_FILTERS);
     }
     collectAll(node.innerChildren());
-    if (node instanceof QueryPlan) {
-      collectAll(((QueryPlan) node).subqueries());
+    if (node instanceof QueryPlan<?> queryPlan) {
+      collectAll(queryPlan.subqueries());
     }
   }
 
@@ -89,8 +89,8 @@ public class SourceVersions {
     scala.collection.Iterator each = nodes.iterator();
     while (each.hasNext()) {
       Object node = each.next();
-      if (node instanceof TreeNode) {
-        collect((TreeNode) node, NO_FILTERS);
+      if (node instanceof TreeNode<?> treeNode) {
+        collect(treeNode, NO_FILTERS);
       }
     }
   }

@@ -44,10 +44,10 @@ public class TableFileWriters extends OutputWriterFactory {
     if (given.length() == columns.length()) {
       return file;
     }
-    if (protocol instanceof BinCommitProtocol) {
+    if (protocol instanceof BinCommitProtocol binCommitProtocol) {
       int width = columns.length();
       LeadingColumns leading = new LeadingColumns(columns, width, given.length());
-      return new BinWriter(file, ((BinCommitProtocol) protocol).copied(), leading, width);
+      return new BinWriter(file, binCommitProtocol.copied(), leading, width);
     }
     ChangeWriter changes = null;
     if (records) {

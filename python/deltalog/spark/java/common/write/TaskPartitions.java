@@ -53,7 +53,7 @@ public class TaskPartitions {
       return values;
     }
     String[] values = (String[]) byDirectory.get(directory);
-    if (values == null || opensSeveral && ambiguous.contains(directory)) {
+    if (values == null || (opensSeveral && ambiguous.contains(directory))) {
       throw new IllegalStateException(
           "deltalog cannot tell which partition a file in the directory "
               + directory

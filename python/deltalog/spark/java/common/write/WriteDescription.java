@@ -33,8 +33,8 @@ public class WriteDescription {
   /** Returns the names of the columns that are a constant NULL. */
   private static List nulls(LogicalPlan plan) {
     List names = new ArrayList();
-    if (plan instanceof Project) {
-      Iterator columns = ((Project) plan).projectList().iterator();
+    if (plan instanceof Project project) {
+      Iterator columns = project.projectList().iterator();
       while (columns.hasNext()) {
         Object column = columns.next();
         if (isNull((Expression) column)) {
