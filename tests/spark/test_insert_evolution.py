@@ -139,3 +139,33 @@ def test_a_struct_that_lacks_a_field_is_appended_with_null(spark: SparkSession) 
             spark.sql("SELECT 1 a, named_struct('other', 2) s").writeTo("lacks").append()
     finally:
         spark.sql("DROP TABLE lacks")
+
+
+REPLACEMENTS = {
+    "USING (a) SELECT * FROM VALUES (1, 7), (1, 8), (3, 9) AS v(a, b)": [(1, 7), (1, 8), (2, 2), (3, 9)],
+    "USING (b) SELECT 5 AS a, 2 AS b": [(1, 1), (5, 2)],
+    "USING (a) SELECT * FROM VALUES (CAST(NULL AS INT), 7) AS v(a, b)": [(1, 1), (2, 2), (None, 7)],
+    "ON grows.a < s.b (SELECT 9 AS a, 2 AS b) AS s": [(2, 2), (9, 2)],
+    "USING (a) SELECT a, b + 10 FROM grows WHERE a = 2": [(1, 1), (2, 12)],
+}
+
+
+@pytest.mark.skipif(not KNOWS_EVOLUTION, reason="the grammar has it since Spark 4.2")
+@pytest.mark.parametrize("clause", REPLACEMENTS)
+def test_insert_replaces_matching_rows(spark: SparkSession, table: str, clause: str) -> None:
+    spark.sql("INSERT INTO grows VALUES (2, 2)")
+    spark.sql(f"INSERT INTO grows REPLACE {clause}")
+    assert rows(spark, table) == REPLACEMENTS[clause]
+    assert spark.sql("DESCRIBE HISTORY grows LIMIT 1").collect()[0].version == 3
+
+
+@pytest.mark.skipif(not KNOWS_EVOLUTION, reason="the grammar has it since Spark 4.2")
+def test_insert_replaces_with_an_alias_by_name_and_new_columns(spark: SparkSession, table: str) -> None:
+    spark.sql("INSERT INTO grows AS t REPLACE ON t.a = s.k (SELECT 1 AS k, 3 AS v) AS s")
+    assert rows(spark, table) == [(1, 3)]
+    spark.sql("INSERT WITH SCHEMA EVOLUTION INTO grows BY NAME REPLACE USING (a) SELECT 4 AS c, 1 AS a")
+    assert rows(spark, table) == [(1, None, 4)]
+    for wrong in ("USING (a) SELECT 1", "USING (a) SELECT 3 b, 1 a, 4 c", "USING (x) SELECT 1, 2, 3"):
+        with pytest.raises(pyspark.errors.PySparkException):
+            spark.sql(f"INSERT INTO grows REPLACE {wrong}")
+    assert rows(spark, table) == [(1, None, 4)]

@@ -54,7 +54,9 @@ def test_a_column_goes_before_a_variable(spark: SparkSession, table: str) -> Non
     spark.sql("DECLARE OR REPLACE VARIABLE a INT DEFAULT 99")
     try:
         spark.sql("UPDATE valued SET b = a")
-        merged = "MERGE INTO valued t USING (SELECT 1 AS k) s ON t.a = s.k WHEN MATCHED THEN UPDATE SET b = a + v"
+        merged = (
+            "MERGE INTO valued t USING (SELECT 1 AS k) s ON t.a = s.k WHEN MATCHED THEN UPDATE SET b = a + v"
+        )
         spark.sql(merged)
         assert rows(spark, table) == [(1, 6), (2, 2)]
     finally:
@@ -110,3 +112,30 @@ def test_drawn_values_decide_about_no_row(spark: SparkSession, table: str) -> No
     ):
         with pytest.raises(pyspark.errors.AnalysisException, match="NON_DETERMINISTIC"):
             spark.sql(statement)
+
+
+def test_statements_of_ours_in_a_script(spark: SparkSession, table: str) -> None:
+    script = """BEGIN
+        DECLARE n INT DEFAULT 3;
+        IF n = 3 THEN OPTIMIZE valued WHERE true ZORDER BY (b); ELSE VACUUM valued; END IF;
+        WHILE n < 5 DO INSERT INTO valued VALUES (n, CASE WHEN n = 3 THEN 1 ELSE 2 END); SET n = n + 1; END WHILE;
+        DELETE FROM valued WHERE a = n - 1;
+        BEGIN RESTORE TABLE IDENTIFIER('val' || 'ued') TO VERSION AS OF 1; END;
+        GENERATE symlink_format_manifest FOR TABLE valued;
+        DESCRIBE HISTORY valued LIMIT 2;
+    END"""
+    spark.sql(script)
+    done = [row.operation for row in spark.sql("DESCRIBE HISTORY valued").collect()]
+    assert done[:2] + done[-3:] == ["RESTORE", "DELETE", "OPTIMIZE", "WRITE", "CREATE TABLE"]
+    assert rows(spark, table) == [(1, 1), (2, 2)]
+
+
+def test_names_in_statements_of_ours_are_expressions(spark: SparkSession, table: str) -> None:
+    assert len(spark.sql("DESCRIBE HISTORY IDENTIFIER(:t) LIMIT :n", {"t": table, "n": 1}).collect()) == 1
+    spark.sql("OPTIMIZE IDENTIFIER('default.' || :t)", {"t": table}).collect()
+    spark.sql("CREATE TABLE IDENTIFIER(:c) SHALLOW CLONE IDENTIFIER(:t)", {"t": table, "c": "copied"})
+    try:
+        assert rows(spark, "copied") == rows(spark, table)
+    finally:
+        spark.sql("DROP TABLE copied")
+    assert spark.sql("DESCRIBE DETAIL IDENTIFIER('valued')").collect()[0].numFiles > 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.options import Options

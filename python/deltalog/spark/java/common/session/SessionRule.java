@@ -12,7 +12,11 @@ public class SessionRule extends AbstractFunction1 {
 
   /** The rules among those of Spark that resolve names. */
   static final Class[] RESOLUTION = {
-    EvolvingWrites.class, MergeEvolution.class, MergeTargets.class, UpdateVariables.class
+    ReplacingInserts.class,
+    EvolvingWrites.class,
+    MergeEvolution.class,
+    MergeTargets.class,
+    UpdateVariables.class
   };
 
   /**
