@@ -93,7 +93,6 @@ def find_mistakes(tools: str) -> bool:
             " ".join(["-Xplugin:ErrorProne", *(f"-Xep:{check}:OFF" for check in NOT_CHECKED)]),
             "-proc:none",
             "-XDsuppressNotes",
-            "-Xlint:none",
             "-Werror",
         ]
         files = [str(file) for file in (*sources(release), version_class(Path(directory)))]
