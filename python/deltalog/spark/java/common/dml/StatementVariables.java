@@ -8,18 +8,20 @@ import org.apache.spark.sql.catalyst.analysis.ResolveReferencesInUpdate;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Function2;
+import scala.Option;
 import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * Variables of the session and of scripts in the clauses of UPDATE and MERGE. Spark resolves them
- * in conditions only, and takes every name in an assigned value for a column. A column goes before
- * a variable of the same name, as everywhere in Spark.
+ * Variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark takes every name in an
+ * assigned value for a column, and Spark 4.0 those in conditions, too. A column goes before a
+ * variable of the same name, as everywhere in Spark.
  */
 public class StatementVariables {
   private static final String[] ACTIONS = {
@@ -37,6 +39,9 @@ public class StatementVariables {
   /** Returns whether a name in the clauses of a MERGE may be a variable. */
   boolean areIn(MergeIntoTable merge) {
     Product parts = (Product) merge;
+    if (replaced(merge.mergeCondition(), List.of()) != merge.mergeCondition()) {
+      return true;
+    }
     for (String name : ACTIONS) {
       List actions = Plans.list((Seq) CaseClass.field(parts, name));
       for (Object action : actions) {
@@ -58,13 +63,25 @@ public class StatementVariables {
       Seq actions = (Seq) CaseClass.field((Product) merge, ACTIONS[i]);
       changes.put(ACTIONS[i], replaced(actions, (List) seen.get(i)));
     }
+    changes.put("mergeCondition", replaced(merge.mergeCondition(), List.of(target, source)));
     return (MergeIntoTable) EvolvingWrites.with(merge, changes);
   }
 
   /** Does the same for an UPDATE. */
   UpdateTable replaced(UpdateTable update) {
-    Seq assignments = replaced(update.assignments(), List.of(update.table()));
-    return (UpdateTable) EvolvingWrites.with(update, Map.of("assignments", assignments));
+    Map changes = new HashMap();
+    changes.put("assignments", replaced(update.assignments(), List.of(update.table())));
+    if (update.condition().isDefined()) {
+      Expression condition = update.condition().get();
+      changes.put("condition", Option.apply(replaced(condition, List.of(update.table()))));
+    }
+    return (UpdateTable) EvolvingWrites.with(update, changes);
+  }
+
+  /** Does the same for a DELETE. */
+  DeleteFromTable replaced(DeleteFromTable delete) {
+    Expression condition = replaced(delete.condition(), List.of(delete.table()));
+    return (DeleteFromTable) EvolvingWrites.with(delete, Map.of("condition", condition));
   }
 
   private Seq replaced(Seq expressions, List tables) {
@@ -95,7 +112,13 @@ public class StatementVariables {
 
   private boolean isColumn(UnresolvedAttribute name, List tables) {
     for (Object table : tables) {
-      if (((LogicalPlan) table).resolve(name.nameParts(), resolver).isDefined()) {
+      try {
+        if (((LogicalPlan) table).resolve(name.nameParts(), resolver).isDefined()) {
+          return true;
+        }
+      } catch (Exception e) {
+        // An ambiguous name, or a field that a column of this table does not have: no variable.
+        // Spark finds the column in the other table, or raises the error again.
         return true;
       }
     }

@@ -16,7 +16,7 @@ public class SessionRule extends AbstractFunction1 {
     EvolvingWrites.class,
     MergeEvolution.class,
     MergeTargets.class,
-    UpdateVariables.class
+    ChangeVariables.class
   };
 
   /**
