@@ -410,6 +410,7 @@ def test_create_table_at_a_table_says_nothing_that_it_lacks(spark: SparkSession,
     for given in ("", f"({columns})", f"({columns.replace('a INT', 'a INT NOT NULL')})"):
         spark.sql(f"CREATE TABLE d {given} USING deltalog LOCATION '{path}' TBLPROPERTIES ('mine' = '1')")
         spark.sql("DROP TABLE d")
+    spark.sql(f"CREATE TABLE d ({columns}) USING deltalog LOCATION '{path}' CLUSTER BY (a)")
     assert DeltaTable(path).version() == 0
 
 

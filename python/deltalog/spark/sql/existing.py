@@ -27,7 +27,7 @@ def check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
                 f"not by ({', '.join(definition.partition_by)})"
             )
         _check_rules(definition, existing)
-    if definition.cluster_by is not None and definition.cluster_by != existing.clustering_columns:
+    if definition.cluster_by is not None and definition.cluster_by != existing.clustering_columns():
         raise _lacks(existing, f"clustering by ({', '.join(definition.clustering or [])})")
     if definition.comment is not None and definition.comment != existing.description:
         raise _lacks(existing, f"comment {definition.comment!r}")
