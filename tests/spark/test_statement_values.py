@@ -80,7 +80,9 @@ def test_an_unknown_name_is_still_an_error(spark: SparkSession, table: str) -> N
         spark.sql(MERGE.replace("SET b = v + 10", "SET b = v + w"))
 
 
-def test_statements_in_a_script_assign_its_variables(spark: SparkSession, table: str, scripting: None) -> None:
+def test_statements_in_a_script_assign_its_variables(
+    spark: SparkSession, table: str, scripting: None
+) -> None:
     script = f"BEGIN DECLARE v2 INT DEFAULT 7; UPDATE valued SET b = v2 WHERE a = 2; {MERGE}; END"
     spark.sql(script.replace("session.v + 1", "v2"))
     assert rows(spark, table) == [(1, 15), (2, 7), (5, 7)]
