@@ -22,9 +22,11 @@ def told(jvm: Jvm, error: BaseException) -> Any:
     of_spark = java_exception(error)
     if of_spark is not None:
         return jvm.new("DeltalogException", None, None, None, of_spark)
+    text = str(error)
     if not isinstance(error, DeltaError):
         _log.warning("a call of the JVM has failed", exc_info=error)
-    text = str(error) if isinstance(error, DeltaError) else f"{type(error).__name__}: {error}"
+        first, *_ = text.splitlines() or [""]  # py4j puts stack traces there.
+        text = f"{type(error).__name__}: {first}"
     return jvm.new("DeltalogException", text, None, sql_state(error), _met(error))
 
 
