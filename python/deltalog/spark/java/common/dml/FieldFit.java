@@ -59,6 +59,31 @@ public class FieldFit {
     return value;
   }
 
+  /** Returns whether a type only lacks fields of another, and has no field that the other lacks. */
+  public static boolean isPart(DataType type, DataType whole) {
+    return !isFit(type, whole) && hasOnlyFieldsOf(type, whole) && !hasOnlyFieldsOf(whole, type);
+  }
+
+  private static boolean hasOnlyFieldsOf(DataType type, DataType other) {
+    if (type instanceof StructType given && other instanceof StructType known) {
+      for (StructField field : given.fields()) {
+        int at = indexOf(known, field.name());
+        if (at < 0 || !hasOnlyFieldsOf(field.dataType(), known.fields()[at].dataType())) {
+          return false;
+        }
+      }
+      return true;
+    }
+    if (type instanceof ArrayType given && other instanceof ArrayType known) {
+      return hasOnlyFieldsOf(given.elementType(), known.elementType());
+    }
+    if (type instanceof MapType given && other instanceof MapType known) {
+      return hasOnlyFieldsOf(given.keyType(), known.keyType())
+          && hasOnlyFieldsOf(given.valueType(), known.valueType());
+    }
+    return true;
+  }
+
   /** Returns the index of the field with a name, whatever its case; -1 if there is none. */
   public static int indexOf(StructType type, String name) {
     StructField[] fields = type.fields();
