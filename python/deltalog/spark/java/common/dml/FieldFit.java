@@ -111,7 +111,7 @@ public class FieldFit {
       Expression kept = keeps ? field(old, field.name()) : null;
       Expression part =
           at >= 0
-              ? fitted(field(value, field.name()), field.dataType(), kept)
+              ? fitted(field(given(value, keeps), field.name()), field.dataType(), kept)
               : kept != null
                   ? fitted(kept, field.dataType(), null)
                   : Plans.nothing(field.dataType());
@@ -124,6 +124,11 @@ public class FieldFit {
       isNothing = new And(isNothing, new IsNull(old));
     }
     return new If(isNothing, Plans.nothing(made.dataType()), made);
+  }
+
+  /** Returns a struct as one that is not NULL, unless its fields may be those of another. */
+  private static Expression given(Expression value, boolean keeps) {
+    return keeps ? value : new KnownNotNull(value);
   }
 
   /**

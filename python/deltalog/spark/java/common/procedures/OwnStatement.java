@@ -188,12 +188,14 @@ public class OwnStatement {
       } else if (tokens.skip("DRY")) {
         isNew = tokens.skip("RUN") && arguments.put("dry_run", true) == null;
       } else if (tokens.skip("RETAIN")) {
+        // A negative number is refused for what it is.
+        String sign = tokens.skip("-") ? "-" : "";
         String hours = tokens.skipDecimal();
         isNew =
             hours != null
                 && tokens.skip("HOURS")
                 && statement.expressions.get("retain_hours") == null;
-        statement.expressions.put("retain_hours", hours);
+        statement.expressions.put("retain_hours", sign + hours);
       } else if (tokens.skip("USING")) {
         if (!tokens.skip("INVENTORY")) {
           return null;
