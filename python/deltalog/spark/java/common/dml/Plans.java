@@ -18,13 +18,9 @@ import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType$;
-import org.apache.spark.storage.RDDInfo;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.Tuple2;
@@ -187,24 +183,6 @@ public class Plans {
     return ComputeCurrentTime$.MODULE$.apply(statement);
   }
 
-  /** Returns the id of the RDD that keeps the rows of a checkpoint; -1 if there is none. */
-  public static int keptRows(LogicalPlan plan) {
-    return plan instanceof LogicalRDD logicalRDD ? logicalRDD.rdd().id() : -1;
-  }
-
-  /**
-   * Returns how many bytes the rows of an RDD take where they are kept; -1 if that is not known.
-   */
-  public static long storedBytes(SparkSession session, int id) {
-    RDDInfo[] stored = session.sparkContext().getRDDStorageInfo();
-    for (int i = 0; i < stored.length; i++) {
-      if (stored[i].id() == id) {
-        return stored[i].memSize() + stored[i].diskSize();
-      }
-    }
-    return -1;
-  }
-
   private static Expression[] values(Seq assignments) {
     Expression[] values = new Expression[assignments.size()];
     Iterator each = assignments.iterator();
@@ -212,17 +190,6 @@ public class Plans {
       values[i] = ((Assignment) each.next()).value();
     }
     return values;
-  }
-
-  /** Returns a plan with the ids of the columns of another plan, which has the same columns. */
-  public static LogicalPlan renumbered(LogicalPlan plan, LogicalPlan like) {
-    List columns = list(plan.output());
-    List known = list(like.output());
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.get(i);
-      columns.set(i, alias(column, column.name(), ((Attribute) known.get(i)).exprId()));
-    }
-    return new Project(seq(columns), plan);
   }
 
   /** Returns the parts of a condition that must all be true. */
