@@ -37,6 +37,7 @@ from deltalog.spark.sql.maintenance import (
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import USER_METADATA
 
 __all__ = [
@@ -61,13 +62,11 @@ class DeltaTable:
         path: str,
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
-        name: str | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
-        self._name = name
 
     @classmethod
     @raises_pyspark_errors
@@ -96,9 +95,7 @@ class DeltaTable:
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
         """Returns the table with this name in the session catalog, or deltalog.`/path`."""
         path, options = place_of_name(sparkSession, tableOrViewName)
-        table = cls.forPath(sparkSession, path, options)
-        table._name = tableOrViewName
-        return table
+        return cls.forPath(sparkSession, path, options)
 
     @classmethod
     @raises_pyspark_errors
@@ -190,7 +187,7 @@ class DeltaTable:
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name)
+        return DeltaTable(self._spark, self._path, aliasName, self._store)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -206,9 +203,7 @@ class DeltaTable:
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
         """
-        done = verbs.delete(self._spark, self._target(), condition)
-        self._refresh()
-        return done
+        return verbs.delete(self._spark, self._target(), condition)
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
@@ -220,9 +215,7 @@ class DeltaTable:
         if not isinstance(set, Mapping) or not set:
             expected = "a value for at least one column, such as {'column': 'expression'}"
             raise wrong_argument("set", set, expected)
-        done = verbs.update(self._spark, self._target(), condition, set)
-        self._refresh()
-        return done
+        return verbs.update(self._spark, self._target(), condition, set)
 
     @raises_pyspark_errors
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
@@ -230,7 +223,7 @@ class DeltaTable:
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """
-        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._refresh)
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition)
 
     def _target(self) -> DataFrame | Target:
         if is_connect(self._spark):
@@ -559,10 +552,10 @@ class DeltaTable:
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
     def _refresh(self) -> None:
-        """Lets Spark compute cached rows of the table's name again, which are others now."""
-        if self._name is not None and not is_connect(self._spark):
-            jvm = Jvm(self._spark.sparkContext._gateway)
-            jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
+        """Lets Spark compute cached rows of the table again, which are others now."""
+        if not is_connect(self._spark):
+            location, _ = location_in(self._spark, self._path, self._store)
+            refresh(Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession, location.uri)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

@@ -1,6 +1,6 @@
 """`DeltaTable.delete`, `update` and `merge`: the plans that Spark's parser makes of the statements, made by calls."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +55,6 @@ class DeltaMergeBuilder:
         target: DataFrame | Target,
         source: DataFrame,
         condition: Condition,
-        after: Callable[[], None],
     ) -> None:
         if not isinstance(source, DataFrame):
             raise InvalidArgumentError(
@@ -66,7 +65,6 @@ class DeltaMergeBuilder:
         self._not_matched: list[MergeClause] = []
         self._by_source: list[MergeClause] = []
         self._evolves = False
-        self._after = after
 
     @raises_pyspark_errors
     def whenMatchedUpdate(  # noqa: N802 (the names users know)
@@ -141,9 +139,7 @@ class DeltaMergeBuilder:
         clauses = [_actions(self._spark, plans, kind) for kind in kinds]
         condition = _column(self._condition)
         plan = plans.merge(self._target._jdf, self._source._jdf, condition, *clauses, self._evolves)
-        done = _executed(self._spark, plan)
-        self._after()
-        return done
+        return _executed(self._spark, plan)
 
 
 def _given(values: Values | None) -> Values:
