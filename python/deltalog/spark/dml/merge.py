@@ -88,8 +88,8 @@ def _merge(statement: Statement, running: RunningWrite, source: "_Source") -> No
         statement.plan_copies()
         if plans.inserts():
             if job is not None:
-                id_column = jvm.functions.col(_SOURCE)
-                rows = rows.where(job.matches().excludes(id_column))
+                number = jvm.static("MergePlans", "sourceNumber", source.plan)
+                rows = rows.where(job.matches().excludes(number))
             records = statement.has_change_files()
             for numbers, given in groups:
                 counted = counted_columns(write, given) if write.identity_columns else {}

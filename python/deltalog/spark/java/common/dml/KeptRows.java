@@ -1,10 +1,7 @@
 package io.deltalog.spark;
 
-import java.util.List;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -24,9 +21,10 @@ public class KeptRows extends AbstractFunction0 {
 
   public KeptRows(Dataset given) {
     // Evaluated at once, what a failed evaluation has kept could not be released.
-    query = given.localCheckpoint(false).queryExecution();
-    rows = ((LogicalRDD) query.analyzed()).rdd();
-    plan = renumbered(query.analyzed(), given.queryExecution().analyzed());
+    LogicalPlan analyzed = Plans.withoutConstraints(given.queryExecution().analyzed());
+    query = Dataset.ofRows(given.sparkSession(), analyzed).localCheckpoint(false).queryExecution();
+    plan = query.analyzed();
+    rows = ((LogicalRDD) plan).rdd();
   }
 
   /** Returns the id of the RDD of the rows. */
@@ -62,15 +60,5 @@ public class KeptRows extends AbstractFunction0 {
   /** Lets the executors forget the rows, which cannot be read any more. */
   public void release() {
     rows.unpersist(false);
-  }
-
-  private static LogicalPlan renumbered(LogicalPlan plan, LogicalPlan like) {
-    List columns = Plans.list(plan.output());
-    List known = Plans.list(like.output());
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.get(i);
-      columns.set(i, Plans.alias(column, column.name(), ((Attribute) known.get(i)).exprId()));
-    }
-    return new Project(Plans.seq(columns), plan);
   }
 }

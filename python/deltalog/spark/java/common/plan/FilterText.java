@@ -21,9 +21,11 @@ import scala.collection.immutable.Seq;
  * <p>A text cannot express two things. Filters that depend on them are left out, so they prune
  * nothing:
  *
- * <p>- a time zone other than the session's, if the query was created under another setting, or if
- * the filter belongs to a view, which keeps the time zone of the session that created it; - a
- * collation that does not compare strings byte by byte.
+ * <ul>
+ *   <li>a time zone other than the session's, if the query was created under another setting, or if
+ *       the filter belongs to a view, which keeps the time zone of the session that created it;
+ *   <li>a collation that does not compare strings byte by byte.
+ * </ul>
  */
 public class FilterText extends scala.runtime.AbstractPartialFunction {
 
@@ -84,6 +86,11 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
   public static String readable(Expression expression) {
     Expression simple = Plans.simplified(expression, OneRowRelation$.MODULE$.apply());
     return simple.transform(new FilterText()).sql();
+  }
+
+  /** Returns the text of an expression as people read it, with the tables of its columns. */
+  public static String qualified(Expression expression) {
+    return Plans.simplified(expression, OneRowRelation$.MODULE$.apply()).sql();
   }
 
   /** Returns whether the text of the expression has the same meaning in the time zone. */

@@ -21,12 +21,15 @@ import scala.Option;
 /**
  * The columns of rows as the files of a table have them (`write/fit.py`).
  *
- * <p>- With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
- * Requirements for Column Mapping"). - Partition columns are the log's text, so that the names of
- * directories are exact. If the files have these columns too, they come last and keep their types,
- * and the text is in further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg
- * Compatibility V3" of the protocol's requests for comments). - The last columns of the rows of a
- * statement are not the table's, and stay as they are.
+ * <ul>
+ *   <li>With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
+ *       Requirements for Column Mapping").
+ *   <li>Partition columns are the log's text, so that the names of directories are exact. If the
+ *       files have these columns too, they come last and keep their types, and the text is in
+ *       further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
+ *       V3" of the protocol's requests for comments).
+ *   <li>The last columns of the rows of a statement are not the table's, and stay as they are.
+ * </ul>
  */
 public class FileColumns {
   private static final String TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'";
@@ -117,8 +120,7 @@ public class FileColumns {
   /**
    * Returns the column as the log's text (PROTOCOL.md, "Partition Value Serialization").
    *
-   * <p>Spark validates the text of binary values, because directory names would silently replace
-   * invalid UTF-8.
+   * <p>Binary values that are not UTF-8 are refused: directory names would silently replace them.
    */
   private static Column text(Attribute attribute) {
     String type = attribute.dataType().typeName();
@@ -133,6 +135,18 @@ public class FileColumns {
     Column text =
         ExpressionUtils.column(
             new Cast(attribute, DataTypes.StringType, utc, EvalMode$.MODULE$.ANSI()));
-    return type.equals("binary") ? functions.validate_utf8(text) : text;
+    return type.equals("binary") ? ofUtf8(text, attribute.name()) : text;
+  }
+
+  private static Column ofUtf8(Column text, String name) {
+    Column refused =
+        functions.raise_error(
+            functions.lit(
+                "the table refuses a row: bytes of the partition column '"
+                    + name
+                    + "' are not UTF-8, and cannot be a partition value"));
+    return functions
+        .when(functions.not(functions.is_valid_utf8(text)), refused.cast("string"))
+        .otherwise(text);
   }
 }
