@@ -24,6 +24,7 @@ EVERY_SPARK = {
     "test_read",
     "test_sql",
     "test_statements",
+    "test_stored_values",
     "test_write",
 }
 

@@ -38,6 +38,7 @@ from deltalog.spark.sql.maintenance import (
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import USER_METADATA
 
 __all__ = [
@@ -62,14 +63,12 @@ class DeltaTable:
         path: str,
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
-        name: str | None = None,
         own: OwnFrames | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
-        self._name = name
         self._own = own or OwnFrames()
 
     @classmethod
@@ -99,9 +98,7 @@ class DeltaTable:
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
         """Returns the table with this name in the session catalog, or deltalog.`/path`."""
         path, options = place_of_name(sparkSession, tableOrViewName)
-        table = cls.forPath(sparkSession, path, options)
-        table._name = tableOrViewName
-        return table
+        return cls.forPath(sparkSession, path, options)
 
     @classmethod
     @raises_pyspark_errors
@@ -199,7 +196,7 @@ class DeltaTable:
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name, self._own)
+        return DeltaTable(self._spark, self._path, aliasName, self._store, self._own)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -215,9 +212,7 @@ class DeltaTable:
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
         """
-        done = verbs.delete(self._spark, self._target(), condition, self._own.id)
-        self._refresh()
-        return done
+        return verbs.delete(self._spark, self._target(), condition, self._own.id)
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
@@ -226,9 +221,7 @@ class DeltaTable:
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. Errors are those of `delete`.
         """
-        done = verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)
-        self._refresh()
-        return done
+        return verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)
 
     @raises_pyspark_errors
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
@@ -236,7 +229,7 @@ class DeltaTable:
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """
-        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._own.id, self._refresh)
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._own.id)
 
     def _target(self) -> DataFrame | Target:
         if is_connect(self._spark):
@@ -565,10 +558,10 @@ class DeltaTable:
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
     def _refresh(self) -> None:
-        """Lets Spark compute cached rows of the table's name again, which are others now."""
-        if self._name is not None and not is_connect(self._spark):
-            jvm = Jvm(self._spark.sparkContext._gateway)
-            jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
+        """Lets Spark compute cached rows of the table again, which are others now."""
+        if not is_connect(self._spark):
+            location, _ = location_in(self._spark, self._path, self._store)
+            refresh(Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession, location.uri)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

@@ -1,6 +1,6 @@
 """`DeltaTable.delete`, `update` and `merge`: the plans that Spark's parser makes of the statements, made by calls."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +69,6 @@ class DeltaMergeBuilder:
         source: DataFrame,
         condition: Condition,
         columns_id: str,
-        after: Callable[[], None],
     ) -> None:
         if not isinstance(source, DataFrame):
             raise InvalidArgumentError(
@@ -80,7 +79,7 @@ class DeltaMergeBuilder:
         self._not_matched: list[MergeClause] = []
         self._by_source: list[MergeClause] = []
         self._evolves = False
-        self._columns_id, self._after = columns_id, after
+        self._columns_id = columns_id
 
     @raises_pyspark_errors
     def whenMatchedUpdate(  # noqa: N802 (the names users know)
@@ -159,9 +158,7 @@ class DeltaMergeBuilder:
         clauses = [_actions(self._spark, plans, kind) for kind in kinds]
         condition = _column(self._condition)
         plan = plans.merge(self._target._jdf, self._source._jdf, condition, *clauses, self._evolves)
-        done = _executed(self._spark, plan)
-        self._after()
-        return done
+        return _executed(self._spark, plan)
 
 
 def _jvm(spark: SparkSession) -> Jvm:

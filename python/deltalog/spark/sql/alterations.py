@@ -15,6 +15,7 @@ from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.options import Options
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -41,6 +42,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     location = location_of(jvm, session, options)
     snapshot = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
     alter_table(snapshot, change, commit_arguments(None, change_metadata(Settings.of(jvm, session))))
+    refresh(jvm, session, snapshot.uri)
 
 
 def _kind(change: Any) -> str:

@@ -47,10 +47,12 @@ public class MergePlans {
   public void resolve(Seq computed) {
     Attribute[] columns = scan.columns();
     Set names = new HashSet(Plans.list(computed));
-    matched = new MergeClauses(statement.matchedActions(), columns, 1, names);
+    AssignedValues assigned = scan.values();
+    matched = new MergeClauses(statement.matchedActions(), columns, 1, names, assigned);
     bySource =
-        new MergeClauses(statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names);
-    notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names);
+        new MergeClauses(
+            statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names, assigned);
+    notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names, assigned);
   }
 
   /**

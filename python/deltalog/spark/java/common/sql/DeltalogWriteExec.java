@@ -7,9 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
-import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -65,8 +63,6 @@ public class DeltalogWriteExec extends OwnCommandExec {
       options.putIfAbsent("partitionOverwriteMode", "dynamic");
       insert(write.table(), overwrite.query(), overwrite.isByName(), true, options);
     }
-    DataSourceV2Relation relation = (DataSourceV2Relation) ((V2WriteCommand) statement).table();
-    refresh(relation.identifier().isDefined() ? relation.name() : null);
     return none();
   }
 

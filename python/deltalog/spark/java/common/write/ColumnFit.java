@@ -10,14 +10,16 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
  * Rows with exactly the columns of a table, cast and checked by Spark's own rules for storing
- * values.
+ * values, and by StoredCast.
  */
 public class ColumnFit {
   private static final String FILL_MODES =
@@ -81,7 +83,7 @@ public class ColumnFit {
       Object[] arguments = {
         table,
         DataTypeUtils$.MODULE$.toAttributes(schema),
-        rows.queryExecution().analyzed(),
+        cast(session, rows, schema, byName).queryExecution().analyzed(),
         Boolean.valueOf(byName),
         session.sessionState().conf(),
         fill(resolve.getParameterTypes()[5], byName)
@@ -95,6 +97,27 @@ public class ColumnFit {
       throw new IllegalStateException(
           "deltalog cannot use the fitting of columns of this version of Spark: " + e, e);
     }
+  }
+
+  /** Returns the rows with the casts that Spark leaves to those who write. */
+  private static Dataset cast(
+      SparkSession session, Dataset rows, StructType schema, boolean byName) {
+    SQLConf conf = session.sessionState().conf();
+    StoredCast casts = new StoredCast(conf, byName);
+    Projection made = new Projection(rows);
+    StructField[] columns = schema.fields();
+    for (int i = 0; i < made.size(); i++) {
+      Attribute given = made.attribute(i);
+      for (int j = 0; j < columns.length; j++) {
+        boolean isMeant =
+            byName ? (Boolean) conf.resolver().apply(columns[j].name(), given.name()) : i == j;
+        Expression value = isMeant ? casts.of(given, columns[j].dataType()) : given;
+        if (value != given) {
+          made.put(i, ExpressionUtils.column(value).as(given.name()));
+        }
+      }
+    }
+    return made.rows();
   }
 
   /** Returns whether missing columns are filled: a Boolean until Spark 4.1, a mode since 4.2. */
