@@ -32,6 +32,10 @@ import py4j.Py4JPythonClientPerThread;
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
+
+  /** The SQLSTATE of a transaction whose result is not known. */
+  static final String UNKNOWN_COMMIT = "08007";
+
   private final GatewayServer server;
   private final int port;
   private final String token;
@@ -60,7 +64,16 @@ public class PythonCalls {
       isUsable = true;
       return Protocol.getReturnValue(answer, gateway());
     } catch (Py4JNetworkException e) {
-      throw watch.hasGivenUp(connection) ? watch.error() : e;
+      if (watch.hasGivenUp(connection)) {
+        throw watch.error();
+      }
+      // Its message has the whole command, with the options of the user, and so perhaps secrets.
+      throw new DeltalogException(
+          "Python has ended before it answered, so the statement may or may not have been"
+              + " committed: see DESCRIBE HISTORY",
+          null,
+          UNKNOWN_COMMIT,
+          e.getCause());
     } finally {
       boolean isClosed = watch.end(connection);
       if (!isUsable || isClosed || !idle.offerFirst(connection)) {

@@ -34,14 +34,10 @@ final class PythonWatch implements Runnable {
 
   private final Set<ClientServerConnection> givenUp = new HashSet<>();
 
-  /** Starts watching the calls of a process. */
+  private boolean isRunning;
+
   PythonWatch(PythonCalls calls) {
     this.calls = calls;
-    if (milliseconds > 0) {
-      Thread thread = new Thread(this, "deltalog-python-watch");
-      thread.setDaemon(true);
-      thread.start();
-    }
   }
 
   private static int configured() {
@@ -56,6 +52,12 @@ final class PythonWatch implements Runnable {
 
   synchronized void begin(ClientServerConnection connection) {
     waiting.put(connection, System.nanoTime());
+    if (!isRunning && milliseconds > 0) {
+      Thread thread = new Thread(this, "deltalog-python-watch");
+      thread.setDaemon(true);
+      thread.start();
+      isRunning = true;
+    }
   }
 
   /** Ends the wait of a call. Returns whether it was given up, so that its connection is closed. */
@@ -69,21 +71,24 @@ final class PythonWatch implements Runnable {
   }
 
   /** Returns the error of a call that was given up. */
-  IllegalStateException error() {
-    return new IllegalStateException(
-        "deltalog: Python has not answered for "
+  DeltalogException error() {
+    return new DeltalogException(
+        "Python has not answered for "
             + milliseconds / 1000.0
             + " s ("
             + TIMEOUT
             + "): the process has stopped or ended, or native code keeps it from running. What it"
-            + " was doing may or may not have been committed: see DESCRIBE HISTORY");
+            + " was doing may or may not have been committed: see DESCRIBE HISTORY",
+        null,
+        PythonCalls.UNKNOWN_COMMIT,
+        null);
   }
 
   @Override
   public void run() {
     int period = Math.max(1, Math.min(milliseconds / 2, LONGEST_PERIOD));
     try {
-      while (true) {
+      while (isNeeded()) {
         Thread.sleep(period);
         if (waitsLongerThan(period) && !calls.answers(milliseconds)) {
           giveUp();
@@ -92,6 +97,14 @@ final class PythonWatch implements Runnable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /**
+   * Returns whether any call waits. The thread ends without one, and the next call starts another.
+   */
+  private synchronized boolean isNeeded() {
+    isRunning = !waiting.isEmpty();
+    return isRunning;
   }
 
   private synchronized boolean waitsLongerThan(int period) {
