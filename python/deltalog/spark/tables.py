@@ -13,7 +13,8 @@ from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml import verbs
-from deltalog.spark.dml.clauses import Condition, Values
+from deltalog.spark.dml.clauses import Condition, Values, values_argument
+from deltalog.spark.dml.own_frames import OwnFrames
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
@@ -62,12 +63,14 @@ class DeltaTable:
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
         name: str | None = None,
+        own: OwnFrames | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
         self._name = name
+        self._own = own or OwnFrames()
 
     @classmethod
     @raises_pyspark_errors
@@ -180,17 +183,23 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which stays on that version."""
+        """Returns the newest version as a DataFrame, which stays on that version.
+
+        Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
+        """
         reader = self._reader()
         if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
-            reader = reader.option("versionAsOf", self._ask("version"))
-        newest = reader.load(self._path)
-        return newest if self._alias is None else newest.alias(self._alias)
+            newest = reader.option("versionAsOf", self._ask("version")).load(self._path)
+        else:
+            newest = verbs.with_own_columns(self._spark, reader.load(self._path), self._own.id)
+        shown = newest if self._alias is None else newest.alias(self._alias)
+        self._own.note(shown)
+        return shown
 
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name)
+        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name, self._own)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -206,7 +215,7 @@ class DeltaTable:
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
         """
-        done = verbs.delete(self._spark, self._target(), condition)
+        done = verbs.delete(self._spark, self._target(), condition, self._own.id)
         self._refresh()
         return done
 
@@ -217,10 +226,7 @@ class DeltaTable:
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. Errors are those of `delete`.
         """
-        if not isinstance(set, Mapping) or not set:
-            expected = "a value for at least one column, such as {'column': 'expression'}"
-            raise wrong_argument("set", set, expected)
-        done = verbs.update(self._spark, self._target(), condition, set)
+        done = verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)
         self._refresh()
         return done
 
@@ -230,11 +236,11 @@ class DeltaTable:
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """
-        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._refresh)
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._own.id, self._refresh)
 
     def _target(self) -> DataFrame | Target:
         if is_connect(self._spark):
-            return Target(self._spark, self._path, self._alias, self._ask, self._store)
+            return Target(self._spark, self._path, self._alias, self._ask, self._store, self._own)
         newest = self._reader().load(self._path)
         return newest if self._alias is None else newest.alias(self._alias)
 

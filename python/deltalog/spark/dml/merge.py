@@ -86,8 +86,8 @@ def _merge(statement: Statement, running: RunningWrite, source: "_Source") -> No
         statement.plan_copies()
         if plans.inserts():
             if job is not None:
-                id_column = jvm.functions.col(_SOURCE)
-                rows = rows.where(job.matches().excludes(id_column))
+                number = jvm.static("MergePlans", "sourceNumber", source.plan)
+                rows = rows.where(job.matches().excludes(number))
             records = statement.has_change_files()
             for numbers, given in groups:
                 counted = counted_columns(write, given) if write.identity_columns else {}
@@ -114,16 +114,15 @@ class _Source:
         functions = jvm.functions
         given = fit.dataset(jvm, statement.session, statement.plan.sourceTable())
         id_column = functions.monotonically_increasing_id().alias(_SOURCE)
-        numbered = given.select(jvm.seq([functions.col("*"), id_column]))
+        numbered = given.select(jvm.seq([functions.col("*"), id_column])).queryExecution().analyzed()
+        opaque = jvm.static("Plans", "withoutConstraints", numbered)
         # Lost blocks fail the statement, instead of being computed anew with perhaps other rows. All are there before
         # the job that looks at the keys: it would not know of rows that are computed anew while it runs.
-        kept = numbered.localCheckpoint(True)
-        # The expressions of the statement refer to the columns by their ids.
-        self.plan = jvm.static(
-            "Plans", "renumbered", kept.queryExecution().analyzed(), numbered.queryExecution().analyzed()
-        )
-        self.rows = fit.dataset(jvm, statement.session, self.plan)
-        self.id = int(jvm.static("Plans", "keptRows", kept.queryExecution().analyzed()))
+        kept = fit.dataset(jvm, statement.session, opaque).localCheckpoint(True)
+        # Its columns keep their ids, by which the expressions of the statement refer to them.
+        self.rows = kept
+        self.plan = kept.queryExecution().analyzed()
+        self.id = int(jvm.static("Plans", "keptRows", self.plan))
 
     def measure(self) -> None:
         """Counts the rows and finds their keys. To be called first."""

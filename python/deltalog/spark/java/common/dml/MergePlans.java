@@ -5,11 +5,13 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.JoinType;
 import org.apache.spark.sql.catalyst.plans.LeftOuter$;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.classic.ExpressionUtils;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -237,6 +239,11 @@ public class MergePlans {
     columns.add(Plans.alias(Plans.bigint(0), RowAction.ROW));
     Expression isInserted = new In(number, Plans.seq(numbers));
     return new Project(Plans.seq(columns), new Filter(isInserted, numbered));
+  }
+
+  /** Returns the number of each row of the source, whatever its other columns are called. */
+  public static Column sourceNumber(LogicalPlan source) {
+    return ExpressionUtils.column(sourceId(source));
   }
 
   private static LogicalPlan numbered(LogicalPlan rows, Expression clause) {

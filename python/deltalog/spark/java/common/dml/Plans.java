@@ -16,9 +16,9 @@ import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
 import org.apache.spark.sql.catalyst.optimizer.RewriteWithExpression$;
 import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.DataType;
@@ -214,15 +214,14 @@ public class Plans {
     return values;
   }
 
-  /** Returns a plan with the ids of the columns of another plan, which has the same columns. */
-  public static LogicalPlan renumbered(LogicalPlan plan, LogicalPlan like) {
-    List columns = list(plan.output());
-    List known = list(like.output());
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.get(i);
-      columns.set(i, alias(column, column.name(), ((Attribute) known.get(i)).exprId()));
-    }
-    return new Project(seq(columns), plan);
+  /**
+   * Returns a plan of the same rows and columns, of which Spark knows no constraints. It derives
+   * them from pairs of expressions, which takes a time that grows with the third power of the
+   * number of columns.
+   */
+  public static LogicalPlan withoutConstraints(LogicalPlan plan) {
+    Seq columns = plan.output();
+    return new Expand(seq(Arrays.asList(new Object[] {columns})), columns, plan);
   }
 
   /** Returns the parts of a condition that must all be true. */
