@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 import deltalog.spark
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltalog.spark import configuration
 from deltalog.spark.configuration import EXTENSIONS, JARS, OF_CONNECTOR, OURS, jar
 from deltalog.spark.jvm import jars
 from tests.spark.jar_copies import of_this_spark, release
@@ -61,7 +61,7 @@ def test_the_extension_of_the_jvm_connector_beside_ours_is_refused() -> None:
 def test_a_release_without_a_jar_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"no jar for Spark 3\.5, but for .*4\.3"):
         jar("3.5")
-    monkeypatch.setattr(configuration.pyspark, "__version__", "9.9.1")
+    monkeypatch.setattr(pyspark, "__version__", "9.9.1")
     with pytest.raises(UnsupportedFeatureError, match=r"no jar for Spark 9\.9\.1"):
         deltalog.spark.configure(SparkSession.builder)
 

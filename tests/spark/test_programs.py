@@ -111,7 +111,7 @@ def steps(job: Path, directory: Path, *parts: str, **options: Any) -> dict[str, 
 
 @pytest.mark.newest
 def test_a_java_job_has_everything_and_ends(job: Path, tmp_path: Path) -> None:
-    found = steps(job, tmp_path, "others", "statements", "errors")
+    found = steps(job, tmp_path, "others", "statements")
     assert found["sidecars of others"] == "0", "what is not of deltalog needs no Python"
     assert found["select"] == "[[1,a], [2,b], [3,c]]"
     assert found["merge"] == "[[1,1,0,0]]"
@@ -121,9 +121,16 @@ def test_a_java_job_has_everything_and_ends(job: Path, tmp_path: Path) -> None:
     assert found["rows of the clone"] == "[[1,a], [2,z]]"
     assert found["default session"] == "true"
     assert found["sidecars"] == "1"
+
+
+@pytest.mark.newest
+@pytest.mark.thorough
+def test_errors_keep_their_class_their_state_and_their_text(job: Path, tmp_path: Path) -> None:
+    found = steps(job, tmp_path, "statements", "errors")
     assert found["no table"].startswith(f"{EXCEPTION} 42P01 there is no Delta table here")
     assert found["no name"].startswith("org.apache.spark.sql.catalyst.ExtendedAnalysisException 42P01 ")
     assert found["division"].startswith("org.apache.spark.SparkArithmeticException 22003 ")
+    assert found["job"].startswith("org.apache.spark.SparkRuntimeException P0001 ")
     assert "own text" in found["job"]
     assert found["inventory without a view"].startswith(f"{EXCEPTION} 42P01 [TABLE_OR_VIEW_NOT_FOUND] ")
     assert found["conflict"].startswith(f"{EXCEPTION} 2D521 ")
@@ -211,7 +218,11 @@ def test_spark_shell_has_everything_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.newest
 @pytest.mark.thorough
-def test_the_pyspark_shell_has_everything_before_and_after_enable(tmp_path: Path) -> None:
+def test_the_pyspark_shell_has_everything_before_and_after_enable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON_OPTS", "-i")  # As in a terminal.
     statements = """
 spark.sql("CREATE TABLE t (id INT) USING deltalog").collect()
 spark.sql("INSERT INTO t VALUES (1), (2)").collect()
