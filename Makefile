@@ -27,7 +27,7 @@ newest_spark := $(lastword $(SPARKS))
 
 # The Spark minors that the wheel has classes for: `all`, as in the wheel that is published, or those that are
 # `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
-WHEEL_SPARKS := $(if $(filter wheel test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
+WHEEL_SPARKS := $(if $(filter wheel sdist test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
 wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spark) $(filter $(SPARKS), \
 	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%))))
 wheel_jars := $(wheel_sparks:%=$(jars)/deltalog-spark-%.jar)
@@ -127,6 +127,13 @@ build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the tes
 wheel: $(wheel) ## make the wheel that is published, with the classes for every Spark, in dist/
 	$(bin)/python -m scripts.spark_jars --check dist/*.whl $(SPARKS)
 
+.PHONY: sdist
+sdist: $(wheel_jars) .venv/.deps ## make the source archive, with the classes for every Spark, in dist/
+	$(bin)/python scripts/licenses.py $(licenses)
+	rm -f dist/*.tar.gz
+	$(bin)/maturin sdist --out dist
+	$(bin)/python -m scripts.spark_jars --check dist/*.tar.gz $(SPARKS)
+
 .PHONY: develop
 develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Python files are used in place
 	$(bin)/python scripts/licenses.py $(licenses)
@@ -220,7 +227,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.compl
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## check formatting, line lengths and licenses, run clippy, ruff, mypy; warnings are errors
+lint: .venv/.deps ## check formatting, line lengths and licenses, run clippy, ruff, mypy, Error Prone; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -228,6 +235,7 @@ lint: .venv/.deps ## check formatting, line lengths and licenses, run clippy, ru
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
+	$(bin)/python -m scripts.java_lint .cache/java-lint
 	$(bin)/python scripts/line_length.py
 	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
@@ -238,6 +246,7 @@ format: .venv/.deps ## apply the formatters
 	cargo fmt --manifest-path benches/kernel/Cargo.toml
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
+	$(bin)/python -m scripts.java_lint .cache/java-lint --fix
 
 .PHONY: bench
 bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios

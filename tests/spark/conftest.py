@@ -33,6 +33,7 @@ OLDEST = {
     "test_connect",
     "test_deleted_rows",
     "test_foreign_expressions",
+    "test_insert_evolution",
     "test_job_output",
     "test_jvm",
     "test_log_answers",
@@ -43,6 +44,7 @@ OLDEST = {
     "test_session_kinds",
     "test_statement_commits",
     "test_statement_scans",
+    "test_statement_values",
 }
 
 

@@ -11,6 +11,7 @@ from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm, alias, callback
+from deltalog.spark.jvm.failures import kept
 from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
@@ -92,7 +93,7 @@ def _bridge(jvm: Jvm) -> None:
     global _bridged
     if _bridged is not jvm.gateway:
         errors.install_conversion()
-        callback.serve(jvm, Bridge(jvm))
+        jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway
 
 

@@ -16,6 +16,9 @@ from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
 from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
+# The type of strings where a statement names their collation, which is the one of all strings.
+_EXPLICIT_STRING = "string collate UTF8_BINARY"
+
 
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     """Opens the version that the options specify, or the newest."""
@@ -149,7 +152,9 @@ def _bare(kind: Any) -> Any:
             for name, value in kind.items()
             if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")
         }
-    return [_bare(item) for item in kind] if isinstance(kind, list) else kind
+    if isinstance(kind, list):
+        return [_bare(item) for item in kind]
+    return "string" if kind == _EXPLICIT_STRING else kind
 
 
 def _partition_schema(snapshot: Snapshot) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.options import Options
@@ -61,12 +61,6 @@ def _one(changes: list[Any]) -> Any:
 
 def _set_properties(changes: list[Any]) -> TableChange:
     values = {str(change.property()): str(change.value()) for change in changes}
-    if "comment" in values:
-        if len(values) > 1:
-            raise InvalidArgumentError(
-                "set the comment of a table by COMMENT ON TABLE, without other properties"
-            )
-        return TableChange.set_description(values["comment"])
     for name in ("location", "provider"):
         if name in values:
             raise UnsupportedFeatureError(

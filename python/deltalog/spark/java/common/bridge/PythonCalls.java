@@ -9,20 +9,29 @@ import py4j.ClientServerConnection;
 import py4j.Gateway;
 import py4j.GatewayServer;
 import py4j.Protocol;
+import py4j.Py4JNetworkException;
 import py4j.Py4JPythonClientPerThread;
 
 /**
  * A client for one object of the Python process, with separate connections.
  *
- * <p>- A connection serves one call at a time. The next call reuses it, even from another thread.
- * (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever made a
- * call.) - Calls wait only for Python's answer, so they may be nested, and several threads may make
- * calls at once. - If the called Python code calls the JVM, that call runs in the calling thread,
- * with its job tags and its active session. - Every connection starts with a token. Python rejects
- * connections without it.
+ * <ul>
+ *   <li>A connection serves one call at a time. The next call reuses it, even from another thread.
+ *       (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever made a
+ *       call.)
+ *   <li>Calls wait only for Python's answer, so they may be nested, and several threads may make
+ *       calls at once.
+ *   <li>If the called Python code calls the JVM, that call runs in the calling thread, with its job
+ *       tags and its active session.
+ *   <li>Every connection starts with a token. Python rejects connections without it.
+ * </ul>
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
+
+  /** The SQLSTATE of a transaction whose result is not known. */
+  private static final String UNKNOWN_COMMIT = "08007";
+
   private final GatewayServer server;
   private final int port;
   private final String token;
@@ -48,6 +57,14 @@ public class PythonCalls {
       String answer = connection.sendCommand(command(role, method, arguments));
       isUsable = true;
       return Protocol.getReturnValue(answer, gateway());
+    } catch (Py4JNetworkException e) {
+      // Its message has the whole command, with the options of the user, and so perhaps secrets.
+      throw new DeltalogException(
+          "Python has ended before it answered, so the statement may or may not have been"
+              + " committed: see DESCRIBE HISTORY",
+          null,
+          UNKNOWN_COMMIT,
+          e.getCause());
     } finally {
       if (!isUsable || !idle.offerFirst(connection)) {
         connection.shutdown();

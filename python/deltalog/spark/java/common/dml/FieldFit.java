@@ -17,20 +17,23 @@ import scala.collection.immutable.Seq;
  * Gives values all fields of a column, by name and in the column's order, as the JVM connector does
  * where it adds columns.
  *
- * <p>- A field that the value lacks is NULL, or stays as it is in an old value. That goes for
- * structs in structs, not for those in arrays and maps. - A value that is NULL stays NULL, unless
- * fields of an old value are kept. - The types of the fields stay, for Spark to cast.
+ * <ul>
+ *   <li>A field that the value lacks is NULL, or stays as it is in an old value. That goes for
+ *       structs in structs, not for those in arrays and maps.
+ *   <li>A value that is NULL stays NULL, unless fields of an old value are kept.
+ *   <li>The types of the fields stay, for Spark to cast.
+ * </ul>
  */
 public class FieldFit {
   private FieldFit() {}
 
   /** Returns whether a type has fields. */
   public static boolean hasFields(DataType type) {
-    if (type instanceof ArrayType) {
-      return hasFields(((ArrayType) type).elementType());
+    if (type instanceof ArrayType array) {
+      return hasFields(array.elementType());
     }
-    if (type instanceof MapType) {
-      return hasFields(((MapType) type).keyType()) || hasFields(((MapType) type).valueType());
+    if (type instanceof MapType map) {
+      return hasFields(map.keyType()) || hasFields(map.valueType());
     }
     return type instanceof StructType;
   }
@@ -54,6 +57,31 @@ public class FieldFit {
       return map(value, given, wanted);
     }
     return value;
+  }
+
+  /** Returns whether a type only lacks fields of another, and has no field that the other lacks. */
+  public static boolean isPart(DataType type, DataType whole) {
+    return !isFit(type, whole) && hasOnlyFieldsOf(type, whole) && !hasOnlyFieldsOf(whole, type);
+  }
+
+  private static boolean hasOnlyFieldsOf(DataType type, DataType other) {
+    if (type instanceof StructType given && other instanceof StructType known) {
+      for (StructField field : given.fields()) {
+        int at = indexOf(known, field.name());
+        if (at < 0 || !hasOnlyFieldsOf(field.dataType(), known.fields()[at].dataType())) {
+          return false;
+        }
+      }
+      return true;
+    }
+    if (type instanceof ArrayType given && other instanceof ArrayType known) {
+      return hasOnlyFieldsOf(given.elementType(), known.elementType());
+    }
+    if (type instanceof MapType given && other instanceof MapType known) {
+      return hasOnlyFieldsOf(given.keyType(), known.keyType())
+          && hasOnlyFieldsOf(given.valueType(), known.valueType());
+    }
+    return true;
   }
 
   /** Returns the index of the field with a name, whatever its case; -1 if there is none. */

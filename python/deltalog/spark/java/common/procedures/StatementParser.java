@@ -66,7 +66,12 @@ public class StatementParser implements InvocationHandler {
   }
 
   private Object plan(Method method, Object[] arguments) throws Throwable {
-    String text = (String) arguments[0];
+    String text = OwnScript.of((String) arguments[0], next);
+    if (text != arguments[0]) {
+      Object[] script = arguments.clone();
+      script[0] = text;
+      return spark(method, script);
+    }
     OwnStatement statement = OwnStatement.about(text, next);
     if (statement == null) {
       try {

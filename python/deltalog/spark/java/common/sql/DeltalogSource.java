@@ -34,6 +34,7 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
+    Installation.check();
     String described =
         Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
     return RelationDescription.relation(context.sparkSession(), described, options);
@@ -41,6 +42,7 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
+    Installation.check();
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
@@ -57,12 +59,14 @@ public class DeltalogSource
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
+    Installation.check();
     SessionGuard.check();
     return new StructType();
   }
 
   @Override
   public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+    Installation.check();
     SessionGuard.check();
     return new SourceTable(schema, transforms);
   }

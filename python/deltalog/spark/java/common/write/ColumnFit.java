@@ -2,11 +2,16 @@ package io.deltalog.spark;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.TableOutputResolver$;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
@@ -20,10 +25,47 @@ public class ColumnFit {
 
   private ColumnFit() {}
 
-  /** Matches columns by name. The rows get default values in columns that they lack, or NULL. */
+  /**
+   * Matches columns by name. The rows get default values in columns that they lack, or NULL, and
+   * NULL in fields of structs that they lack.
+   */
   public static Dataset byName(
       SparkSession session, Dataset rows, StructType schema, String table) {
-    return fitted(session, rows, schema, table, true);
+    return fitted(session, withAllFields(session, rows, schema), schema, table, true);
+  }
+
+  /** Returns whether rows lack fields of structs that a table has, and have no others. */
+  static boolean lacksFields(LogicalPlan rows, StructType schema) {
+    for (Object column : Plans.list(rows.output())) {
+      if (lacking((Attribute) column, schema) != null) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static Dataset withAllFields(SparkSession session, Dataset rows, StructType schema) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    if (!lacksFields(plan, schema)) {
+      return rows;
+    }
+    List columns = Plans.list(plan.output());
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute column = (Attribute) columns.get(i);
+      StructField field = lacking(column, schema);
+      if (field != null) {
+        Expression value = FieldFit.fitted(column, field.dataType(), null);
+        columns.set(i, Plans.alias(value, column.name()));
+      }
+    }
+    return Dataset.ofRows(session, new Project(Plans.seq(columns), plan));
+  }
+
+  /** Returns the column of the table of which a column of the rows lacks fields; or null. */
+  private static StructField lacking(Attribute column, StructType schema) {
+    int at = FieldFit.indexOf(schema, column.name());
+    StructField field = at < 0 ? null : schema.fields()[at];
+    return field != null && FieldFit.isPart(column.dataType(), field.dataType()) ? field : null;
   }
 
   /** Matches columns by position. The rows must have all columns. */
