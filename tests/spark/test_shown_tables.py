@@ -29,7 +29,7 @@ def test_schemas_of_queries_lack_what_makes_columns(spark: SparkSession, path: s
             "g": {},
             "s": {},
         }
-        assert frame.schema["s"].dataType["x"].metadata == {}
+        assert frame.select("s.x").schema["x"].metadata == {}
         assert [(row.i, row.g) for row in frame.collect()] == [(1, 2)]
     copy = f"{path} copied"
     deltalog.tables.DeltaTable.create(spark).location(copy).addColumns(frames[0].schema).execute()
@@ -42,10 +42,12 @@ def test_tables_at_a_location_are_external(spark: SparkSession, path: str) -> No
     spark.sql("CREATE TABLE inside (a INT) USING deltalog")
     try:
         for name, kind in (("outside", "EXTERNAL"), ("inside", "MANAGED")):
-            described = {row.col_name: row.data_type for row in spark.sql(f"DESCRIBE EXTENDED {name}").collect()}
+            described = {
+                row.col_name: row.data_type for row in spark.sql(f"DESCRIBE EXTENDED {name}").collect()
+            }
             assert described["Type"] == kind
             assert spark.catalog.getTable(name).tableType == kind
-            has_location = "LOCATION" in spark.sql(f"SHOW CREATE TABLE {name}").first()[0]
+            has_location = "LOCATION" in spark.sql(f"SHOW CREATE TABLE {name}").collect()[0][0]
             assert has_location is (kind == "EXTERNAL")
     finally:
         spark.sql("DROP TABLE outside")
@@ -57,18 +59,18 @@ def test_the_protocol_is_among_the_properties(spark: SparkSession, path: str) ->
     table = f"deltalog.`{path}`"
     legacy = "'delta.minReaderVersion' = '1', 'delta.minWriterVersion' = '4'"
     spark.sql(f"CREATE TABLE {table} (a INT) USING deltalog TBLPROPERTIES ({legacy})")
-    properties = dict(spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
+    properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     assert properties["delta.minReaderVersion"] == "1"
     assert properties["delta.minWriterVersion"] == "4"
     implied = ["appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants"]
-    assert spark.sql(f"DESCRIBE DETAIL {table}").first().tableFeatures == implied
+    assert spark.sql(f"DESCRIBE DETAIL {table}").collect()[0].tableFeatures == implied
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    properties = dict(spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
+    properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     assert properties["delta.minReaderVersion"] == "3"
     assert properties["delta.feature.deletionVectors"] == "supported"
-    features = spark.sql(f"DESCRIBE DETAIL {table}").first().tableFeatures
+    features = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0].tableFeatures
     assert features == sorted([*implied, "deletionVectors"])
-    shown = spark.sql(f"SHOW CREATE TABLE {table}").first()[0]
+    shown = spark.sql(f"SHOW CREATE TABLE {table}").collect()[0][0]
     spark.sql(shown.replace(path, f"{path} again"))
-    again = spark.sql(f"DESCRIBE DETAIL deltalog.`{path} again`").first()
+    again = spark.sql(f"DESCRIBE DETAIL deltalog.`{path} again`").collect()[0]
     assert again.tableFeatures == features
