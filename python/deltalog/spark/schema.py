@@ -21,6 +21,7 @@ _HIDDEN_METADATA = (
     "delta.generationExpression",
     "delta.identity.",
     "delta.typeChanges",
+    "GENERATION_EXPRESSION",  # As Spark calls it: tables that SQL has defined have both.
 )
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
 # The columns that a change data feed has in addition to the table's.
