@@ -1,6 +1,8 @@
 package io.deltalog.spark;
 
-import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
+import scala.Option;
 
 /**
  * The Python process that receives calls: the program that has called enable, or else a sidecar,
@@ -46,11 +48,11 @@ final class CurrentPython {
       return null;
     }
     if (sidecar == null) {
-      SparkEnv application = SparkEnv.get();
-      if (application == null) {
+      Option<SparkContext> application = SparkContext$.MODULE$.getActive();
+      if (application.isEmpty()) {
         throw new IllegalStateException("deltalog cannot be used after the end of the application");
       }
-      sidecar = Sidecar.start(application.conf());
+      sidecar = Sidecar.start(application.get().conf());
       callsOfSidecar = 0;
     }
     callsOfSidecar++;

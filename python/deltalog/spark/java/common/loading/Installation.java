@@ -13,7 +13,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.jar.JarFile;
-import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
+import scala.Option;
 
 /**
  * What settings alone may have brought together: a jar of another release of Spark, jars of
@@ -46,8 +48,8 @@ final class Installation {
   }
 
   private static String connector() {
-    SparkEnv application = SparkEnv.get();
-    String setting = application == null ? "" : application.conf().get(EXTENSIONS, "");
+    Option<SparkContext> application = SparkContext$.MODULE$.getActive();
+    String setting = application.isEmpty() ? "" : application.get().conf().get(EXTENSIONS, "");
     List<String> names = Arrays.stream(setting.split(",")).map(String::strip).toList();
     return names.contains(CONNECTOR) && names.contains(DeltalogExtensions.class.getName())
         ? EXTENSIONS
