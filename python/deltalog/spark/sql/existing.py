@@ -12,6 +12,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition
+from deltalog.spark.sql.protocol_properties import FEATURE
 
 # The value for old rows is fixed when a column is added to a table, and says nothing about its definition.
 _OF_OLD_ROWS = "EXISTS_DEFAULT"
@@ -32,7 +33,10 @@ def check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
     if definition.comment is not None and definition.comment != existing.description:
         raise _lacks(existing, f"comment {definition.comment!r}")
     for name, value in definition.configuration.items():
-        if existing.configuration.get(name) != value:
+        is_feature = name.startswith(FEATURE)
+        if is_feature and name.removeprefix(FEATURE) in existing.table_features:
+            continue
+        if is_feature or existing.configuration.get(name) != value:
             raise _lacks(existing, f"property {name}={value}")
 
 
