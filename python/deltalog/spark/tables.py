@@ -11,6 +11,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from deltalog._internal import Snapshot
 from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
+from deltalog.spark.connect.carried import ServerTarget
+from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml import verbs
 from deltalog.spark.dml.clauses import Condition, Values
@@ -151,7 +153,7 @@ class DeltaTable:
         """
         path = directory_in(identifier)
         columns = sql_of(partitionSchema)
-        if is_connect(sparkSession):
+        if is_connect(sparkSession) and not has_our_catalog(sparkSession):
             if path is None:
                 raise InvalidArgumentError(
                     f"under Spark Connect, what can be converted is named parquet.`/path`, not {identifier!r}"
@@ -232,11 +234,13 @@ class DeltaTable:
         """
         return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._refresh)
 
-    def _target(self) -> DataFrame | Target:
-        if is_connect(self._spark):
+    def _target(self) -> verbs.Changed:
+        if is_connect(self._spark) and not has_our_catalog(self._spark):
             return Target(self._spark, self._path, self._alias, self._ask, self._store)
         newest = self._reader().load(self._path)
-        return newest if self._alias is None else newest.alias(self._alias)
+        if self._alias is not None:
+            newest = newest.alias(self._alias)
+        return ServerTarget(newest) if is_connect(self._spark) else newest
 
     @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:
@@ -394,11 +398,8 @@ class DeltaTable:
         if is_connect(self._spark):
             return self._cloned_by_server(target, is_shallow, replaces, properties, version, timestamp)
         path = path_in(target)
-        if path is None and self._reached_by():
-            raise UnsupportedFeatureError(
-                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
-                "because its entry in the catalog would not have them: set them in the session, or name a path"
-            )
+        if path is None:
+            self._check_nameable(target)
         source = self._newest()
         if version is not None or timestamp is not None:
             source = source.at(version, None if timestamp is None else self._millis(timestamp))
@@ -419,14 +420,16 @@ class DeltaTable:
         timestamp: str | None,
     ) -> "DeltaTable":
         path = path_in(target)
-        if path is None:
+        if path is None and not has_our_catalog(self._spark):
             raise UnsupportedFeatureError(
-                f"under Spark Connect a clone has a path, and no name such as {target}: the server's catalog cannot be "
-                "changed from here"
+                f"under Spark Connect a clone has a path, and no name such as {target}: the catalog of the server "
+                "is not deltalog's"
             )
+        if path is None:
+            self._check_nameable(target)
         self._change(
             "clone",
-            target=path,
+            target=target if path is None else path,
             shallow=bool(is_shallow),
             mode="overwrite" if replaces else "error",
             version=version,
@@ -434,7 +437,15 @@ class DeltaTable:
             properties=clone_properties(None if properties is None else json.dumps(dict(properties))),
             request=str(uuid.uuid4()),
         )
-        return self._clone_at(path, is_shallow)
+        return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
+
+    def _check_nameable(self, target: str) -> None:
+        """Raises an error if an entry in the catalog would not say how the store of a clone is reached."""
+        if self._reached_by():
+            raise UnsupportedFeatureError(
+                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
+                "because its entry in the catalog would not have them: set them in the session, or name a path"
+            )
 
     def _reached_by(self) -> dict[str, str]:
         """Returns the options that say how the store is reached."""
@@ -548,7 +559,6 @@ class DeltaTable:
     ) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
         if is_connect(self._spark):
-            # The server executes a command in a process that has no session.
             arguments = {"predicate": predicate, "z_order": z_order, "full": full}
             values = self._ask("optimize", **arguments, user_metadata=user_metadata)
         else:
@@ -560,9 +570,13 @@ class DeltaTable:
 
     def _refresh(self) -> None:
         """Lets Spark compute cached rows of the table's name again, which are others now."""
-        if self._name is not None and not is_connect(self._spark):
+        if self._name is None:
+            return
+        if not is_connect(self._spark):
             jvm = Jvm(self._spark.sparkContext._gateway)
             jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
+        elif has_our_catalog(self._spark) and "/" not in self._name:
+            self._spark.catalog.refreshTable(self._name)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

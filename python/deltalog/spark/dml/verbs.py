@@ -9,6 +9,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog.spark.connect import merge as connect_merge
 from deltalog.spark.connect import verbs as connect_verbs
+from deltalog.spark.connect.carried import ServerTarget
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml.clauses import Condition, MergeClause, Values
 from deltalog.spark.dml.execute import counts, execute
@@ -26,17 +27,23 @@ _MERGED = StructType(
 )
 
 
-def delete(spark: SparkSession, target: DataFrame | Target, condition: Condition | None) -> DataFrame:
+# The table of a statement: a DataFrame in a classic session; under Spark Connect what the server, or the client changes.
+Changed = DataFrame | ServerTarget | Target
+
+
+def delete(spark: SparkSession, target: Changed, condition: Condition | None) -> DataFrame:
     """Deletes rows of the table that `target` reads."""
+    if isinstance(target, ServerTarget):
+        return target.delete(condition)
     if isinstance(target, Target):
         return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
     return _executed(spark, _plans(spark).delete(target._jdf, _column(condition)))
 
 
-def update(
-    spark: SparkSession, target: DataFrame | Target, condition: Condition | None, values: Values
-) -> DataFrame:
+def update(spark: SparkSession, target: Changed, condition: Condition | None, values: Values) -> DataFrame:
     """Changes rows of the table that `target` reads."""
+    if isinstance(target, ServerTarget):
+        return target.update(condition, values)
     if isinstance(target, Target):
         return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
     plans = _plans(spark)
@@ -52,7 +59,7 @@ class DeltaMergeBuilder:
     def __init__(
         self,
         spark: SparkSession,
-        target: DataFrame | Target,
+        target: Changed,
         source: DataFrame,
         condition: Condition,
         after: Callable[[], None],
@@ -134,6 +141,10 @@ class DeltaMergeBuilder:
         if not (self._matched or self._not_matched or self._by_source):
             raise InvalidArgumentError("a merge needs at least one clause, such as whenMatchedDelete()")
         kinds = (self._matched, self._not_matched, self._by_source)
+        if isinstance(self._target, ServerTarget):
+            done = self._target.merge(self._source, self._condition, kinds, self._evolves)
+            self._after()
+            return done
         if isinstance(self._target, Target):
             metrics = connect_merge.merge(self._target, self._source, self._condition, *kinds, self._evolves)
             return _answer(self._spark, "MERGE", metrics)

@@ -39,6 +39,12 @@ public interface TableCalls {
   Object portable(
       SparkSession session, String planner, String schema, String filters, String timeZone);
 
+  /**
+   * Executes the command of `DeltaTable` that the options name. Returns its result, or its error,
+   * as the JSON of `read/commands.py`.
+   */
+  String answer(SparkSession session, String options);
+
   /** Returns whether there is a Delta table at a path. */
   boolean exists(SparkSession session, String path);
 }

@@ -34,6 +34,9 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
+    if (options.contains(CommandAnswer.COMMAND)) {
+      return new CommandAnswer(context, options);
+    }
     String described =
         Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
     return RelationDescription.relation(context.sparkSession(), described, options);
