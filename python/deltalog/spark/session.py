@@ -14,6 +14,7 @@ from deltalog.spark.connect.server import has_our_catalog, without_extensions
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm, alias, callback
+from deltalog.spark.jvm.failures import kept
 from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
@@ -113,7 +114,7 @@ def _bridge(jvm: Jvm) -> None:
     global _bridged
     if _bridged is not jvm.gateway:
         errors.install_conversion()
-        callback.serve(jvm, Bridge(jvm))
+        jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway
 
 

@@ -58,10 +58,10 @@ def load(classes: Any, spark_version: str) -> str:
     Raises `ClassesError` if no jar fits this Spark, and `UnsupportedFeatureError` if the JVM has the classes of another
     version of this package.
     """
-    if not classes.canBeAdded():
-        raise ClassesError("a class loader of the driver to which jars can be added is missing")
     found, own = classes.version(), classes.ownVersion()
     if found is None:
+        if not classes.canBeAdded():
+            raise ClassesError("a class loader of the driver to which jars can be added is missing")
         return str(classes.add(_fitting(classes, spark_version)))
     if found != own:
         raise UnsupportedFeatureError(

@@ -9,6 +9,7 @@ import py4j.ClientServerConnection;
 import py4j.Gateway;
 import py4j.GatewayServer;
 import py4j.Protocol;
+import py4j.Py4JNetworkException;
 import py4j.Py4JPythonClientPerThread;
 
 /**
@@ -23,6 +24,10 @@ import py4j.Py4JPythonClientPerThread;
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
+
+  /** The SQLSTATE of a transaction whose result is not known. */
+  private static final String UNKNOWN_COMMIT = "08007";
+
   private final GatewayServer server;
   private final int port;
   private final String token;
@@ -48,6 +53,14 @@ public class PythonCalls {
       String answer = connection.sendCommand(command(role, method, arguments));
       isUsable = true;
       return Protocol.getReturnValue(answer, gateway());
+    } catch (Py4JNetworkException e) {
+      // Its message has the whole command, with the options of the user, and so perhaps secrets.
+      throw new DeltalogException(
+          "Python has ended before it answered, so the statement may or may not have been"
+              + " committed: see DESCRIBE HISTORY",
+          null,
+          UNKNOWN_COMMIT,
+          e.getCause());
     } finally {
       if (!isUsable || !idle.offerFirst(connection)) {
         connection.shutdown();

@@ -37,8 +37,12 @@ public final class DriverClasses {
 
   private static final String BUILD_OF_SPARK = "spark-version-info.properties";
 
+  private final ClassLoader context = Thread.currentThread().getContextClassLoader();
+
   /** Null if no jar can be added. */
-  private final ClassLoader loader = outermost(Thread.currentThread().getContextClassLoader());
+  private final ClassLoader outermost = outermost(context);
+
+  private final ClassLoader loader = outermost == null ? context : outermost;
 
   private final String ownVersion = text(getClass().getClassLoader().getResource(MARKER));
 
@@ -60,9 +64,9 @@ public final class DriverClasses {
             .anyMatch(method -> method.getName().equals("addURL"));
   }
 
-  /** Returns whether jars can be added. All other methods need that. */
+  /** Returns whether jars can be added. */
   public boolean canBeAdded() {
-    return loader != null;
+    return outermost != null;
   }
 
   /** Returns the version of the classes in the driver, or null if there are none. */
