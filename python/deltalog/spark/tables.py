@@ -26,6 +26,7 @@ from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
 from deltalog.spark.sql.convert import directory_in, sql_of
+from deltalog.spark.sql.entries import UPDATE_ENTRY
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import (
     CHECKED,
@@ -493,6 +494,7 @@ class DeltaTable:
             user_metadata=user_metadata,
         )
         self._refresh()
+        self._update_entry()
         return self._spark.createDataFrame([tuple(values)], RESTORED)
 
     @raises_pyspark_errors
@@ -577,6 +579,16 @@ class DeltaTable:
             jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
         elif has_our_catalog(self._spark) and "/" not in self._name:
             self._spark.catalog.refreshTable(self._name)
+
+    def _update_entry(self) -> None:
+        """Brings the columns in the entry of the table's name into step."""
+        if self._name is None:
+            return
+        if not is_connect(self._spark):
+            jvm = Jvm(self._spark.sparkContext._gateway)
+            jvm.static("EntryColumns", "update", self._spark._jsparkSession, self._name)
+        elif has_our_catalog(self._spark):
+            self._ask(UPDATE_ENTRY, name=self._name)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

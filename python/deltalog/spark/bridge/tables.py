@@ -38,6 +38,9 @@ class TableCalls(Role):
             check_expected_schema(snapshot, schema)
         return snapshot_relation(session, snapshot)
 
+    def columns(self, session: Any, options: str) -> str:
+        return open_snapshot(self._jvm, session, Options.of_json(options)).schema_json
+
     def state(self, session: Any, options: str) -> str:
         return table_state(session, open_snapshot(self._jvm, session, Options.of_json(options)))
 

@@ -26,10 +26,12 @@ class ServerTarget:
     def __init__(self, rows: DataFrame) -> None:
         self.rows = rows
 
-    def delete(self, condition: Condition | None) -> DataFrame:
+    def delete(self, condition: Condition | None) -> tuple[int, ...]:
+        """Deletes rows; returns how many."""
         return _executed(self.rows, {"statement": "DELETE"}, condition, {})
 
-    def update(self, condition: Condition | None, values: Values) -> DataFrame:
+    def update(self, condition: Condition | None, values: Values) -> tuple[int, ...]:
+        """Changes rows; returns how many."""
         return _executed(self.rows, {"statement": "UPDATE"}, condition, values)
 
     def merge(
@@ -38,8 +40,12 @@ class ServerTarget:
         condition: Condition,
         kinds: Sequence[Sequence[MergeClause]],
         evolves: bool,
-    ) -> DataFrame:
-        """Merges `source` into the table; `kinds` are the clauses for matches, for none, and for none in the source."""
+    ) -> tuple[int, ...]:
+        """Merges `source` into the table; returns how many rows were affected, updated, deleted and inserted.
+
+        `kinds` are the clauses for rows that match, for rows of the source that match none, and for rows of the table
+        that match none.
+        """
         expressions: list[Column] = []
         clauses = [
             [
@@ -54,7 +60,7 @@ class ServerTarget:
 
 def _executed(
     rows: DataFrame, statement: dict[str, Any], condition: Condition | None, values: Values
-) -> DataFrame:
+) -> tuple[int, ...]:
     expressions: list[Column] = []
     described = _described(condition, values, expressions)
     return _answered(rows, {**statement, **described}, expressions)
@@ -70,11 +76,12 @@ def _described(
     return {"has_condition": condition is not None, "columns": None if values is None else list(values)}
 
 
-def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> DataFrame:
-    answer = rows.hint(_HINT, json.dumps(statement), *expressions).toArrow()
-    if answer.column_names[:1] != [_AFFECTED]:
+def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> tuple[int, ...]:
+    # Spark 4.0 would execute the statement to say what columns its result has, so that nothing else may be asked.
+    answer = rows.hint(_HINT, json.dumps(statement), *expressions).collect()
+    if len(answer) != 1 or answer[0].__fields__[:1] != [_AFFECTED]:
         raise UnsupportedFeatureError(
             f"the server has not executed the {statement['statement']}, and nothing was changed: its deltalog is older "
             "than this client's, or spark.sql.optimizer.disableHints is set"
         )
-    return rows.sparkSession.createDataFrame(answer)
+    return tuple(answer[0])

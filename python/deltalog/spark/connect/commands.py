@@ -13,6 +13,7 @@ from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.sql.clone import CloneRequest, cloned
 from deltalog.spark.sql.definition_plans import DEFINE, TablePlan, define
+from deltalog.spark.sql.entries import UPDATE_ENTRY
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import optimized
 
@@ -21,6 +22,8 @@ def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: d
     """Returns the result of a command on the table that the options name."""
     if command == DEFINE:
         return define(jvm, session, TablePlan(**arguments))
+    if command == UPDATE_ENTRY:
+        return jvm.static("EntryColumns", "update", session, arguments["name"])
     place = options.without_command()
     newest = open_snapshot(jvm, session, place)
     if command == "clone":
@@ -43,7 +46,7 @@ def _clone(
     timestamp_ms: int | None,
     properties: dict[str, str],
     user_metadata: str | None,
-    request: str,  # noqa: ARG001 (of those that may be executed twice)
+    request: str,
 ) -> None:
     """Makes a clone, whose store is reached as that of the table is if it is a path."""
     is_dated = version is not None or timestamp_ms is not None

@@ -27,14 +27,14 @@ _MERGED = StructType(
 )
 
 
-# The table of a statement: a DataFrame in a classic session; under Spark Connect what the server, or the client changes.
+# The table of a statement: a DataFrame in a classic session; under Spark Connect who carries it out differs.
 Changed = DataFrame | ServerTarget | Target
 
 
 def delete(spark: SparkSession, target: Changed, condition: Condition | None) -> DataFrame:
     """Deletes rows of the table that `target` reads."""
     if isinstance(target, ServerTarget):
-        return target.delete(condition)
+        return spark.createDataFrame([target.delete(condition)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
     return _executed(spark, _plans(spark).delete(target._jdf, _column(condition)))
@@ -43,7 +43,7 @@ def delete(spark: SparkSession, target: Changed, condition: Condition | None) ->
 def update(spark: SparkSession, target: Changed, condition: Condition | None, values: Values) -> DataFrame:
     """Changes rows of the table that `target` reads."""
     if isinstance(target, ServerTarget):
-        return target.update(condition, values)
+        return spark.createDataFrame([target.update(condition, values)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
     plans = _plans(spark)
@@ -142,9 +142,9 @@ class DeltaMergeBuilder:
             raise InvalidArgumentError("a merge needs at least one clause, such as whenMatchedDelete()")
         kinds = (self._matched, self._not_matched, self._by_source)
         if isinstance(self._target, ServerTarget):
-            done = self._target.merge(self._source, self._condition, kinds, self._evolves)
+            merged = self._target.merge(self._source, self._condition, kinds, self._evolves)
             self._after()
-            return done
+            return self._spark.createDataFrame([merged], _MERGED)
         if isinstance(self._target, Target):
             metrics = connect_merge.merge(self._target, self._source, self._condition, *kinds, self._evolves)
             return _answer(self._spark, "MERGE", metrics)

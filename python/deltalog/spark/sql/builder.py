@@ -176,16 +176,15 @@ class DeltaTableBuilder:
         if is_connect(self._spark):
             DeltaTable(self._spark, "")._ask(DEFINE, **plan._asdict())
         else:
-            define(self._jvm, self._spark._jsparkSession, plan)
+            define(self._jvm(), self._spark._jsparkSession, plan)
         return DeltaTable.forName(self._spark, name)
 
     def _column(self, name: str, data_type: str | DataType, nullable: bool, metadata: dict[str, Any]) -> None:
         kind, is_json = (data_type, False) if isinstance(data_type, str) else (data_type.json(), True)
         if not is_json and not is_connect(self._spark):
-            kind, is_json = parsed_type(self._jvm, self._spark._jsparkSession, kind), True
+            kind, is_json = parsed_type(self._jvm(), self._spark._jsparkSession, kind), True
         self._columns.append(PlannedColumn(name, kind, is_json, nullable, json.dumps(metadata)))
 
-    @property
     def _jvm(self) -> Jvm:
         return Jvm(self._spark.sparkContext._gateway)
 

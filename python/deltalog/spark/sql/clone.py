@@ -131,12 +131,14 @@ def cloned(
         return [metrics[name] for name in _COLUMNS.values()]
     if mode == "overwrite":
         jvm.static("TableNames", "refresh", session, request.target)
+        jvm.static("EntryColumns", "update", session, request.target)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
         options = {"allowedRoots": allowed} if roots else {}
         is_managed = request.location is None
         NewEntry(identifier, location.uri, is_managed, "deltalog", options).create(jvm, session, version)
+        jvm.static("EntryColumns", "update", session, request.target)
     return [metrics[name] for name in _COLUMNS.values()]
 
 

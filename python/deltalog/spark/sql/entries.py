@@ -8,9 +8,12 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of
 from deltalog.spark.write.outcome import after_commit
 
+# The command by which a client of Spark Connect has the columns of an entry brought into step with the table.
+UPDATE_ENTRY = "updateEntry"
+
 
 class NewEntry(NamedTuple):
-    """An entry to be made. It has neither columns nor properties, because they are in the log."""
+    """An entry to be made. It has no properties, because they are in the log; `EntryColumns.java` adds the columns."""
 
     identifier: Any
     """The name, as a TableIdentifier."""

@@ -140,6 +140,7 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
     rows = procedure.execute(target, *arguments)
     if procedure.changes_rows:
         jvm.static("TableNames", "refresh", session, table)
+        jvm.static("EntryColumns", "update", session, table)
     return json_rows(procedure.output, rows)
 
 

@@ -16,6 +16,9 @@ public interface TableCalls {
    */
   String read(SparkSession session, String options, StructType schema);
 
+  /** Returns the columns of the newest version of a table, as JSON. */
+  String columns(SparkSession session, String options);
+
   /** Returns the version of a table that the options ask for, as the JSON of TableState. */
   String state(SparkSession session, String options);
 

@@ -22,7 +22,7 @@ import scala.Option;
 
 /**
  * The entries of deltalog tables in the session catalog. An entry has a name, a provider, a
- * location and options. Everything else is in the log.
+ * location and options, and shows the columns (EntryColumns). Everything else is in the log.
  */
 public class CatalogEntries {
   private static final String CATALOG = "spark_catalog";

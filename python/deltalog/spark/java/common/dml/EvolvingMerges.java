@@ -11,7 +11,7 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 public class EvolvingMerges extends Rule {
   /** The setting of the JVM connector, by which its writes add columns. */
-  private static final String AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled";
+  static final String AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled";
 
   @Override
   public TreeNode apply(TreeNode plan) {

@@ -32,6 +32,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
 
   /** Adds what is ours, once. */
   static void extend(SparkSessionExtensions extensions) {
+    ThriftServerJar.check();
     if (EXTENDED.putIfAbsent(extensions, true) != null) {
       return;
     }

@@ -64,6 +64,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) ((V2WriteCommand) statement).table();
     refresh(relation.identifier().isDefined() ? relation.name() : null);
+    if (relation.identifier().isDefined() && EntryColumns.mayChange(options)) {
+      EntryColumns.update(session(), relation.identifier().get());
+    }
     return none();
   }
 
