@@ -83,7 +83,8 @@ def fetch(target: Path, script: str, module: str, expected: Sequence[str]) -> li
         ]
         settings = os.environ.get("DELTALOG_IVY_SETTINGS")
         command += ["-settings", settings] if settings else []
-        command += ["-ivy", str(file), "-retrieve", f"{jars}/[artifact]-[revision].[ext]", "-types", "jar"]
+        command += ["-ivy", str(file), "-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
+        command += ["-types", "jar", "bundle"]
         ran = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False
         )

@@ -92,15 +92,21 @@ def javac() -> tuple[str, int]:
     return command, major
 
 
+def version_class(directory: Path) -> Path:
+    """Writes the class that has the version of the wheel, and returns its file."""
+    directory.mkdir(exist_ok=True)
+    written = directory / "Version.java"
+    written.write_text(
+        f'package {PACKAGE};\n\nfinal class Version {{\n  static final String WHEEL = "{version()}";\n\n'
+        "  private Version() {}\n}\n"
+    )
+    return written
+
+
 def compiled(command: str, major: int, release: str, class_path: Path) -> dict[str, bytes]:
     """Returns the class files by their paths in the jar."""
     with tempfile.TemporaryDirectory() as directory:
-        written = Path(directory, "sources", "Version.java")
-        written.parent.mkdir()
-        written.write_text(
-            f'package {PACKAGE};\n\nfinal class Version {{\n  static final String WHEEL = "{version()}";\n\n'
-            "  private Version() {}\n}\n"
-        )
+        written = version_class(Path(directory, "sources"))
         classes = Path(directory, "classes")
         options = [
             "--release",

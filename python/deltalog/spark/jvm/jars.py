@@ -78,11 +78,28 @@ def _fitting(classes: Any, spark_version: str) -> str:
     """
     jars = _releases()
     *_, newest = jars.values()
-    numbers = re.match(r"(\d+)\.(\d+)", spark_version)
-    own = jars.get((int(numbers[1]), int(numbers[2])), newest) if numbers else newest
+    own = jars.get(_minor(spark_version), newest)
     missing = {}
     for jar in dict.fromkeys((own, newest)):
         missing[jar] = str(classes.missing(str(jar)))
         if not missing[jar]:
             return str(jar)
     raise ClassesError(f"missing: {missing[own]}")
+
+
+def jar_of(spark_version: str) -> Path:
+    """Returns the jar for a version of Spark. Raises `ClassesError` if there is none for its minor release."""
+    jars = _releases()
+    found = jars.get(_minor(spark_version))
+    if found is None:
+        known = ", ".join(f"{major}.{minor}" for major, minor in jars)
+        raise ClassesError(
+            f"this installation of deltalog has no jar for Spark {spark_version}, but for {known}"
+        )
+    return found
+
+
+def _minor(version: str) -> tuple[int, int]:
+    """Returns the numbers of a minor release, which are zero in what is not the text of a version."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import DeltaError, Snapshot, SparkClone
@@ -28,6 +26,7 @@ from deltalog.commit import commit_arguments
 from deltalog.errors import TableAlreadyExistsError
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.python_session import python_session
 from deltalog.spark.location import Location, last_location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read import file_errors
@@ -91,7 +90,7 @@ def cloned(
     # Before another place is asked for: how a store is reached depends on who asks.
     origin = last_location(source.uri)
     path = path_in(request.target)
-    spark = SparkSession(SparkContext.getOrCreate(), session)
+    spark = python_session(session)
     identifier = None
     if path is not None:
         if request.location is not None:

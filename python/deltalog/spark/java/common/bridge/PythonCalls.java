@@ -15,12 +15,16 @@ import py4j.Py4JPythonClientPerThread;
 /**
  * A client for one object of the Python process, with separate connections.
  *
- * <p>- A connection serves one call at a time. The next call reuses it, even from another thread.
- * (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever made a
- * call.) - Calls wait only for Python's answer, so they may be nested, and several threads may make
- * calls at once. - If the called Python code calls the JVM, that call runs in the calling thread,
- * with its job tags and its active session. - Every connection starts with a token. Python rejects
- * connections without it.
+ * <ul>
+ *   <li>A connection serves one call at a time. The next call reuses it, even from another thread.
+ *       (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever made a
+ *       call.)
+ *   <li>Calls wait only for Python's answer, so they may be nested, and several threads may make
+ *       calls at once.
+ *   <li>If the called Python code calls the JVM, that call runs in the calling thread, with its job
+ *       tags and its active session.
+ *   <li>Every connection starts with a token. Python rejects connections without it.
+ * </ul>
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;

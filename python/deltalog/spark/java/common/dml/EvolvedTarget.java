@@ -12,9 +12,12 @@ import scala.collection.immutable.Seq;
  * The target of a MERGE that may add columns: the table as it is, and the columns that the
  * statement adds or changes, for its assignments.
  *
- * <p>- Conditions and values see the table as it is: the further columns have names that nobody
- * writes. Assignments refer to them by their ids. - Nothing is changed by the analysis, which also
- * explains a statement: the columns are added by its commit.
+ * <ul>
+ *   <li>Conditions and values see the table as it is: the further columns have names that nobody
+ *       writes. Assignments refer to them by their ids.
+ *   <li>Nothing is changed by the analysis, which also explains a statement: the columns are added
+ *       by its commit.
+ * </ul>
  */
 public class EvolvedTarget extends LogicalPlan {
   private final LogicalPlan child;

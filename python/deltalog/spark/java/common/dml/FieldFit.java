@@ -17,20 +17,23 @@ import scala.collection.immutable.Seq;
  * Gives values all fields of a column, by name and in the column's order, as the JVM connector does
  * where it adds columns.
  *
- * <p>- A field that the value lacks is NULL, or stays as it is in an old value. That goes for
- * structs in structs, not for those in arrays and maps. - A value that is NULL stays NULL, unless
- * fields of an old value are kept. - The types of the fields stay, for Spark to cast.
+ * <ul>
+ *   <li>A field that the value lacks is NULL, or stays as it is in an old value. That goes for
+ *       structs in structs, not for those in arrays and maps.
+ *   <li>A value that is NULL stays NULL, unless fields of an old value are kept.
+ *   <li>The types of the fields stay, for Spark to cast.
+ * </ul>
  */
 public class FieldFit {
   private FieldFit() {}
 
   /** Returns whether a type has fields. */
   public static boolean hasFields(DataType type) {
-    if (type instanceof ArrayType) {
-      return hasFields(((ArrayType) type).elementType());
+    if (type instanceof ArrayType array) {
+      return hasFields(array.elementType());
     }
-    if (type instanceof MapType) {
-      return hasFields(((MapType) type).keyType()) || hasFields(((MapType) type).valueType());
+    if (type instanceof MapType map) {
+      return hasFields(map.keyType()) || hasFields(map.valueType());
     }
     return type instanceof StructType;
   }

@@ -12,11 +12,14 @@ import org.apache.spark.sql.classic.SparkSession;
  * Gives a MERGE that may add columns (EvolvingMerge) the columns that it adds, by the rules of the
  * JVM connector:
  *
- * <p>- Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment
- * names and the table lacks. Types become wider as the core allows it. NOT MATCHED BY SOURCE adds
- * nothing. - UPDATE SET * and INSERT * assign the columns of the source. In a struct that UPDATE
- * SET * assigns, fields that the source lacks stay; in all other values they are NULL. - Conditions
- * and values see the table as it was.
+ * <ul>
+ *   <li>Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment
+ *       names and the table lacks. Types become wider as the core allows it. NOT MATCHED BY SOURCE
+ *       adds nothing.
+ *   <li>UPDATE SET * and INSERT * assign the columns of the source. In a struct that UPDATE SET *
+ *       assigns, fields that the source lacks stay; in all other values they are NULL.
+ *   <li>Conditions and values see the table as it was.
+ * </ul>
  */
 public class MergeEvolution extends Rule {
   private final SparkSession session;

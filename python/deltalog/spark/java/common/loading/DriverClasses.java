@@ -30,10 +30,10 @@ public final class DriverClasses {
    * The version of the classes in a jar. The name is the same in every version, so that others are
    * detected.
    */
-  private static final String MARKER = "META-INF/deltalog-spark-version";
+  static final String MARKER = "META-INF/deltalog-spark-version";
 
   /** The build of Spark that a jar was compiled for. */
-  private static final String BUILD = "META-INF/deltalog-spark-build";
+  static final String BUILD = "META-INF/deltalog-spark-build";
 
   private static final String BUILD_OF_SPARK = "spark-version-info.properties";
 
@@ -91,17 +91,21 @@ public final class DriverClasses {
   /** Returns what the classes of a jar need and this build of Spark lacks. */
   public String missing(String jar) throws IOException {
     try (URLClassLoader beside = new URLClassLoader(new URL[] {url(jar)}, loader)) {
-      if (text(beside.findResource(BUILD)).equals(buildOfSpark())) {
+      if (text(beside.findResource(BUILD)).equals(buildOfSpark(loader))) {
         return "";
       }
-      List<String> missing = new LinkCheck(beside, jar).missing();
-      String more = missing.size() > 3 ? " and " + (missing.size() - 3) + " more" : "";
-      return String.join(", ", missing.subList(0, Math.min(3, missing.size()))) + more;
+      return shortened(new LinkCheck(beside, jar).missing());
     }
   }
 
+  /** Returns the first symbols of a list. */
+  static String shortened(List<String> symbols) {
+    String more = symbols.size() > 3 ? " and " + (symbols.size() - 3) + " more" : "";
+    return String.join(", ", symbols.subList(0, Math.min(3, symbols.size()))) + more;
+  }
+
   /** Returns the revision that Spark was built from, or null. */
-  private String buildOfSpark() throws IOException {
+  static String buildOfSpark(ClassLoader loader) throws IOException {
     try (InputStream stream = loader.getResourceAsStream(BUILD_OF_SPARK)) {
       Properties properties = new Properties();
       if (stream != null) {
@@ -146,7 +150,7 @@ public final class DriverClasses {
     return new File(path).toURI().toURL();
   }
 
-  private static String text(URL resource) {
+  static String text(URL resource) {
     if (resource == null) {
       return null;
     }

@@ -21,12 +21,14 @@ import scala.reflect.ClassTag$;
  * The rows of bins that an OPTIMIZE orders along a curve: each new file is one partition of Spark,
  * with a part of the curve.
  *
- * <p>1. A job draws a sample of the columns, from which the ranks of values and the ends of files
- * follow (CurvePlaces), and counts the rows of each old file. 2. The rows get the number of their
- * task and their place on the curve, are shuffled, and sorted. Bins that keep their order are
- * sorted by their old files.
+ * <ol>
+ *   <li>A job draws a sample of the columns, from which the ranks of values and the ends of files
+ *       follow (CurvePlaces), and counts the rows of each old file.
+ *   <li>The rows get the number of their task and their place on the curve, are shuffled, and
+ *       sorted. Bins that keep their order are sorted by their old files.
+ * </ol>
  *
- * <p>What a row gets depends on its values, its file and its position only, so that a task which is
+ * What a row gets depends on its values, its file and its position only, so that a task which is
  * repeated shuffles the same rows to the same tasks. Columns of a table may have any names:
  * positions tell ours apart from them.
  */

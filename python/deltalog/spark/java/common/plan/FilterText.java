@@ -21,9 +21,11 @@ import scala.collection.immutable.Seq;
  * <p>A text cannot express two things. Filters that depend on them are left out, so they prune
  * nothing:
  *
- * <p>- a time zone other than the session's, if the query was created under another setting, or if
- * the filter belongs to a view, which keeps the time zone of the session that created it; - a
- * collation that does not compare strings byte by byte.
+ * <ul>
+ *   <li>a time zone other than the session's, if the query was created under another setting, or if
+ *       the filter belongs to a view, which keeps the time zone of the session that created it;
+ *   <li>a collation that does not compare strings byte by byte.
+ * </ul>
  */
 public class FilterText extends scala.runtime.AbstractPartialFunction {
 

@@ -28,13 +28,16 @@ import scala.collection.immutable.Seq;
  * and the minimum and maximum of columns. Spark still computes filters, groups and everything else
  * that uses partition values. The plan stays as it is unless all of these hold:
  *
- * <p>- The aggregate reads one Delta table, with only projections and filters in between. - These,
- * the groups, and the arguments of aggregates use partition columns only. Nothing depends on
- * individual rows or on another query. - Each aggregate is a count, a minimum, a maximum, or an
- * aggregate of distinct values. Minimum and maximum may use any column. - The log contains all of
- * these values exactly.
+ * <ul>
+ *   <li>The aggregate reads one Delta table, with only projections and filters in between.
+ *   <li>These, the groups, and the arguments of aggregates use partition columns only. Nothing
+ *       depends on individual rows or on another query.
+ *   <li>Each aggregate is a count, a minimum, a maximum, or an aggregate of distinct values.
+ *       Minimum and maximum may use any column.
+ *   <li>The log contains all of these values exactly.
+ * </ul>
  *
- * <p>Columns are found by expression id, because a query may spell a name in another case than the
+ * Columns are found by expression id, because a query may spell a name in another case than the
  * table.
  */
 public class LogAnswers extends scala.runtime.AbstractPartialFunction {

@@ -69,12 +69,11 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     Iterator each = projected.iterator();
     while (each.hasNext()) {
       Object column = each.next();
-      Object value = column instanceof Alias ? ((Alias) column).child() : null;
+      Object value = column instanceof Alias alias ? alias.child() : null;
       if (found == null
-          && value instanceof KnownNotNull
-          && ((KnownNotNull) value).child() instanceof CreateNamedStruct) {
-        found =
-            new MetadataFields((Alias) column, (CreateNamedStruct) ((KnownNotNull) value).child());
+          && value instanceof KnownNotNull struct
+          && struct.child() instanceof CreateNamedStruct fields) {
+        found = new MetadataFields((Alias) column, fields);
       } else if (!(column instanceof AttributeReference)) {
         return null;
       }
@@ -87,13 +86,12 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   }
 
   private boolean isMetadata(Object node) {
-    return node instanceof AttributeReference
-        && ((AttributeReference) node).exprId().equals(metadata.exprId());
+    return node instanceof AttributeReference column && column.exprId().equals(metadata.exprId());
   }
 
   @Override
   public boolean isDefinedAt(Object node) {
-    return node instanceof GetStructField && isMetadata(((GetStructField) node).child());
+    return node instanceof GetStructField field && isMetadata(field.child());
   }
 
   @Override

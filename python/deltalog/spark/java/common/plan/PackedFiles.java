@@ -16,13 +16,17 @@ import scala.collection.immutable.Seq$;
  * <p>Big endian: i64 size, i64 modification time, i32 length and path, u8 flags, and then a field
  * for each flag:
  *
- * <p>1 the rows that are not shown: a vector 2 the only rows that are shown: a vector 4 the change
- * type of all rows: i32 length and text 8 row tracking: i64 id of the first row, i64 version that
- * added the rows 16 no field: the path is complete instead of relative to the root 32 i32 number of
- * the file in the plan of a statement that changes rows
+ * <pre>
+ *    1  the rows that are not shown: a vector
+ *    2  the only rows that are shown: a vector
+ *    4  the change type of all rows: i32 length and text
+ *    8  row tracking: i64 id of the first row, i64 version that added the rows
+ *   16  no field: the path is complete instead of relative to the root
+ *   32  i32 number of the file in the plan of a statement that changes rows
+ * </pre>
  *
- * <p>A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector;
- * place 1 (below the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
+ * A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector; place
+ * 1 (below the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
  */
 public final class PackedFiles extends AbstractSeq {
   private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();

@@ -8,10 +8,13 @@ import org.apache.hadoop.fs.Path;
 /**
  * A table's root directory as shown to Spark.
  *
- * <p>- Its text is a label and the path. explain() shows the first 100 characters as the scan's
- * location. - It does not open a file system. Spark's own insert command requests one from the root
- * before it deletes or writes anything, so a statement that was not intercepted fails here and
- * leaves no uncommitted files.
+ * <ul>
+ *   <li>Its text is a label and the path. explain() shows the first 100 characters as the scan's
+ *       location.
+ *   <li>It does not open a file system. Spark's own insert command requests one from the root
+ *       before it deletes or writes anything, so a statement that was not intercepted fails here
+ *       and leaves no uncommitted files.
+ * </ul>
  */
 public class TableRoot extends Path {
   private final String label;

@@ -15,9 +15,13 @@ import scala.collection.Iterator;
 /**
  * The rows of one file or of a part of it: batches if Spark reads by column, otherwise rows.
  *
- * <p>- A batch in which all rows are shown is returned without its row indexes, and otherwise
- * unchanged. - For any other batch, views of its columns show only the selected positions. Nothing
- * is copied. - Batches and positions are reused for the next batch, as in Spark's own reader.
+ * <ul>
+ *   <li>A batch in which all rows are shown is returned without its row indexes, and otherwise
+ *       unchanged.
+ *   <li>For any other batch, views of its columns show only the selected positions. Nothing is
+ *       copied.
+ *   <li>Batches and positions are reused for the next batch, as in Spark's own reader.
+ * </ul>
  */
 public class ScanRows extends AbstractIterator implements Closeable {
   private final Iterator source;

@@ -26,6 +26,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    Installation.check();
     extend(extensions);
     return BoxedUnit.UNIT;
   }

@@ -34,6 +34,7 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
+    Installation.check();
     if (options.contains(CommandAnswer.COMMAND)) {
       return new CommandAnswer(context, options);
     }
@@ -44,6 +45,7 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
+    Installation.check();
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
@@ -60,12 +62,14 @@ public class DeltalogSource
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
+    Installation.check();
     SessionGuard.check();
     return new StructType();
   }
 
   @Override
   public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+    Installation.check();
     SessionGuard.check();
     return new SourceTable(schema, transforms);
   }

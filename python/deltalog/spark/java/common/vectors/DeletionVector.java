@@ -10,15 +10,21 @@ import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 /**
  * The rows of a data file that a deletion vector marks. (PROTOCOL, "Deletion Vector Format".)
  *
- * <p>portable u32 magic 1681511377 | u64 buckets | u32 key, 32-bit Roaring bitmap | ... native u32
- * magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | ...
+ * <pre>
+ *   portable   u32 magic 1681511377 | u64 buckets | u32 key,  32-bit Roaring bitmap | ...
+ *   native     u32 magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | ...
+ * </pre>
  *
- * <p>- The portable format is little endian. The native format is older and is used in the
- * protocol's example of an inline vector. It has either byte order, and no keys: they count up from
- * zero. - Keys are the upper halves of row numbers. They ascend and are not negative. No bytes
- * follow the last bitmap. - Bitmaps are read in place and never unpacked.
+ * <ul>
+ *   <li>The portable format is little endian. The native format is older and is used in the
+ *       protocol's example of an inline vector. It has either byte order, and no keys: they count
+ *       up from zero.
+ *   <li>Keys are the upper halves of row numbers. They ascend and are not negative. No bytes follow
+ *       the last bitmap.
+ *   <li>Bitmaps are read in place and never unpacked.
+ * </ul>
  *
- * <p>A cursor follows the rows, which a reader visits in ascending order. Going back only costs a
+ * A cursor follows the rows, which a reader visits in ascending order. Going back only costs a
  * restart.
  */
 public class DeletionVector {

@@ -12,10 +12,12 @@ import org.apache.hadoop.fs.Path;
  * The location of a deletion vector. The planner sends it with the data file to the task that reads
  * both. (PROTOCOL, "Deletion Vector File Storage Format".)
  *
- * <p>u8 version 1 | u32 size, the vector, u32 CRC-32 | u32 size, the vector, u32 CRC-32 | ... ^
- * offset 1 ^ offset of the second
+ * <pre>
+ *   u8 version 1 | u32 size, the vector, u32 CRC-32 | u32 size, the vector, u32 CRC-32 | ...
+ *                ^ offset 1                         ^ offset of the second
+ * </pre>
  *
- * <p>Integers outside the vectors are big endian. Only the bytes of the vector are read from a file
+ * Integers outside the vectors are big endian. Only the bytes of the vector are read from a file
  * with many vectors. Memory is allocated as bytes arrive.
  */
 public class VectorPlace implements Serializable {

@@ -21,12 +21,15 @@ import scala.Option;
 /**
  * The columns of rows as the files of a table have them (`write/fit.py`).
  *
- * <p>- With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
- * Requirements for Column Mapping"). - Partition columns are the log's text, so that the names of
- * directories are exact. If the files have these columns too, they come last and keep their types,
- * and the text is in further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg
- * Compatibility V3" of the protocol's requests for comments). - The last columns of the rows of a
- * statement are not the table's, and stay as they are.
+ * <ul>
+ *   <li>With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
+ *       Requirements for Column Mapping").
+ *   <li>Partition columns are the log's text, so that the names of directories are exact. If the
+ *       files have these columns too, they come last and keep their types, and the text is in
+ *       further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
+ *       V3" of the protocol's requests for comments).
+ *   <li>The last columns of the rows of a statement are not the table's, and stay as they are.
+ * </ul>
  */
 public class FileColumns {
   private static final String TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'";

@@ -13,11 +13,14 @@ import scala.runtime.AbstractFunction0;
  * The rows of a write as the files of the table have them: projections in Spark's plan, which
  * Python describes (`write/rows.py`). Each part may be missing.
  *
- * <p>1. fit: the columns of the table, and their types 2. numbers: the values of identity columns
- * 3. rules: generated columns and constraints 4. files: names, field ids, and partition values as
- * text
+ * <ol>
+ *   <li>fit: the columns of the table, and their types
+ *   <li>numbers: the values of identity columns
+ *   <li>rules: generated columns and constraints
+ *   <li>files: names, field ids, and partition values as text
+ * </ol>
  *
- * <p>Rows that are balanced are shuffled last, but before values of identity columns are counted:
+ * Rows that are balanced are shuffled last, but before values of identity columns are counted:
  * tasks must count the rows that they write. Expressions of the table are resolved with the
  * settings of the session of the rows, which need not be the active one of the thread.
  */

@@ -28,12 +28,14 @@ import scala.collection.Iterator;
  * plan from a filter or a join as long as rows for which they are not true change nothing about the
  * result:
  *
- * <p>- through projections, names and views; - into both sides of an inner join, and into the side
- * of an outer, semi or anti join whose rows it keeps; - from the condition of a join into each side
- * whose rows without a match it drops.
+ * <ul>
+ *   <li>through projections, names and views;
+ *   <li>into both sides of an inner join, and into the side of an outer, semi or anti join whose
+ *       rows it keeps;
+ *   <li>from the condition of a join into each side whose rows without a match it drops.
+ * </ul>
  *
- * <p>They stop everywhere else, for example at aggregates, limits and windows. Then all rows
- * matter.
+ * They stop everywhere else, for example at aggregates, limits and windows. Then all rows matter.
  */
 public class ReadFilters {
   private static final List NONE = Collections.emptyList();

@@ -24,12 +24,16 @@ import scala.collection.immutable.Seq;
  * The gate for an expression of a table's log: a generated column, a default value, a constraint or
  * an invariant. A stranger may have written it, and its value may end in the stranger's table.
  *
- * <p>- The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
- * environment in the place of ${names}. - It consists of constants, columns of the table,
- * operators, and functions of a list (`RuleFunctions`). All else is refused, such as subqueries,
- * windows, aggregates, and names that are no columns. - It is resolved as Spark resolves default
- * values, with built-in functions only. The session's functions and variables are not seen, so that
- * none takes the place of a built-in function.
+ * <ul>
+ *   <li>The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
+ *       environment in the place of ${names}.
+ *   <li>It consists of constants, columns of the table, operators, and functions of a list
+ *       (`RuleFunctions`). All else is refused, such as subqueries, windows, aggregates, and names
+ *       that are no columns.
+ *   <li>It is resolved as Spark resolves default values, with built-in functions only. The
+ *       session's functions and variables are not seen, so that none takes the place of a built-in
+ *       function.
+ * </ul>
  */
 public class RuleExpression {
   /** What Spark's parser makes of operators, and of functions with a syntax of their own. */

@@ -24,13 +24,16 @@ import scala.collection.immutable.Seq;
 /**
  * The commit protocol of a job that writes a table's files.
  *
- * <p>- Files get their final names at once; nothing is renamed, and nothing is listed. Each attempt
- * of a task draws new names, and only the report of the attempt that Spark accepts counts. So an
- * attempt that dies, or that ends in the moment in which its job fails, leaves at most a file that
- * no version refers to. - An attempt that fails, or that may not commit, deletes its files. Those
- * of accepted attempts are deleted by their reports, by the one who runs the job. - Spark makes a
- * copy for each task. The copy is shared with the writers of the task, because all of them travel
- * in one closure.
+ * <ul>
+ *   <li>Files get their final names at once; nothing is renamed, and nothing is listed. Each
+ *       attempt of a task draws new names, and only the report of the attempt that Spark accepts
+ *       counts. So an attempt that dies, or that ends in the moment in which its job fails, leaves
+ *       at most a file that no version refers to.
+ *   <li>An attempt that fails, or that may not commit, deletes its files. Those of accepted
+ *       attempts are deleted by their reports, by the one who runs the job.
+ *   <li>Spark makes a copy for each task. The copy is shared with the writers of the task, because
+ *       all of them travel in one closure.
+ * </ul>
  */
 public class TableCommitProtocol extends FileCommitProtocol implements Serializable {
   private static final String CHANGES = "_change_data/";

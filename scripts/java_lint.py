@@ -1,0 +1,118 @@
+"""Checks the format of the Java sources, and looks for known mistakes in them.
+
+    python -m scripts.java_lint TOOLS          checks: google-java-format, then Error Prone, whose warnings are errors
+    python -m scripts.java_lint TOOLS --fix    formats the sources
+
+TOOLS is a directory for the jars of both tools. They are fetched if they are not there.
+
+The sources are compiled for the Spark of this interpreter. Those of older releases are compiled when the wheel is
+built, with the warnings of javac.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyspark
+
+from scripts.jvm_connector import fetch, java, spark_jars
+from scripts.spark_jars import JAVA, SOURCES, javac, sources, version_class
+
+FORMATTER = ("com.google.googlejavaformat", "google-java-format", "1.28.0")
+# Both are the newest versions that run on Java 17.
+CHECKER = ("com.google.errorprone", "error_prone_core", "2.42.0")
+# Mistakes that are none here: what is split has no empty parts at its end, and an error of closing is not lost.
+NOT_CHECKED = ("StringSplitter", "Finally", "MissingOverride")
+# The tools call the compiler's internals.
+INTERNALS = ("api", "code", "comp", "file", "main", "model", "parser", "processing", "tree", "util")
+
+
+def ivy_module() -> str:
+    wanted = "\n".join(
+        f'    <dependency org="{organisation}" name="{name}" rev="{version}" conf="default->default,runtime"/>'
+        for organisation, name, version in (FORMATTER, CHECKER)
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="deltalog" module="java-lint"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies defaultconfmapping="default-&gt;default">
+{wanted}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def internals(prefix: str = "") -> list[str]:
+    """Returns the options that open the compiler to the tools."""
+    return [
+        f"{prefix}--add-{kind}=jdk.compiler/com.sun.tools.javac.{package}=ALL-UNNAMED"
+        for package in INTERNALS
+        for kind in ("exports", "opens")
+    ]
+
+
+def class_path(tools: Path) -> str:
+    """Returns the jars of the tools, as a class path."""
+    names = [f"{name}-{version}" for _, name, version in (FORMATTER, CHECKER)]
+    if not all((tools / f"{name}.jar").is_file() for name in names):
+        fetch(tools, "java_lint", ivy_module(), names)
+    return os.pathsep.join(map(str, sorted(tools.glob("*.jar"))))
+
+
+def format_sources(tools: str, action: str) -> bool:
+    """Returns whether the sources are formatted, or have been."""
+    files = map(str, sorted(SOURCES.rglob("*.java")))
+    options = [action, "--set-exit-if-changed"] if action == "--dry-run" else [action]
+    main = "com.google.googlejavaformat.java.Main"
+    return (
+        subprocess.run([java(), *internals(), "-cp", tools, main, *options, *files], check=False).returncode
+        == 0
+    )
+
+
+def find_mistakes(tools: str) -> bool:
+    """Returns whether Error Prone has found none."""
+    release = ".".join(pyspark.__version__.split(".")[:2])
+    command, _ = javac()
+    with tempfile.TemporaryDirectory() as directory:
+        options = [
+            *internals("-J"),
+            "--release",
+            str(JAVA),
+            "-encoding",
+            "UTF-8",
+            "-XDcompilePolicy=simple",
+            "--should-stop=ifError=FLOW",
+            "-processorpath",
+            tools,
+            " ".join(["-Xplugin:ErrorProne", *(f"-Xep:{check}:OFF" for check in NOT_CHECKED)]),
+            "-proc:none",
+            "-XDsuppressNotes",
+            "-Werror",
+        ]
+        files = [str(file) for file in (*sources(release), version_class(Path(directory)))]
+        places = ["-cp", f"{spark_jars()}/*", "-d", str(Path(directory, "classes"))]
+        return subprocess.run([command, *options, *places, *files], check=False).returncode == 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Check the Java sources of the Spark layer.")
+    parser.add_argument("tools", type=Path, help="directory for the jars of the tools")
+    parser.add_argument("--fix", action="store_true", help="format the sources, and check no more")
+    arguments = parser.parse_args()
+    tools = class_path(arguments.tools.resolve())
+    if arguments.fix:
+        sys.exit(0 if format_sources(tools, "--replace") else 1)
+    if not format_sources(tools, "--dry-run"):
+        sys.exit("these Java sources are not formatted: `make format` does it")
+    if not find_mistakes(tools):
+        sys.exit("Error Prone has found mistakes in the Java sources")
+
+
+if __name__ == "__main__":
+    main()
