@@ -3,6 +3,7 @@
 import weakref
 from typing import Any
 
+from deltalog.spark.connect.failures import install_conversion
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm.jars import PACKAGE
 
@@ -20,6 +21,8 @@ def has_our_catalog(spark: Any) -> bool:
         # A session gets the setting with its analyzer.
         spark.range(0).schema  # noqa: B018
         _asked[spark] = _catalog(spark).startswith(f"{PACKAGE}.")
+        if _asked[spark]:
+            install_conversion()
     return _asked[spark]
 
 

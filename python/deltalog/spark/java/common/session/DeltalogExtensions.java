@@ -27,13 +27,13 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Installation.check();
+    ThriftServerJar.check();
     extend(extensions);
     return BoxedUnit.UNIT;
   }
 
   /** Adds what is ours, once. */
   static void extend(SparkSessionExtensions extensions) {
-    ThriftServerJar.check();
     if (EXTENDED.putIfAbsent(extensions, true) != null) {
       return;
     }
