@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -28,11 +28,14 @@ def run_client(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def running_server(
-    tmp_path_factory: pytest.TempPathFactory, logs: Path | None = None, **environment: str
+    tmp_path_factory: pytest.TempPathFactory,
+    logs: Path | None = None,
+    more: Mapping[str, str] | None = None,
+    **environment: str,
 ) -> Iterator[tuple[str, Path]]:
     """Yields the address and the working directory of a Connect server in a separate process.
 
-    Its log and its event log are in the directory `logs`.
+    Its log and its event log are in the directory `logs`; `more` are settings.
     """
     directory = tmp_path_factory.mktemp("of the server")
     with closing(socket.socket()) as free:
@@ -53,7 +56,7 @@ def running_server(
         settings["spark.eventLog.dir"] = logs.as_uri()
         settings["spark.eventLog.compress"] = "false"
     command = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
-    for name, value in settings.items():
+    for name, value in {**settings, **(more or {})}.items():
         command += ["--conf", f"{name}={value}"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, **environment}
