@@ -206,7 +206,7 @@ said["committed"] = spark.sql("DESCRIBE HISTORY plain_t").count() - version
     said = client(server, tmp_path, WITHOUT_DELTALOG, code)
     assert said["path"] == [[2, "b"], [3, "u"]]
     assert said["read"] == [[2]]
-    assert said["merged"] == [[2, "m"], [2, "m"], [3, "m"]]
+    assert said["merged"] == [[2, "m"], [3, "m"]]
     assert said["optimized"] == [1, 3]
     assert said["quoted"] == [1, 2]
     assert "name, as in :name" in said["nameless"]

@@ -16,7 +16,8 @@ def install_conversion() -> None:
     """Makes Spark's client raise errors of deltalog; others are converted as before. Further calls have no effect."""
     from pyspark.sql.connect.client import core
 
-    convert = core.convert_exception
+    client: Any = core
+    convert = client.convert_exception
     if convert in _converted:
         return
 
@@ -32,7 +33,7 @@ def install_conversion() -> None:
         return own
 
     _converted.add(convert_exception)
-    core.convert_exception = convert_exception
+    client.convert_exception = convert_exception
 
 
 def _message(text: str) -> str:

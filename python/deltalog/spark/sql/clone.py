@@ -137,7 +137,6 @@ def cloned(
         options = {"allowedRoots": allowed} if roots else {}
         is_managed = request.location is None
         NewEntry(identifier, location.uri, is_managed, "deltalog", options).create(jvm, session, version)
-        jvm.static("EntryColumns", "update", session, request.target)
     return [metrics[name] for name in _COLUMNS.values()]
 
 

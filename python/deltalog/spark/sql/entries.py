@@ -1,5 +1,6 @@
 """Entries of the session catalog, which are made when their tables exist."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ class NewEntry(NamedTuple):
             location,
             self.provider,
             jvm.scala_map(dict(self.options)),
+            jvm.static("EntryColumns", "of", session, json.dumps({**self.options, "path": path})),
         )
         session.sessionState().catalog().createTable(entry, False, False)
 

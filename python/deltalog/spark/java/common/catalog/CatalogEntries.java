@@ -89,14 +89,15 @@ public class CatalogEntries {
       boolean isManaged,
       URI location,
       String provider,
-      scala.collection.immutable.Map options)
+      scala.collection.immutable.Map options,
+      StructType columns)
       throws Exception {
     Map storage = new HashMap();
     storage.put("locationUri", Option.apply(location));
     storage.put("properties", options);
     CatalogTableType type = isManaged ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL();
     Object format = CaseClass.with(CatalogStorageFormat.empty(), storage);
-    Object[] first = {name, type, format, new StructType(), Option.apply(provider)};
+    Object[] first = {name, type, format, columns, Option.apply(provider)};
     return (CatalogTable) CaseClass.create(CatalogTable.class, first);
   }
 }

@@ -1,6 +1,8 @@
 package io.deltalog.spark;
 
+import java.util.Arrays;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -25,6 +27,7 @@ import scala.Option;
  */
 public final class EntryColumns {
   private static final Logger LOG = LoggerFactory.getLogger(EntryColumns.class);
+  private static final Pattern NOT_FOR_HIVE = Pattern.compile("[,:;]");
   private static final String[] EVOLVING = {"mergeSchema", "overwriteSchema"};
 
   private EntryColumns() {}
@@ -70,22 +73,55 @@ public final class EntryColumns {
     }
     TableIdentifier identifier = entry.identifier();
     try {
-      String options = TableOptions.json(CatalogEntries.options(entry));
-      StructType logged = (StructType) DataType.fromJson(Bridge.tables().columns(session, options));
-      StructType columns = shown(CharVarcharUtils.getRawSchema(logged));
-      if (!columns.equals(entry.schema())) {
+      StructType columns = read(session, TableOptions.json(CatalogEntries.options(entry)));
+      // So the session's catalog returns them.
+      StructType known = CharVarcharUtils.replaceCharVarcharWithStringInSchema(columns);
+      if (!known.equals(entry.schema())) {
         // The session's catalog would refuse to drop columns.
         catalog(session)
             .externalCatalog()
             .alterTableDataSchema(identifier.database().get(), identifier.table(), columns);
       }
     } catch (RuntimeException e) {
-      LOG.warn(
-          "The session catalog does not show the columns of {}, as in JDBC's getColumns: {}",
-          identifier.unquotedString(),
-          e.getMessage(),
-          e);
+      warn(identifier.unquotedString(), e);
     }
+  }
+
+  /**
+   * Returns the columns for a new entry of a table, which exists already. A failure is a warning in
+   * the log, and the entry has no columns.
+   */
+  public static StructType of(SparkSession session, String options) {
+    try {
+      return read(session, options);
+    } catch (RuntimeException e) {
+      warn("a new entry", e);
+      return new StructType();
+    }
+  }
+
+  private static void warn(String name, RuntimeException e) {
+    LOG.warn("The session catalog does not show the columns of {}: {}", name, e.getMessage(), e);
+  }
+
+  /** Returns the columns of a table; none if Hive's metastore does not accept their names. */
+  private static StructType read(SparkSession session, String options) {
+    StructType logged = (StructType) DataType.fromJson(Bridge.tables().columns(session, options));
+    StructType columns = shown(CharVarcharUtils.getRawSchema(logged));
+    return isForHive(columns) ? columns : new StructType();
+  }
+
+  private static boolean isForHive(DataType type) {
+    if (type instanceof StructType struct) {
+      return Arrays.stream(struct.fields())
+          .allMatch(
+              field -> !NOT_FOR_HIVE.matcher(field.name()).find() && isForHive(field.dataType()));
+    }
+    if (type instanceof ArrayType array) {
+      return isForHive(array.elementType());
+    }
+    return !(type instanceof MapType map)
+        || (isForHive(map.keyType()) && isForHive(map.valueType()));
   }
 
   /** Returns columns with their comments, and without what else the log has in their metadata. */
