@@ -27,7 +27,7 @@ newest_spark := $(lastword $(SPARKS))
 
 # The Spark minors that the wheel has classes for: `all`, as in the wheel that is published, or those that are
 # `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
-WHEEL_SPARKS := $(if $(filter wheel test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
+WHEEL_SPARKS := $(if $(filter wheel sdist test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
 wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spark) $(filter $(SPARKS), \
 	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%))))
 wheel_jars := $(wheel_sparks:%=$(jars)/deltalog-spark-%.jar)
@@ -126,6 +126,13 @@ build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the tes
 .PHONY: wheel
 wheel: $(wheel) ## make the wheel that is published, with the classes for every Spark, in dist/
 	$(bin)/python -m scripts.spark_jars --check dist/*.whl $(SPARKS)
+
+.PHONY: sdist
+sdist: $(wheel_jars) .venv/.deps ## make the source archive, with the classes for every Spark, in dist/
+	$(bin)/python scripts/licenses.py $(licenses)
+	rm -f dist/*.tar.gz
+	$(bin)/maturin sdist --out dist
+	$(bin)/python -m scripts.spark_jars --check dist/*.tar.gz $(SPARKS)
 
 .PHONY: develop
 develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Python files are used in place

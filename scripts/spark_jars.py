@@ -1,7 +1,7 @@
 """Compiles the Java classes of the Spark layer for the PySpark of this interpreter, into a jar of the wheel.
 
     python -m scripts.spark_jars 4.3          writes python/deltalog/spark/jars/deltalog-spark-4.3.jar
-    python -m scripts.spark_jars --check DIRECTORY_OR_WHEEL 4.0 4.1 4.2 4.3
+    python -m scripts.spark_jars --check PLACE 4.0 4.1 4.2 4.3
                                               fails unless there is a jar of this version for each release
 
 The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled
@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -171,15 +172,19 @@ def build(release: str, directory: Path) -> Path:
 
 
 def read_jars(place: Path) -> dict[str, bytes]:
-    """Returns the jars in a directory or in a wheel, by their names."""
+    """Returns the jars in a directory, a wheel or a source archive, by their names."""
     if place.is_dir():
         return {file.name: file.read_bytes() for file in place.glob("*.jar")}
+    if tarfile.is_tarfile(place):
+        with tarfile.open(place) as archive:
+            files = [member for member in archive if member.name.endswith(".jar")]
+            return {Path(file.name).name: archive.extractfile(file).read() for file in files}  # type: ignore[union-attr]
     with zipfile.ZipFile(place) as wheel:
         return {Path(name).name: wheel.read(name) for name in wheel.namelist() if name.endswith(".jar")}
 
 
 def check(place: Path, releases: list[str]) -> list[str]:
-    """Returns what is wrong with the jars in a directory or in a wheel that is to be published."""
+    """Returns what is wrong with the jars of a wheel or a source archive that is to be published, or of a directory."""
     jars = read_jars(place)
     wrong = [f"there is no {jar_name(release)}" for release in releases if jar_name(release) not in jars]
     for name, content in sorted(jars.items()):
@@ -195,7 +200,9 @@ def check(place: Path, releases: list[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compile the Java classes of the Spark layer.")
-    parser.add_argument("--check", type=Path, metavar="PLACE", help="a directory of jars, or a wheel")
+    parser.add_argument(
+        "--check", type=Path, metavar="PLACE", help="a directory of jars, a wheel, or a source archive"
+    )
     parser.add_argument("releases", nargs="+", metavar="RELEASE", help="minor releases of Spark, such as 4.3")
     arguments = parser.parse_args()
     if arguments.check is not None:

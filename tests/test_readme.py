@@ -16,7 +16,7 @@ from tests.stores.s3_server import S3Server
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
-DOCUMENTS = ["README", "MIGRATING", "OPERATING"]
+DOCUMENTS = ["README", "MIGRATING", "OPERATING", "docs/python", "docs/spark", "docs/stores"]
 
 
 def program_of(text: str) -> str:
@@ -35,7 +35,7 @@ def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     scripts = []
     for document in DOCUMENTS:
-        scripts.append(tmp_path / f"{document.lower()}_examples.py")
+        scripts.append(tmp_path / f"{Path(document).name.lower()}_examples.py")
         scripts[-1].write_text(program_of((root / f"{document}.md").read_text()))
     settings = ["--strict", "--config-file", str(root / "pyproject.toml")]
     command = [sys.executable, "-m", "mypy", *settings, *map(str, scripts)]
@@ -47,7 +47,7 @@ def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
 def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
     """The environment has the credentials of a store, as the examples say."""
     program = program_of((root / f"{document}.md").read_text())
-    script = tmp_path / f"{document}.py"
+    script = tmp_path / "example.py"
     script.write_text(program)
     work = tmp_path / "work"
     work.mkdir()
@@ -64,3 +64,36 @@ def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
             env=environment,
         )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_no_document_with_examples_is_left_out(root: Path) -> None:
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md")]
+    found = {
+        str(page.relative_to(root).with_suffix(""))
+        for page in pages
+        if "```python" in page.read_text("utf-8")
+    }
+    assert found == set(DOCUMENTS)
+
+
+LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
+
+
+def test_links_lead_to_files(root: Path) -> None:
+    """Those between documents, and their headings."""
+    broken = []
+    for page in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:
+        for target, heading in LINK.findall(page.read_text("utf-8")):
+            if "://" in target:
+                continue
+            file = page.parent / target if target else page
+            headings = {
+                "#" + re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-")
+                for line in (
+                    file.read_text("utf-8").splitlines() if file.suffix == ".md" and file.exists() else []
+                )
+                if line.startswith("#")
+            }
+            if not file.exists() or (heading and heading not in headings):
+                broken.append(f"{page.relative_to(root)}: {target}{heading}")
+    assert broken == []

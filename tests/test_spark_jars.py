@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -115,6 +116,13 @@ def test_a_wheel_to_publish_has_a_current_jar_for_each_release(tmp_path: Path) -
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.write(jars / "deltalog-spark-4.0.jar", "deltalog/spark/jars/deltalog-spark-4.0.jar")
     assert spark_jars.check(wheel, ["4.0"]) == []
+    source = tmp_path / "deltalog.tar.gz"
+    with tarfile.open(source, "w:gz") as files:
+        files.add(
+            jars / "deltalog-spark-4.1.jar",
+            "deltalog-0.1.0/python/deltalog/spark/jars/deltalog-spark-4.1.jar",
+        )
+    assert spark_jars.check(source, ["4.0"]) == ["there is no deltalog-spark-4.0.jar", wrong[0]]
     command = [sys.executable, "-m", "scripts.spark_jars", "--check", str(wheel), "4.0", "4.1"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=spark_jars.ROOT)
     assert (ran.returncode, ran.stderr) == (1, f"{wheel}: there is no deltalog-spark-4.1.jar\n")

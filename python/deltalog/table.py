@@ -105,7 +105,7 @@ class DeltaTable(
             text. A time before the first commit or after the last is refused.
         storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
             local files they have no effect, so that a program can be tried on a local table.
-            For S3, `aws_profile` names a profile of the AWS tools. See "Object stores" in the README.
+            For S3, `aws_profile` names a profile of the AWS tools. See `docs/stores.md`.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,

@@ -8,7 +8,9 @@
 //! - Spark evaluates further ones, [`OF_SPARK`], in tables that others have defined. A table that is defined or changed
 //!   by deltalog has only the functions of this crate, so that every one of its writers can write to it.
 //! - Left out on purpose, though they have the same value for the same arguments: functions of XML, whose parsers can
-//!   open files, of Protobuf, which read descriptors from files, and those that are meant to fail.
+//!   open files; of Protobuf and Avro, which read descriptors from files or are no part of Spark; of sketches, whose
+//!   parsers of bytes look beyond them; of geometries, which no table has; those that are meant to fail; and those that
+//!   Spark has for itself (pandas, partition transforms, windows of streams). `aes_encrypt` has another value each time.
 
 use crate::predicate::{Changes, function_changes, function_names};
 
@@ -19,7 +21,7 @@ const OF_SPARK: &str = "
     bit_count bit_get getbit shiftleft shiftright shiftrightunsigned
     bitmap_bit_position bitmap_bucket_number bitmap_count hash hmac xxhash64
 
-    base64 bit_length collate collation decode elt encode find_in_set format_number format_string from_base32
+    aes_decrypt try_aes_decrypt base64 bit_length collate collation decode elt encode find_in_set format_number format_string from_base32
     is_valid_utf8 jaro_winkler_similarity levenshtein locate luhn_check make_valid_utf8 mask overlay position printf
     quote regexp_count regexp_extract_all regexp_instr regexp_substr sentences soundex space split_part substring_index
     to_base32 to_binary to_char to_number to_varchar try_to_binary try_to_number try_validate_utf8 unbase64
@@ -35,15 +37,17 @@ const OF_SPARK: &str = "
     to_unix_timestamp to_utc_timestamp try_make_interval try_make_timestamp try_make_timestamp_ltz
     try_make_timestamp_ntz try_to_date try_to_time try_to_timestamp unix_date unix_nanos unix_timestamp
 
-    aggregate array_append array_compact array_distinct array_except array_insert array_intersect array_join array_max
+    aggregate array_append array_binary_search array_compact array_distinct array_except array_insert array_intersect array_join array_max
     array_min array_position array_prepend array_remove array_repeat array_size array_sort array_union arrays_overlap
     arrays_zip element_at exists filter flatten forall get map_concat map_contains_key map_entries map_filter
     map_from_arrays map_from_entries map_keys map_values map_zip_with reduce sequence slice sort_array str_to_map
-    transform transform_keys transform_values try_element_at zip_with
+    transform transform_keys transform_values try_element_at vector_cosine_similarity vector_inner_product
+    vector_l2_distance vector_norm vector_normalize zip_with
 
     from_csv from_json get_json_object is_valid_variant is_variant_null json_array_length json_object_keys parse_json
-    schema_of_csv schema_of_json schema_of_variant to_csv to_json to_variant_object try_parse_json try_variant_get
-    variant_get
+    schema_of_csv schema_of_json schema_of_variant to_csv to_json to_variant_object try_parse_json
+    try_variant_array_append try_variant_get try_variant_insert try_variant_set variant_array_append variant_delete
+    variant_get variant_insert variant_set variant_strip_nulls
 ";
 
 /// Returns the names, in lower case and sorted, of the functions that an expression of a table may call: those that

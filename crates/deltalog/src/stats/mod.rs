@@ -8,6 +8,7 @@
 //!   maximum up, or it is left out.
 
 mod bounds;
+mod by_path;
 mod collect;
 mod decode;
 mod footer;

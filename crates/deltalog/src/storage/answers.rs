@@ -50,7 +50,14 @@ pub(super) struct Settings {
     pub(super) secret: &'static str,
     /// What the name of the store's host is made of.
     pub(super) host: &'static str,
+    /// What says how long the store may be silent.
+    pub(super) silence: &'static str,
 }
+
+/// What says how long a store may be silent to which requests of HTTP are sent.
+#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers have no settings"))]
+pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is the time for which a store may be \
+                                          silent in one request, 'retry_timeout' in all of them";
 
 /// A request, without anything that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,14 +273,13 @@ impl Failure {
                 Verdict::new(Unavailable, "the endpoint is not that of a store: it answers with a web page")
                     .hint("check the endpoint; the console of a store often has another port")
             }
-            (Some(Note::NoAnswer { reason: NoAnswerReason::Silent(waited), .. }), _) => Verdict {
+            (Some(Note::NoAnswer { reason: NoAnswerReason::Silent(waited), request, .. }), _) => Verdict {
                 kind: Unavailable,
                 message: format!("the store gave no answer for {:.1} s", waited.as_secs_f64()).into(),
-                hint: Some(
-                    "check the endpoint and the network, or wait for longer: the storage option 'read_timeout' is the \
-                     time for which a store may be silent in one request, 'retry_timeout' in all of them"
-                        .to_owned(),
-                ),
+                hint: Some(format!(
+                    "check the endpoint and the network, or wait for longer: {}",
+                    request.settings.silence
+                )),
             },
             (Some(Note::NoAnswer { reason: NoAnswerReason::Unreachable, request, .. }), _) => {
                 Verdict::new(Unavailable, "the store cannot be reached").hint(format!(
@@ -329,7 +335,7 @@ impl Refusal {
     fn verdict(&self) -> Verdict {
         use ErrorKind::{InvalidArgument, PermissionDenied, Unavailable};
         let code = self.code.as_deref().unwrap_or_default();
-        let Settings { credentials, secret, host } = self.request.settings;
+        let Settings { credentials, secret, host, .. } = self.request.settings;
         match (self.status, code) {
             (_, code) if is_bucket_missing(code) => {
                 Verdict::new(InvalidArgument, "the bucket or container does not exist")
@@ -483,7 +489,8 @@ fn source_of<E: std::error::Error + 'static>(error: &object_store::Error) -> Opt
 mod tests {
     use super::*;
 
-    const SETTINGS: Settings = Settings { credentials: "'id'", secret: "'secret'", host: "'endpoint'" };
+    const SETTINGS: Settings =
+        Settings { credentials: "'id'", secret: "'secret'", host: "'endpoint'", silence: "'time'" };
 
     fn verdict(status: u16, code: Option<&str>, region: Option<&str>) -> Verdict {
         refusal(status, code, region, None).verdict()

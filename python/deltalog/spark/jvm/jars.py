@@ -30,7 +30,7 @@ def _releases() -> dict[tuple[int, int], Path]:
         found[int(major), int(minor)] = jar
     if not found:
         raise ClassesError(
-            "this installation of deltalog lacks its Java classes, as one from a source archive does; install a wheel, "
+            "this installation of deltalog lacks its Java classes, as one from a checkout does; install a wheel, "
             "which `make wheel` builds"
         )
     return dict(sorted(found.items()))

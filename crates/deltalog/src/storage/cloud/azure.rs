@@ -23,7 +23,7 @@ use super::{
     check_texts, complete, is_true, named_twice, place, recipe,
 };
 use crate::error::{Error, Result};
-use crate::storage::answers::Settings;
+use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
 /// The names of options, for those who misspell them.
@@ -77,6 +77,7 @@ const SETTINGS: Settings = Settings {
     credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
     secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",
     host: "the account in the location, and 'azure_storage_endpoint'",
+    silence: SILENCE_OF_HTTP,
 };
 
 builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential, SETTINGS);

@@ -13,7 +13,7 @@ use super::{
     check_texts, complete, named_twice, recipe,
 };
 use crate::error::Result;
-use crate::storage::answers::Settings;
+use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
 /// The names of options, for those who misspell them.
@@ -40,6 +40,7 @@ const SETTINGS: Settings = Settings {
     credentials: "'google_service_account', 'google_application_credentials' or 'google_bearer_token'",
     secret: "'google_service_account' or 'google_application_credentials'",
     host: "'google_base_url'",
+    silence: SILENCE_OF_HTTP,
 };
 
 builder!(GoogleCloudStorageBuilder, GoogleCloudStorage, credential, SETTINGS);

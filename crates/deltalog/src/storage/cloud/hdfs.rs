@@ -7,33 +7,42 @@
 //! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if
 //!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
 //!   repeat a change to which it got no answer.
+//! - The client waits for a silent name node for ever, and for others of a name service for minutes. So each step has
+//!   the time for which a store may be silent (`retry_timeout`): a question, the next rows of a listing, the next bytes
+//!   of a file. Only parts of large files are written with the client's own limit, a minute.
 
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use hdfs_native::client::WriteOptions;
 use hdfs_native::{ClientBuilder, HdfsError};
 use hdfs_native_object_store::HdfsObjectStore;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
+    CopyOptions, Error as StoreError, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result as StoreResult,
 };
 use url::Url;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
+use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Request, Settings};
 use crate::storage::cache::settings;
 use crate::storage::remote::{Client, Recipe};
 use crate::storage::runtime;
 
+use super::options::{SILENCE, duration};
+use super::patience::{self, Silence};
 use super::{Place, canonical};
 
 /// The beginnings of the names of Hadoop's settings.
-const SETTINGS: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
+const OF_HADOOP: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
 /// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two of them, of which one takes
 /// over.
@@ -43,7 +52,18 @@ const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 const PORT: u16 = 8020;
 
 /// The names of the other options.
-const NAMES: [&str; 4] = ["hdfs_config_dir", "hdfs_kerberos_keytab", "hdfs_kerberos_principal", "hdfs_user"];
+const NAMES: [&str; 5] =
+    ["hdfs_config_dir", "hdfs_kerberos_keytab", "hdfs_kerberos_principal", "hdfs_user", "retry_timeout"];
+
+/// The bytes of a file that are written at a time.
+const PIECE: usize = 1 << 20;
+
+const SETTINGS: Settings = Settings {
+    credentials: "kinit, or 'hdfs_kerberos_principal' and 'hdfs_kerberos_keytab'",
+    secret: "'hdfs_kerberos_keytab'",
+    host: "the name node in the location, and Hadoop's settings",
+    silence: "the storage option 'retry_timeout' is the time for which HDFS may be silent",
+};
 
 pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> Result<Place> {
     if has_provider {
@@ -55,13 +75,18 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
         return Err(Error::invalid_argument("the location names no name node")
             .with_hint("write hdfs://host:port/path, or hdfs://nameservice/path"));
     }
-    let mut settings = Settings::of(options)?;
+    let mut settings = HdfsSettings::of(options)?;
     let url = canonical(url)?;
     if url.port().is_some() && !settings.hadoop.iter().any(|(name, _)| name == ATTEMPTS) {
         settings.hadoop.push((ATTEMPTS.to_owned(), "3".to_owned()));
     }
     let server = format!("hdfs://{}", url.authority());
     let has_port = url.port().is_some();
+    let patience = Patience {
+        host: url.authority().to_owned().into(),
+        limit: settings.silence.unwrap_or(SILENCE),
+        silence: Arc::default(),
+    };
     let recipe = Recipe::new(move || {
         let runtime = runtime::handle().map_err(|error| failed(error.into()))?;
         let build =
@@ -74,8 +99,11 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
             built => built,
         };
         let client = client.map_err(failed)?;
-        let store: Arc<dyn ObjectStore> =
-            Arc::new(Store { files: HdfsObjectStore::new(client.clone()), client });
+        let store: Arc<dyn ObjectStore> = Arc::new(Store {
+            files: HdfsObjectStore::new(client.clone()),
+            client,
+            patience: patience.clone(),
+        });
         Ok(Client {
             once: Arc::clone(&store),
             store,
@@ -92,15 +120,16 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
 
 /// What a client is made with.
 #[derive(Default)]
-struct Settings {
+struct HdfsSettings {
     hadoop: Vec<(String, String)>,
     config_dir: Option<String>,
     user: Option<String>,
     principal: Option<String>,
     keytab: Option<String>,
+    silence: Option<Duration>,
 }
 
-impl Settings {
+impl HdfsSettings {
     /// # Errors
     /// `InvalidArgument` for a name that is not known. The hint has the nearest.
     fn of(options: &[(&str, &str)]) -> Result<Self> {
@@ -112,8 +141,9 @@ impl Settings {
                 "hdfs_user" => settings.user = Some(value),
                 "hdfs_kerberos_principal" => settings.principal = Some(value),
                 "hdfs_kerberos_keytab" => settings.keytab = Some(value),
+                "retry_timeout" => settings.silence = Some(duration("retry_timeout", &value)?),
                 // Hadoop tells upper from lower case.
-                _ if SETTINGS.iter().any(|beginning| name.starts_with(beginning)) => {
+                _ if OF_HADOOP.iter().any(|beginning| name.starts_with(beginning)) => {
                     settings.hadoop.push((name.to_owned(), value));
                 }
                 _ => {
@@ -150,12 +180,63 @@ impl Settings {
     }
 }
 
+/// How long a file system is waited for.
+#[derive(Debug, Clone)]
+struct Patience {
+    host: Arc<str>,
+    limit: Duration,
+    silence: Arc<Silence>,
+}
+
+impl Patience {
+    /// Waits for an answer to `verb`, which says what to do with the file or directory `path`.
+    async fn wait<T>(&self, verb: &str, path: &str, answer: impl Future<Output = T>) -> io::Result<T> {
+        let waited = match patience::wait(answer, self.limit, &self.silence).await {
+            Ok(answer) => return Ok(answer),
+            Err(waited) => waited,
+        };
+        let request = Request {
+            settings: &SETTINGS,
+            method: verb.to_owned(),
+            host: self.host.to_string(),
+            path: path.to_owned(),
+            purpose: Purpose::Other,
+        };
+        let cause = format!("nothing has come for {:.1} s", waited.as_secs_f64());
+        let error = io::Error::new(io::ErrorKind::TimedOut, cause.clone());
+        answers::note(Note::NoAnswer { request, cause, reason: NoAnswerReason::Silent(waited) });
+        Err(error)
+    }
+
+    /// Waits for each item of a stream.
+    fn wait_for_each<T: Send + 'static>(
+        &self,
+        verb: &'static str,
+        path: String,
+        stream: BoxStream<'static, StoreResult<T>>,
+    ) -> BoxStream<'static, StoreResult<T>> {
+        let patience = self.clone();
+        let items = stream::unfold(Some(stream), move |stream| {
+            let (patience, path) = (patience.clone(), path.clone());
+            async move {
+                let mut stream = stream?;
+                match patience.wait(verb, &path, stream.next()).await {
+                    Ok(item) => Some((item?, Some(stream))),
+                    Err(error) => Some((Err(silent(error)), None)),
+                }
+            }
+        });
+        items.boxed()
+    }
+}
+
 /// A file system whose files appear whole.
 #[derive(Debug)]
 struct Store {
     /// What it is in `object_store`'s terms, for all but puts.
     files: HdfsObjectStore,
     client: hdfs_native::Client,
+    patience: Patience,
 }
 
 impl Store {
@@ -166,23 +247,32 @@ impl Store {
         let beside = format!("{directory}/.{last}.{}.tmp", Uuid::new_v4());
         let written = self.write_beside(&beside, payload).await;
         let renamed = match written {
-            Ok(()) => self.client.rename(&beside, &name, replaces).await,
+            Ok(()) => {
+                self.patience.wait("rename to", &name, self.client.rename(&beside, &name, replaces)).await?
+            }
             Err(error) => Err(error),
         };
         // Without an answer the rename may still be made, and it must not find half of a file, or none.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
-        if is_refused && let Err(error) = self.client.delete(&beside, false).await {
-            tracing::debug!(file = beside, %error, "a file that got no name is left");
+        if is_refused {
+            let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;
+            if let Err(error) = deleted.map_err(HdfsError::from).flatten() {
+                tracing::debug!(file = beside, %error, "a file that got no name is left");
+            }
         }
         renamed
     }
 
     async fn write_beside(&self, path: &str, payload: PutPayload) -> Result<(), HdfsError> {
-        let mut file = self.client.create(path, WriteOptions::default()).await?;
+        let create = self.client.create(path, WriteOptions::default());
+        let mut file = self.patience.wait("create", path, create).await??;
         for bytes in payload {
-            file.write_bytes(bytes).await?;
+            for start in (0..bytes.len()).step_by(PIECE) {
+                let piece = bytes.slice(start..bytes.len().min(start + PIECE));
+                self.patience.wait("write", path, file.write_bytes(piece)).await??;
+            }
         }
-        file.close().await
+        self.patience.wait("close", path, file.close()).await?
     }
 }
 
@@ -213,29 +303,43 @@ impl ObjectStore for Store {
         location: &Path,
         options: PutMultipartOptions,
     ) -> StoreResult<Box<dyn MultipartUpload>> {
-        self.files.put_multipart_opts(location, options).await.map_err(told)
+        let created = self.files.put_multipart_opts(location, options);
+        self.patience.wait("create", &shown(location), created).await.map_err(silent)?.map_err(told)
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
-        self.files.get_opts(location, options).await.map_err(told)
+        let path = shown(location);
+        let found = self.files.get_opts(location, options);
+        let mut found = self.patience.wait("read", &path, found).await.map_err(silent)?.map_err(told)?;
+        found.payload = match found.payload {
+            GetResultPayload::Stream(bytes) => {
+                GetResultPayload::Stream(self.patience.wait_for_each("read", path, bytes))
+            }
+            other => other,
+        };
+        Ok(found)
     }
 
     fn delete_stream(
         &self,
         locations: BoxStream<'static, StoreResult<Path>>,
     ) -> BoxStream<'static, StoreResult<Path>> {
-        self.files.delete_stream(locations)
+        self.patience.wait_for_each("delete files", String::new(), self.files.delete_stream(locations))
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
-        self.files.list(prefix)
+        let path = prefix.map(shown).unwrap_or_default();
+        self.patience.wait_for_each("list", path, self.files.list(prefix))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
-        self.files.list_with_delimiter(prefix).await.map_err(told)
+        let path = prefix.map(shown).unwrap_or_default();
+        let listed = self.files.list_with_delimiter(prefix);
+        self.patience.wait("list", &path, listed).await.map_err(silent)?.map_err(told)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        // The bytes pass through the client, which has a limit of its own.
         self.files.copy_opts(from, to, options).await.map_err(told)
     }
 }
@@ -244,6 +348,14 @@ impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HDFS")
     }
+}
+
+fn shown(location: &Path) -> String {
+    format!("/{location}")
+}
+
+fn silent(error: io::Error) -> StoreError {
+    failed(error.into())
 }
 
 /// Returns the error with the reason that HDFS gives, where `object_store` has a kind for it.
@@ -328,6 +440,25 @@ mod tests {
         let error = storage.read("f").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("refused"), "{error}");
+    }
+
+    /// The client itself would wait for ever.
+    #[test]
+    fn a_silent_name_node_is_waited_for_as_long_as_the_user_wants() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("hdfs://{}/t", silent.local_addr().unwrap());
+        let storage = Storage::open(&url, [("retry_timeout", "400ms")]).unwrap();
+        let reads: [&dyn Fn() -> crate::Result<()>; 2] =
+            [&|| storage.read("f").map(|_| ()), &|| storage.head("f").map(|_| ())];
+        for read in reads {
+            let error = read().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            let text = error.to_string();
+            assert!(text.contains("the store gave no answer for "), "{text}");
+            assert!(text.contains(&format!("{}/t", silent.local_addr().unwrap())), "{text}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("'retry_timeout'")), "{error}");
+        }
+        assert!(refusal(&url, &[("retry_timeout", "soon")]).contains("is not a duration"));
     }
 
     /// Where no name node answers, the error says so, and soon.

@@ -69,7 +69,7 @@ const READ_TIMEOUT: &str = "12s";
 /// The time after which every request fails.
 const TIMEOUT: &str = "10m";
 /// The time for which a store may be silent altogether.
-const SILENCE: Duration = Duration::from_secs(30);
+pub(super) const SILENCE: Duration = Duration::from_secs(30);
 /// The longest pause between two requests. It is part of the silence.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How often a request is sent again. A store that asks for fewer requests gets about 45 seconds.
@@ -172,10 +172,9 @@ impl Options {
             ("backoff_config.init_backoff", &mut backoff.init_backoff),
             ("backoff_config.max_backoff", &mut backoff.max_backoff),
         ];
-        for (name, duration) in durations {
+        for (name, limit) in durations {
             if let Some(value) = self.0.remove(name) {
-                *duration = parsed::<humantime::Duration>(name, &value, "a duration such as '30s'")
-                    .map(Duration::from)?;
+                *limit = duration(name, &value)?;
             }
         }
         if let Some(value) = self.0.remove("backoff_config.base") {
@@ -232,6 +231,14 @@ impl Options {
         };
         self.0.into_iter().map(key).collect()
     }
+}
+
+/// Returns the duration that is the value of an option.
+///
+/// # Errors
+/// `InvalidArgument` for another value.
+pub(super) fn duration(name: &str, value: &str) -> Result<Duration> {
+    parsed::<humantime::Duration>(name, value, "a duration such as '30s'").map(Duration::from)
 }
 
 fn parsed<T: FromStr>(name: &str, value: &str, wanted: &str) -> Result<T> {

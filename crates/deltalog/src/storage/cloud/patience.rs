@@ -87,6 +87,30 @@ impl Silence {
     }
 }
 
+/// Waits for an answer of a store that does not tell when bytes leave or come.
+///
+/// # Errors
+/// The time for which the store has been silent, if that is too long.
+#[cfg(feature = "hdfs")]
+pub(super) async fn wait<T>(
+    answer: impl Future<Output = T>,
+    altogether: Duration,
+    silence: &Silence,
+) -> Result<T, Duration> {
+    let since = silence.begin(altogether);
+    let limits = Limits { once: None, altogether };
+    match tokio::time::timeout(limits.left(since.elapsed()), answer).await {
+        Ok(answer) => {
+            silence.end();
+            Ok(answer)
+        }
+        Err(_) => {
+            silence.go_on(since);
+            Err(since.elapsed())
+        }
+    }
+}
+
 /// A request without an answer.
 pub(super) struct Unanswered {
     pub(super) error: HttpError,

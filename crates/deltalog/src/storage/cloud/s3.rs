@@ -19,7 +19,7 @@ use super::{
     check_texts, is_true, named_twice, recipe,
 };
 use crate::error::{Error, Result};
-use crate::storage::answers::Settings;
+use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
 /// The names of options, for those who misspell them.
@@ -81,6 +81,7 @@ const SETTINGS: Settings = Settings {
     credentials: "'aws_access_key_id' and 'aws_session_token'",
     secret: "'aws_secret_access_key'",
     host: "'aws_endpoint_url' and 'aws_region'",
+    silence: SILENCE_OF_HTTP,
 };
 
 builder!(AmazonS3Builder, AmazonS3, credential, SETTINGS);

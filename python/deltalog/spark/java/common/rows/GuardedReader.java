@@ -1,17 +1,18 @@
 package io.deltalog.spark;
 
 import java.io.Serializable;
-import java.util.Arrays;
 import org.apache.hadoop.fs.Path;
+import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Function1;
+import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
-/** Spark's reader of a file, which looks at the file before it is opened. Runs in tasks. */
+/**
+ * Spark's reader of a file, which looks at the file before it is opened, and at what it claims
+ * before it is read. Runs in tasks.
+ */
 public class GuardedReader extends AbstractFunction1 implements Serializable {
-  /** The package with the parser of footers. */
-  private static final String FOOTERS = "org.apache.parquet.format.";
-
   private final Function1 reader;
   private final String root;
 
@@ -26,35 +27,20 @@ public class GuardedReader extends AbstractFunction1 implements Serializable {
     Path path = ((PartitionedFile) file).toPath();
     LocalPlace.checkRead(root, path);
     try {
-      return reader.apply(file);
-    } catch (StackOverflowError e) {
-      // An executor, and in local mode the driver, ends at errors of these kinds. The footer is
-      // read recursively.
-      throw damaged(path, "the footer of the Parquet file is nested too deeply to be read");
-    } catch (OutOfMemoryError e) {
-      if (!isOfFooter(e)) {
-        throw e;
-      }
-      throw damaged(
-          path, "the footer of the Parquet file claims more entries than the memory holds");
+      Iterator rows = (Iterator) reader.apply(file);
+      return guarded(rows, path, ((PartitionedFile) file).fileSize());
+    } catch (StackOverflowError | OutOfMemoryError e) {
+      throw FatalFiles.faultOf(e, path, null);
     }
   }
 
-  /**
-   * Returns whether a list of a footer has asked for the memory. If this happens often, the JVM
-   * leaves out the calls. Much memory is left then, if one array has asked for more than that.
-   */
-  private static boolean isOfFooter(OutOfMemoryError error) {
-    StackTraceElement[] calls = error.getStackTrace();
-    if (calls.length == 0) {
-      Runtime jvm = Runtime.getRuntime();
-      return jvm.maxMemory() - (jvm.totalMemory() - jvm.freeMemory()) > jvm.maxMemory() / 4;
+  private static GuardedRows guarded(Iterator rows, Path path, long size) {
+    ParquetFileReader open = ParquetReaders.file(rows);
+    PageClaims claims = null;
+    if (open != null) {
+      claims = PageClaims.of(open, path, size);
+      CheckedRowGroups.install(rows, claims);
     }
-    return Arrays.stream(calls).anyMatch(call -> call.getClassName().startsWith(FOOTERS));
-  }
-
-  private static FileFault damaged(Path path, String message) {
-    return new FileFault(
-        FileFault.CORRUPT, message, "restore the file, or remove it from the table", path, null);
+    return new GuardedRows(rows, path, claims);
   }
 }

@@ -2,7 +2,6 @@ package io.deltalog.spark;
 
 import java.lang.reflect.Field;
 import org.apache.parquet.column.page.PageReadStore;
-import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetRowIndexUtil;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
@@ -14,10 +13,9 @@ import scala.collection.Iterator;
  */
 public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
   /** Null if this version of Spark has no such field. Then its own generator is used. */
-  private static final Field READER = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
-
   private static final Field GENERATOR =
       HiddenFields.orNull(VectorizedParquetRecordReader.class, "rowIndexGenerator");
+
   private boolean isContiguous;
   private long next;
 
@@ -30,14 +28,11 @@ public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
    * position of the numbers in its batches. Other readers are left unchanged.
    */
   public static void install(Iterator rows, int column) {
-    if (READER == null || GENERATOR == null || !(rows instanceof RecordReaderIterator)) {
+    VectorizedParquetRecordReader reader = ParquetReaders.ofBatches(rows);
+    if (GENERATOR == null || reader == null) {
       return;
     }
     try {
-      Object reader = READER.get(rows);
-      if (!(reader instanceof VectorizedParquetRecordReader)) {
-        return;
-      }
       ParquetRowIndexUtil.RowIndexGenerator own =
           (ParquetRowIndexUtil.RowIndexGenerator) GENERATOR.get(reader);
       if (own != null && own.rowIndexIterator() == null) {

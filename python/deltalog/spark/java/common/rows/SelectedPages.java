@@ -3,12 +3,11 @@ package io.deltalog.spark;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.List;
+import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
-import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
 import org.apache.spark.sql.execution.datasources.parquet.SpecificParquetRecordReaderBase;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
 import scala.collection.Iterator;
@@ -19,21 +18,20 @@ import scala.collection.Iterator;
  * being decoded.
  */
 public class SelectedPages implements InvocationHandler {
-  private static final Field RECORDS = HiddenFields.orNull(RecordReaderIterator.class, "rowReader");
-  private static final Field ROW_GROUPS =
-      HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "reader");
   private static final Field TOTAL =
       HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "totalRowCount");
 
-  private final Object records;
+  private final VectorizedParquetRecordReader records;
   private final ParquetFileReader file;
+  private final PageClaims claims;
   private final List blocks;
   private SelectedRows rows;
   private int block;
 
-  private SelectedPages(Object records, ParquetFileReader file) {
+  private SelectedPages(VectorizedParquetRecordReader records, PageClaims claims) {
     this.records = records;
-    this.file = file;
+    this.claims = claims;
+    this.file = claims.file();
     this.blocks = file.getRowGroups();
   }
 
@@ -42,26 +40,13 @@ public class SelectedPages implements InvocationHandler {
    * be read.
    */
   public static SelectedPages of(Iterator reader) {
-    if (RECORDS == null
-        || ROW_GROUPS == null
-        || TOTAL == null
-        || !(reader instanceof RecordReaderIterator)) {
+    VectorizedParquetRecordReader records = ParquetReaders.ofBatches(reader);
+    PageClaims claims = reader instanceof GuardedRows guarded ? guarded.claims() : null;
+    if (records == null || claims == null || TOTAL == null) {
       return null;
     }
-    try {
-      Object records = RECORDS.get(reader);
-      Object own =
-          records instanceof VectorizedParquetRecordReader ? ROW_GROUPS.get(records) : null;
-      Field inner = own == null ? null : HiddenFields.orNull(own.getClass(), "reader");
-      Object file = inner == null ? null : inner.get(own);
-      if (!(file instanceof ParquetFileReader parquetFileReader)) {
-        return null;
-      }
-      SelectedPages pages = new SelectedPages(records, parquetFileReader);
-      return pages.haveIndexes() ? pages : null;
-    } catch (IllegalAccessException e) {
-      return null;
-    }
+    SelectedPages pages = new SelectedPages(records, claims);
+    return pages.haveIndexes() ? pages : null;
   }
 
   /** Returns whether the file says where the pages of all columns begin. */
@@ -96,11 +81,9 @@ public class SelectedPages implements InvocationHandler {
       BlockMetaData each = (BlockMetaData) blocks.get(i);
       total += selected.count(each.getRowIndexOffset(), each.getRowCount());
     }
-    Class type = ROW_GROUPS.getType();
-    Object groups = Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, this);
     try {
       TOTAL.setLong(records, total);
-      ROW_GROUPS.set(records, groups);
+      CheckedRowGroups.set(records, this);
     } catch (IllegalAccessException e) {
       throw new IllegalStateException(e);
     }
@@ -125,7 +108,9 @@ public class SelectedPages implements InvocationHandler {
       long first = each.getRowIndexOffset();
       long length = each.getRowCount();
       if (rows.count(first, length) > 0) {
-        return file.readFilteredRowGroup(at, rows.ranges(first, length));
+        PageReadStore pages = file.readFilteredRowGroup(at, rows.ranges(first, length));
+        claims.check(pages);
+        return pages;
       }
     }
     return null;

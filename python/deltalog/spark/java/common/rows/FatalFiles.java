@@ -1,0 +1,97 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Tells the errors of the JVM that a file causes from others. An executor, and in local mode the
+ * driver, ends at errors of these kinds, also if they are the cause of another one.
+ */
+public final class FatalFiles {
+  /** The parser of footers and of the headers of pages. */
+  private static final String HEADERS = "org.apache.parquet.format.";
+
+  private static final String[] READERS = {
+    "org.apache.parquet.", "org.apache.spark.sql.execution.datasources.parquet."
+  };
+
+  private static final String VECTORS = "org.apache.spark.sql.execution.vectorized.";
+
+  /** What the JVM says of an array that is longer than any can be, however much memory it has. */
+  private static final String LONGER_THAN_ARRAYS = "Requested array size exceeds VM limit";
+
+  /** Spark looks at so many causes. */
+  private static final int CAUSES = 5;
+
+  private FatalFiles() {}
+
+  /**
+   * Returns a FileFault if the file at the path has caused the error, and otherwise throws the
+   * error. The claims are null if they are not known.
+   */
+  public static FileFault faultOf(Throwable error, Path path, PageClaims claims) {
+    Throwable fatal = fatal(error);
+    if (fatal instanceof StackOverflowError && isOf(fatal, HEADERS)) {
+      return PageClaims.damaged(path, "the Parquet file is nested too deeply to be read");
+    }
+    if (fatal instanceof OutOfMemoryError && isClaimed(fatal, claims)) {
+      return PageClaims.damaged(
+          path, "the Parquet file claims more values or entries than the memory holds");
+    }
+    if (error instanceof Error fault) {
+      throw fault;
+    }
+    throw (RuntimeException) error;
+  }
+
+  private static Throwable fatal(Throwable error) {
+    Throwable at = error;
+    for (int i = 0; i < CAUSES && at != null; i++) {
+      if (at instanceof VirtualMachineError) {
+        return at;
+      }
+      at = at.getCause();
+    }
+    return null;
+  }
+
+  /**
+   * Returns whether a claim of the file has asked for the memory, and not what it really contains.
+   */
+  private static boolean isClaimed(Throwable error, PageClaims claims) {
+    if (isOf(error, HEADERS)) {
+      return true;
+    }
+    if (!isOfReader(error.getStackTrace())) {
+      return false;
+    }
+    if (LONGER_THAN_ARRAYS.equals(error.getMessage())) {
+      return true;
+    }
+    Runtime jvm = Runtime.getRuntime();
+    long free = jvm.maxMemory() - (jvm.totalMemory() - jvm.freeMemory());
+    return claims == null ? free > jvm.maxMemory() / 4 : claims.needLessThan(free);
+  }
+
+  /**
+   * Returns whether the reader of a file has asked for the memory, to decode a page, and not to
+   * hold more values of a batch. If the error happens often, the JVM leaves out the calls.
+   */
+  private static boolean isOfReader(StackTraceElement[] calls) {
+    for (StackTraceElement call : calls) {
+      String type = call.getClassName();
+      if (type.startsWith(VECTORS) && !call.getMethodName().equals("reserve")) {
+        continue; // A vector is created, with room for all values of a page.
+      }
+      if (!type.startsWith("java.")) {
+        return Arrays.stream(READERS).anyMatch(type::startsWith);
+      }
+    }
+    return calls.length == 0;
+  }
+
+  private static boolean isOf(Throwable error, String packages) {
+    return Arrays.stream(error.getStackTrace())
+        .anyMatch(call -> call.getClassName().startsWith(packages));
+  }
+}

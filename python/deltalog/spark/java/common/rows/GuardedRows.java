@@ -1,0 +1,60 @@
+package io.deltalog.spark;
+
+import java.io.Closeable;
+import java.io.IOException;
+import org.apache.hadoop.fs.Path;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+
+/**
+ * The rows of a file that somebody else may have made: batches, or single rows. If the file asks
+ * for more memory than a file can need, the error is one of the file. An executor, and in local
+ * mode the driver, would end at it.
+ */
+final class GuardedRows extends AbstractIterator implements Closeable {
+  private final Iterator rows;
+  private final Path path;
+  private final PageClaims claims;
+
+  /** Guards the rows of the file at the path; claims is null if they are not known. */
+  GuardedRows(Iterator rows, Path path, PageClaims claims) {
+    this.rows = rows;
+    this.path = path;
+    this.claims = claims;
+  }
+
+  /** Returns the rows without the guard. */
+  Iterator source() {
+    return rows;
+  }
+
+  /** Returns the checks of the file, or null. */
+  PageClaims claims() {
+    return claims;
+  }
+
+  @Override
+  public boolean hasNext() {
+    try {
+      return rows.hasNext();
+    } catch (StackOverflowError | OutOfMemoryError | RuntimeException e) {
+      throw FatalFiles.faultOf(e, path, claims);
+    }
+  }
+
+  @Override
+  public Object next() {
+    try {
+      return rows.next();
+    } catch (StackOverflowError | OutOfMemoryError | RuntimeException e) {
+      throw FatalFiles.faultOf(e, path, claims);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (rows instanceof Closeable closeable) {
+      closeable.close();
+    }
+  }
+}

@@ -1,0 +1,183 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.Field;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.column.page.DictionaryPage;
+import org.apache.parquet.column.page.Page;
+import org.apache.parquet.column.page.PageReadStore;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
+import org.apache.parquet.hadoop.metadata.CompressionCodecName;
+
+/**
+ * Checks the sizes that a Parquet file claims before memory is taken for them.
+ *
+ * <pre>
+ * footer ── a column chunk lies within the file
+ * page ──── its values are not more than its compressed bytes can hold
+ *           its dictionary has no more entries than bytes
+ * </pre>
+ *
+ * <p>Sizes up to LARGE are not looked at: no process ends for them.
+ */
+final class PageClaims {
+  /** As many bytes are there for every page. */
+  static final long LARGE = 64L << 20;
+
+  /** The bytes that are taken for a byte of a page at most: an int for a bit, and the page. */
+  private static final long BYTES_FOR_BYTE = 33;
+
+  private final ParquetFileReader file;
+  private final Path path;
+  private final long ratio;
+  private long largest;
+  private boolean sawPages;
+
+  private PageClaims(ParquetFileReader file, Path path, long ratio, long largest) {
+    this.file = file;
+    this.path = path;
+    this.ratio = ratio;
+    this.largest = largest;
+  }
+
+  /** Checks the footer of an open file of the given size. */
+  static PageClaims of(ParquetFileReader file, Path path, long size) {
+    long ratio = 1;
+    long largest = 0;
+    List blocks = file.getRowGroups();
+    for (int i = 0; i < blocks.size(); i++) {
+      List columns = ((BlockMetaData) blocks.get(i)).getColumns();
+      for (int j = 0; j < columns.size(); j++) {
+        ColumnChunkMetaData chunk = (ColumnChunkMetaData) columns.get(j);
+        long compressed = chunk.getTotalSize();
+        if (compressed < 0 || (compressed > LARGE && chunk.getStartingPos() > size - compressed)) {
+          throw damaged(
+              path,
+              "the footer of the Parquet file claims "
+                  + compressed
+                  + " bytes for a column chunk, in a file of "
+                  + size
+                  + " bytes");
+        }
+        long most = ratio(chunk.getCodec());
+        ratio = Math.max(ratio, most);
+        largest =
+            Math.max(
+                largest, Math.min(chunk.getTotalUncompressedSize(), product(compressed, most)));
+      }
+    }
+    return new PageClaims(file, path, ratio, largest);
+  }
+
+  ParquetFileReader file() {
+    return file;
+  }
+
+  /** Checks the pages of a row group, which are still compressed. */
+  void check(PageReadStore pages) {
+    Field readers = HiddenFields.orNull(pages.getClass(), "readers");
+    if (readers == null) {
+      return;
+    }
+    try {
+      for (Object reader : ((Map) readers.get(pages)).values()) {
+        Field dictionary = HiddenFields.orNull(reader.getClass(), "compressedDictionaryPage");
+        Field data = HiddenFields.orNull(reader.getClass(), "compressedPages");
+        if (dictionary == null || data == null) {
+          return;
+        }
+        start();
+        checkDictionary((DictionaryPage) dictionary.get(reader));
+        for (Object page : (Queue) data.get(reader)) {
+          checkSize((Page) page);
+        }
+      }
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Forgets what the footer says of chunks: pages are smaller, and known from now on. */
+  private void start() {
+    if (!sawPages) {
+      sawPages = true;
+      largest = 0;
+    }
+  }
+
+  private void checkDictionary(DictionaryPage page) {
+    if (page == null) {
+      return;
+    }
+    checkSize(page);
+    int entries = page.getDictionarySize();
+    if (entries < 0 || (entries > LARGE / 16 && entries > page.getUncompressedSize())) {
+      throw damaged(
+          path,
+          "a dictionary of the Parquet file claims "
+              + entries
+              + " entries in "
+              + page.getUncompressedSize()
+              + " bytes");
+    }
+  }
+
+  private void checkSize(Page page) {
+    long claimed = page.getUncompressedSize();
+    long compressed = page.getCompressedSize();
+    if (claimed < 0
+        || (claimed > LARGE
+            && (claimed > product(compressed, ratio)
+                || claimed > Runtime.getRuntime().maxMemory()))) {
+      throw damaged(
+          path,
+          "a page of the Parquet file claims "
+              + claimed
+              + " bytes of values, in "
+              + compressed
+              + " compressed bytes");
+    }
+    largest = Math.max(largest, claimed);
+  }
+
+  /**
+   * Returns whether a file whose claims are true would have needed less memory than there is after
+   * it could not be had.
+   */
+  boolean needLessThan(long free) {
+    return product(largest, BYTES_FOR_BYTE) + LARGE < free;
+  }
+
+  /** Returns how many bytes a codec can make of one, at most. */
+  private static long ratio(CompressionCodecName codec) {
+    switch (codec) {
+      case UNCOMPRESSED:
+        return 1;
+      case SNAPPY:
+        return 22; // 64 bytes are copied by three.
+      case LZ4:
+      case LZ4_RAW:
+      case LZO:
+        return 256;
+      case GZIP:
+        return 1032;
+      case ZSTD:
+        return 1 << 15; // A block of 128 KiB is repeated by four bytes.
+      default:
+        return Integer.MAX_VALUE;
+    }
+  }
+
+  private static long product(long bytes, long times) {
+    return bytes > Long.MAX_VALUE / 2 / times ? Long.MAX_VALUE / 2 : bytes * times;
+  }
+
+  static FileFault damaged(Path path, String message) {
+    return new FileFault(
+        FileFault.CORRUPT, message, "restore the file, or remove it from the table", path, null);
+  }
+}
