@@ -6,6 +6,7 @@ The JVM (`Sidecar.java`) starts it when it calls Python for the first time, tell
 where it listens, and holds its input open. When the input ends, so does the process.
 """
 
+import logging
 import os
 import signal
 import sys
@@ -19,7 +20,7 @@ from deltalog.spark import errors
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.jvm import Jvm, callback
 from deltalog.spark.jvm.failures import told
-from deltalog.spark.jvm.jars import ClassesError
+from deltalog.spark.jvm.jars import ClassesError, own_version
 from deltalog.spark.secrecy import hide_from_py4j
 
 
@@ -46,8 +47,9 @@ def connect() -> None:
     hide_from_py4j()
     _check_pyspark(gateway.entry_point.sparkVersion())
     jvm = Jvm(gateway)
-    _check_version(jvm.classes.version(), jvm.classes.ownVersion())
+    _check_version(jvm.classes.version(), own_version())
     errors.install_conversion()
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # What it logs as JSON is raised as well.
     gateway.entry_point.connected(callback.serve(jvm, Bridge(jvm, told)))
 
 

@@ -24,9 +24,11 @@ def told(jvm: Jvm, error: BaseException) -> Any:
     own = error if of_spark is None else translated(of_spark)
     if own is None:
         return jvm.new("DeltalogException", None, None, None, of_spark)
+    text = str(own)
     if not isinstance(own, DeltaError):
         _log.warning("a call of the JVM has failed", exc_info=own)
-    text = str(own) if isinstance(own, DeltaError) else f"{type(own).__name__}: {own}"
+        first, *_ = text.splitlines() or [""]  # py4j puts stack traces there.
+        text = f"{type(own).__name__}: {first}"
     return jvm.new("DeltalogException", text, None, sql_state(own), of_spark or _met(own))
 
 

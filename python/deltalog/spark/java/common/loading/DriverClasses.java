@@ -44,8 +44,6 @@ public final class DriverClasses {
 
   private final ClassLoader loader = outermost == null ? context : outermost;
 
-  private final String ownVersion = text(getClass().getClassLoader().getResource(MARKER));
-
   /**
    * Returns the outermost class loader to which jars can be added. ADD JAR gives the calling thread
    * a child of this loader, which other threads do not use.
@@ -72,14 +70,6 @@ public final class DriverClasses {
   /** Returns the version of the classes in the driver, or null if there are none. */
   public String version() {
     return text(loader.getResource(MARKER));
-  }
-
-  /**
-   * Returns the version of the wheel that Python has loaded, which may have been replaced since
-   * then.
-   */
-  public String ownVersion() {
-    return ownVersion;
   }
 
   /** Returns the path of the jar with the classes in the driver. */
