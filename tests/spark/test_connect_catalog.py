@@ -120,6 +120,7 @@ said["random"] = outcome(lambda: table.delete("rand() < 2"))
     assert "INVALID_NON_DETERMINISTIC_EXPRESSIONS" in said["random"][1]
 
 
+@pytest.mark.thorough
 def test_verbs_of_a_client_with_deltalog_use_the_catalog_of_the_server(
     server: tuple[str, Path], tmp_path: Path
 ) -> None:
@@ -165,6 +166,7 @@ said["alias"] = outcome(lambda: deltalog.spark.enable(spark, alias_delta=True))
     assert "does not know the name delta" in said["alias"][1]
 
 
+@pytest.mark.newest
 def test_a_client_without_deltalog_needs_none(server: tuple[str, Path], tmp_path: Path) -> None:
     code = f"""
 import threading, time
