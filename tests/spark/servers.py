@@ -1,5 +1,6 @@
 """Servers of Spark in separate processes, on ports of their own, which end with the test."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -13,8 +14,8 @@ from pathlib import Path
 import pyspark
 
 HOME = Path(str(pyspark.__file__)).parent
-# What a driver that lives for a minute needs. The server of a Thrift session has threads with a class loader of Hive's.
 _MOST_SECONDS = 180
+_PR_SET_PDEATHSIG = 1
 
 
 def free_port() -> int:
@@ -25,12 +26,23 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(command: Sequence[str], port: int, directory: Path, log: Path) -> Iterator[None]:
-    """Runs a server, which listens at the port during the `with`. What it prints goes to the file `log`."""
-    environment = {**os.environ, "SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
+def running(
+    command: Sequence[str], port: int, directory: Path, log: Path, **environment: str
+) -> Iterator[None]:
+    """Runs a server, which listens at the port during the `with`. What it prints goes to the file `log`.
+
+    It ends with the tests, also if they are killed.
+    """
+    environment = {**os.environ, "SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, **environment}
     with log.open("w") as output:
         process = subprocess.Popen(
-            command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True
+            command,
+            cwd=directory,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
         )
     try:
         deadline = time.monotonic() + _MOST_SECONDS
@@ -47,6 +59,12 @@ def running(command: Sequence[str], port: int, directory: Path, log: Path) -> It
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(30)
+
+
+def _end_with_parent() -> None:
+    """Has Linux end this process when the thread ends that has started it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _listens(port: int) -> bool:
