@@ -24,6 +24,7 @@ EVERY_SPARK = {
     "test_read",
     "test_sql",
     "test_statements",
+    "test_stored_values",
     "test_write",
 }
 
@@ -35,6 +36,7 @@ OLDEST = {
     "test_deleted_rows",
     "test_entry_columns",
     "test_foreign_expressions",
+    "test_insert_evolution",
     "test_job_output",
     "test_jvm",
     "test_log_answers",
@@ -45,6 +47,7 @@ OLDEST = {
     "test_session_kinds",
     "test_statement_commits",
     "test_statement_scans",
+    "test_statement_values",
 }
 
 

@@ -7,6 +7,7 @@ exception, the token identifies the original.
 
 import itertools
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -51,6 +52,8 @@ _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
 )
 
 _lock = threading.Lock()
+# Several Python processes may use one JVM, and must not take each other's errors for their own.
+_process = uuid.uuid4()
 _tokens = itertools.count(1)
 _pending: OrderedDict[str, BaseException] = OrderedDict()
 
@@ -62,7 +65,7 @@ def keep(error: BaseException) -> str:
     """
     _drop_tracebacks(error)
     with _lock:
-        token = str(next(_tokens))
+        token = f"{_process}:{next(_tokens)}"
         _pending[token] = error
         while len(_pending) > _KEPT:
             _pending.popitem(last=False)

@@ -49,7 +49,7 @@ from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
 from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.read.filters import filter_text
-from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
+from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, of_query, with_fields
 from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
@@ -123,7 +123,7 @@ class DeltalogDataSource(DataSource):
         return self._schema_of(snapshot)
 
     def _schema_of(self, snapshot: Snapshot) -> StructType:
-        text = snapshot.schema_json
+        text = of_query(snapshot)
         if self._options.wants_row_ids:
             text = with_fields(text, ROW_ID_FIELDS)
         if self._options.wants_positions:

@@ -15,7 +15,8 @@ from deltalog.spark.connect.carried import ServerTarget
 from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml import verbs
-from deltalog.spark.dml.clauses import Condition, Values
+from deltalog.spark.dml.clauses import Condition, Values, values_argument
+from deltalog.spark.dml.own_frames import OwnFrames
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
@@ -40,6 +41,7 @@ from deltalog.spark.sql.maintenance import (
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import USER_METADATA
 
 __all__ = [
@@ -64,12 +66,14 @@ class DeltaTable:
         path: str,
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
+        own: OwnFrames | None = None,
         name: str | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
+        self._own = own or OwnFrames()
         self._name = name
 
     @classmethod
@@ -183,17 +187,23 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which stays on that version."""
+        """Returns the newest version as a DataFrame, which stays on that version.
+
+        Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
+        """
         reader = self._reader()
         if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
-            reader = reader.option("versionAsOf", self._ask("version"))
-        newest = reader.load(self._path)
-        return newest if self._alias is None else newest.alias(self._alias)
+            newest = reader.option("versionAsOf", self._ask("version")).load(self._path)
+        else:
+            newest = verbs.with_own_columns(self._spark, reader.load(self._path), self._own.id)
+        shown = newest if self._alias is None else newest.alias(self._alias)
+        self._own.note(shown)
+        return shown
 
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name)
+        return DeltaTable(self._spark, self._path, aliasName, self._store, self._own, self._name)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -209,9 +219,7 @@ class DeltaTable:
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
         """
-        done = verbs.delete(self._spark, self._target(), condition)
-        self._refresh()
-        return done
+        return verbs.delete(self._spark, self._target(), condition, self._own.id)
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
@@ -220,12 +228,7 @@ class DeltaTable:
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. Errors are those of `delete`.
         """
-        if not isinstance(set, Mapping) or not set:
-            expected = "a value for at least one column, such as {'column': 'expression'}"
-            raise wrong_argument("set", set, expected)
-        done = verbs.update(self._spark, self._target(), condition, set)
-        self._refresh()
-        return done
+        return verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)
 
     @raises_pyspark_errors
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
@@ -233,11 +236,11 @@ class DeltaTable:
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """
-        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._refresh)
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._own.id)
 
     def _target(self) -> verbs.Changed:
         if is_connect(self._spark) and not has_our_catalog(self._spark):
-            return Target(self._spark, self._path, self._alias, self._ask, self._store)
+            return Target(self._spark, self._path, self._alias, self._ask, self._store, self._own)
         newest = self._reader().load(self._path)
         if self._alias is not None:
             newest = newest.alias(self._alias)
@@ -571,14 +574,10 @@ class DeltaTable:
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
     def _refresh(self) -> None:
-        """Lets Spark compute cached rows of the table's name again, which are others now."""
-        if self._name is None:
-            return
+        """Lets Spark compute cached rows of the table again, which are others now."""
         if not is_connect(self._spark):
-            jvm = Jvm(self._spark.sparkContext._gateway)
-            jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
-        elif has_our_catalog(self._spark) and "/" not in self._name:
-            self._spark.catalog.refreshTable(self._name)
+            location, _ = location_in(self._spark, self._path, self._store)
+            refresh(Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession, location.uri)
 
     def _update_entry(self) -> None:
         """Brings the columns in the entry of the table's name into step."""

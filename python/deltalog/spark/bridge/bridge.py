@@ -42,6 +42,9 @@ class Bridge:
         """Executes one call of `PythonCalls.java`: a method of the interface with the name of the role."""
         return answer(self._failed, self._execute, role, method, *arguments)
 
+    def ping(self) -> None:
+        """Answers `PythonWatch.java`, which asks whether this process still runs."""
+
     def _execute(self, role: str, method: str, *arguments: Any) -> Any:
         return getattr(self._roles[role], python_name(method))(*arguments)
 

@@ -16,6 +16,10 @@ from deltalog.spark.sql.definition_plans import DEFINE, TablePlan, define
 from deltalog.spark.sql.entries import UPDATE_ENTRY
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import optimized
+from deltalog.spark.write.caches import refresh
+
+# Those after which the table may have other rows.
+_CHANGING_ROWS = ("restore", "repair")
 
 
 def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: dict[str, Any]) -> Any:
@@ -30,7 +34,10 @@ def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: d
         return _clone(jvm, session, newest, place, **arguments)
     if command == "optimize":
         return optimized(newest, **arguments, executors=Executors(jvm, session))
-    return commands.answer(newest, command, arguments)
+    answer = commands.answer(newest, command, arguments)
+    if command in _CHANGING_ROWS:
+        refresh(jvm, session, newest.uri)
+    return answer
 
 
 def _clone(

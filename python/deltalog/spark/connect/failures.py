@@ -25,7 +25,9 @@ def install_conversion() -> None:
         error = convert(info, *arguments, **named)
         # An error with a condition is one of Spark that deltalog has met.
         classes = json.loads(info.metadata.get("classes", "[]"))
-        kind = kind_of(error.getSqlState()) if _EXCEPTION in classes and error.getCondition() is None else None
+        kind = (
+            kind_of(error.getSqlState()) if _EXCEPTION in classes and error.getCondition() is None else None
+        )
         if kind is None:
             return error
         own = as_pyspark_error(kind(_message(str(error.getMessage()))))

@@ -71,7 +71,7 @@ def _detail(snapshot: Snapshot) -> dict[str, Any]:
         "properties": dict(snapshot.configuration),
         "minReaderVersion": snapshot.min_reader_version,
         "minWriterVersion": snapshot.min_writer_version,
-        "tableFeatures": sorted({*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}),
+        "tableFeatures": snapshot.table_features,
     }
 
 

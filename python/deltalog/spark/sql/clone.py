@@ -35,6 +35,7 @@ from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.sql.division import reason_for_driver
 from deltalog.spark.sql.entries import NewEntry, default_path, qualified
 from deltalog.spark.sql.names import place_of_name
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.interrupts import running_write
 
 _log = logging.getLogger("deltalog.spark")
@@ -129,7 +130,7 @@ def cloned(
     if request.dry_run:
         return [metrics[name] for name in _COLUMNS.values()]
     if mode == "overwrite":
-        jvm.static("TableNames", "refresh", session, request.target)
+        refresh(jvm, session, location.uri, version)
         jvm.static("EntryColumns", "update", session, request.target)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.

@@ -71,7 +71,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     SparkSession session = session();
     String described = Bridge.tables().state(session, TableOptions.json(options));
     TableState state = TableState.of(session, described, TableOptions.scala(options));
-    return new DeltalogTable(label(name), state, state.columns(), provider, options, false);
+    String kind = entry == null ? null : CatalogEntries.kind(entry);
+    return new DeltalogTable(label(name), state, state.columns(), provider, options, kind, false);
   }
 
   /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
@@ -112,7 +113,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return BuiltinCatalog.load((TableCatalog) delegate, name);
     }
-    return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges, found.schema()));
+    return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges));
   }
 
   @Override

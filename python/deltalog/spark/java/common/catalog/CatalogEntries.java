@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.errors.QueryCompilationErrors$;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
@@ -73,6 +74,13 @@ public class CatalogEntries {
       options.put("path", CatalogUtils.URIToString((URI) location.get()));
     }
     return options;
+  }
+
+  /** Returns the property of the table by which Spark knows whether it is managed or external. */
+  public static String kind(CatalogTable entry) {
+    return CatalogTableType.MANAGED().equals(entry.tableType())
+        ? TableCatalog.PROP_IS_MANAGED_LOCATION
+        : TableCatalog.PROP_EXTERNAL;
   }
 
   /** Throws Spark's error for a name that its catalog refuses, before anything is written. */

@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Identifier;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
@@ -39,8 +38,7 @@ public final class EntryColumns {
         return true;
       }
     }
-    String merges = SQLConf.get().getConfString(EvolvingMerges.AUTO_MERGE, "false");
-    return Boolean.parseBoolean(merges.trim());
+    return SchemaEvolution.isOfSession();
   }
 
   /** Brings the entry of a name into step. A path has no entry. */

@@ -17,7 +17,6 @@ public class StatementExec extends OwnCommandExec {
   public Seq run() {
     String[] found = Bridge.statements().change(session(), command.statement()).split(" ");
     StatementTarget target = StatementTarget.of(command.statement());
-    refresh(target.name());
     if (target.name() != null && target.evolved() != null) {
       EntryColumns.update(session(), target.name());
     }

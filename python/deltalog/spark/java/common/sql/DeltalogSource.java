@@ -22,6 +22,11 @@ public class DeltalogSource
         SchemaRelationProvider,
         CreatableRelationProvider,
         TableProvider {
+  /** Creates the source. Spark does so for each source that it looks up by its name. */
+  public DeltalogSource() {
+    ThreadSession.useDefault();
+  }
+
   @Override
   public String shortName() {
     return "deltalog";
