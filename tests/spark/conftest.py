@@ -32,7 +32,9 @@ EVERY_SPARK = {
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
+    "test_connect_catalog",
     "test_deleted_rows",
+    "test_entry_columns",
     "test_foreign_expressions",
     "test_insert_evolution",
     "test_job_output",

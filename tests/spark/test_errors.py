@@ -60,7 +60,7 @@ WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]
     ),
     "option of Connect": (
         own.InvalidArgumentError,
-        lambda spark, path: spark.read.format("deltalog").option("deltalog.command", "detail").load(path),
+        lambda spark, path: spark.read.format("deltalog").option("deltalog.positions", "true").load(path),
     ),
     "limit": (own.InvalidArgumentError, lambda spark, path: DeltaTable.forPath(spark, path).history(0)),
     "condition": (own.InvalidArgumentError, lambda spark, path: DeltaTable.forPath(spark, path).count("n >")),

@@ -103,6 +103,14 @@ def original(java_exception: Any) -> BaseException | None:
     return None
 
 
+def translated(java_exception: Any) -> BaseException | None:
+    """Returns the error of ours in an exception of Java; None if it is one of Spark."""
+    for error_of in (original, *_ERRORS):
+        if (found := error_of(java_exception)) is not None:
+            return found
+    return None
+
+
 def install_conversion() -> None:
     """Makes PySpark raise the original exceptions of callbacks; other exceptions are converted as before.
 
@@ -115,10 +123,8 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        for error_of in (original, *_ERRORS):
-            if (found := error_of(e)) is not None:
-                return as_pyspark_error(found).with_traceback(None)
-        return convert(e)
+        found = translated(e)
+        return convert(e) if found is None else as_pyspark_error(found).with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception

@@ -26,3 +26,11 @@ def sql_state(error: BaseException) -> str | None:
             return state
     of_pyspark = getattr(error, "getSqlState", None)
     return None if of_pyspark is None else of_pyspark()
+
+
+def kind_of(state: str | None) -> type[errors.DeltaError] | None:
+    """Returns the class of the errors of ours that have a SQLSTATE; None if it is none of ours."""
+    for kind, own in _STATES:
+        if own == state and issubclass(kind, errors.DeltaError):
+            return kind
+    return None

@@ -11,6 +11,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from deltalog._internal import Snapshot
 from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
+from deltalog.spark.connect.carried import ServerTarget
+from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml import verbs
 from deltalog.spark.dml.clauses import Condition, Values, values_argument
@@ -25,6 +27,7 @@ from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
 from deltalog.spark.sql.convert import directory_in, sql_of
+from deltalog.spark.sql.entries import UPDATE_ENTRY
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import (
     CHECKED,
@@ -64,12 +67,14 @@ class DeltaTable:
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
         own: OwnFrames | None = None,
+        name: str | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
         self._own = own or OwnFrames()
+        self._name = name
 
     @classmethod
     @raises_pyspark_errors
@@ -98,7 +103,9 @@ class DeltaTable:
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
         """Returns the table with this name in the session catalog, or deltalog.`/path`."""
         path, options = place_of_name(sparkSession, tableOrViewName)
-        return cls.forPath(sparkSession, path, options)
+        table = cls.forPath(sparkSession, path, options)
+        table._name = tableOrViewName
+        return table
 
     @classmethod
     @raises_pyspark_errors
@@ -151,7 +158,7 @@ class DeltaTable:
         """
         path = directory_in(identifier)
         columns = sql_of(partitionSchema)
-        if is_connect(sparkSession):
+        if is_connect(sparkSession) and not has_our_catalog(sparkSession):
             if path is None:
                 raise InvalidArgumentError(
                     f"under Spark Connect, what can be converted is named parquet.`/path`, not {identifier!r}"
@@ -196,7 +203,7 @@ class DeltaTable:
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store, self._own)
+        return DeltaTable(self._spark, self._path, aliasName, self._store, self._own, self._name)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -231,11 +238,13 @@ class DeltaTable:
         """
         return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._own.id)
 
-    def _target(self) -> DataFrame | Target:
-        if is_connect(self._spark):
+    def _target(self) -> verbs.Changed:
+        if is_connect(self._spark) and not has_our_catalog(self._spark):
             return Target(self._spark, self._path, self._alias, self._ask, self._store, self._own)
         newest = self._reader().load(self._path)
-        return newest if self._alias is None else newest.alias(self._alias)
+        if self._alias is not None:
+            newest = newest.alias(self._alias)
+        return ServerTarget(newest) if is_connect(self._spark) else newest
 
     @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:
@@ -393,11 +402,8 @@ class DeltaTable:
         if is_connect(self._spark):
             return self._cloned_by_server(target, is_shallow, replaces, properties, version, timestamp)
         path = path_in(target)
-        if path is None and self._reached_by():
-            raise UnsupportedFeatureError(
-                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
-                "because its entry in the catalog would not have them: set them in the session, or name a path"
-            )
+        if path is None:
+            self._check_nameable(target)
         source = self._newest()
         if version is not None or timestamp is not None:
             source = source.at(version, None if timestamp is None else self._millis(timestamp))
@@ -418,14 +424,16 @@ class DeltaTable:
         timestamp: str | None,
     ) -> "DeltaTable":
         path = path_in(target)
-        if path is None:
+        if path is None and not has_our_catalog(self._spark):
             raise UnsupportedFeatureError(
-                f"under Spark Connect a clone has a path, and no name such as {target}: the server's catalog cannot be "
-                "changed from here"
+                f"under Spark Connect a clone has a path, and no name such as {target}: the catalog of the server "
+                "is not deltalog's"
             )
+        if path is None:
+            self._check_nameable(target)
         self._change(
             "clone",
-            target=path,
+            target=target if path is None else path,
             shallow=bool(is_shallow),
             mode="overwrite" if replaces else "error",
             version=version,
@@ -433,7 +441,15 @@ class DeltaTable:
             properties=clone_properties(None if properties is None else json.dumps(dict(properties))),
             request=str(uuid.uuid4()),
         )
-        return self._clone_at(path, is_shallow)
+        return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
+
+    def _check_nameable(self, target: str) -> None:
+        """Raises an error if an entry in the catalog would not say how the store of a clone is reached."""
+        if self._reached_by():
+            raise UnsupportedFeatureError(
+                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
+                "because its entry in the catalog would not have them: set them in the session, or name a path"
+            )
 
     def _reached_by(self) -> dict[str, str]:
         """Returns the options that say how the store is reached."""
@@ -481,6 +497,7 @@ class DeltaTable:
             user_metadata=user_metadata,
         )
         self._refresh()
+        self._update_entry()
         return self._spark.createDataFrame([tuple(values)], RESTORED)
 
     @raises_pyspark_errors
@@ -547,7 +564,6 @@ class DeltaTable:
     ) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
         if is_connect(self._spark):
-            # The server executes a command in a process that has no session.
             arguments = {"predicate": predicate, "z_order": z_order, "full": full}
             values = self._ask("optimize", **arguments, user_metadata=user_metadata)
         else:
@@ -562,6 +578,16 @@ class DeltaTable:
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
             refresh(Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession, location.uri)
+
+    def _update_entry(self) -> None:
+        """Brings the columns in the entry of the table's name into step."""
+        if self._name is None:
+            return
+        if not is_connect(self._spark):
+            jvm = Jvm(self._spark.sparkContext._gateway)
+            jvm.static("EntryColumns", "update", self._spark._jsparkSession, self._name)
+        elif has_our_catalog(self._spark):
+            self._ask(UPDATE_ENTRY, name=self._name)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

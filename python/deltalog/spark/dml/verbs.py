@@ -10,6 +10,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from deltalog.errors import hinted
 from deltalog.spark.connect import merge as connect_merge
 from deltalog.spark.connect import verbs as connect_verbs
+from deltalog.spark.connect.carried import ServerTarget
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml.clauses import Condition, MergeClause, Values, values_argument
 from deltalog.spark.dml.execute import counts, execute
@@ -27,16 +28,20 @@ _MERGED = StructType(
 )
 
 
+# The table of a statement: a DataFrame in a classic session; under Spark Connect who carries it out differs.
+Changed = DataFrame | ServerTarget | Target
+
+
 def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
     """Returns a frame of a table, by whose columns conditions and values of its statements may refer to the table."""
     own = _jvm(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
 
 
-def delete(
-    spark: SparkSession, target: DataFrame | Target, condition: Condition | None, columns_id: str
-) -> DataFrame:
+def delete(spark: SparkSession, target: Changed, condition: Condition | None, columns_id: str) -> DataFrame:
     """Deletes rows of the table that `target` reads."""
+    if isinstance(target, ServerTarget):
+        return spark.createDataFrame([target.delete(condition)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
     return _executed(spark, _plans(spark, columns_id).delete(target._jdf, _column(condition)))
@@ -44,12 +49,14 @@ def delete(
 
 def update(
     spark: SparkSession,
-    target: DataFrame | Target,
+    target: Changed,
     condition: Condition | None,
     values: Values,
     columns_id: str,
 ) -> DataFrame:
     """Changes rows of the table that `target` reads."""
+    if isinstance(target, ServerTarget):
+        return spark.createDataFrame([target.update(condition, values)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
     plans = _plans(spark, columns_id)
@@ -65,7 +72,7 @@ class DeltaMergeBuilder:
     def __init__(
         self,
         spark: SparkSession,
-        target: DataFrame | Target,
+        target: Changed,
         source: DataFrame,
         condition: Condition,
         columns_id: str,
@@ -151,6 +158,9 @@ class DeltaMergeBuilder:
         if not (self._matched or self._not_matched or self._by_source):
             raise InvalidArgumentError("a merge needs at least one clause, such as whenMatchedDelete()")
         kinds = (self._matched, self._not_matched, self._by_source)
+        if isinstance(self._target, ServerTarget):
+            merged = self._target.merge(self._source, self._condition, kinds, self._evolves)
+            return self._spark.createDataFrame([merged], _MERGED)
         if isinstance(self._target, Target):
             metrics = connect_merge.merge(self._target, self._source, self._condition, *kinds, self._evolves)
             return _answer(self._spark, "MERGE", metrics)

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from deltalog.errors import DeltaError
-from deltalog.spark.errors import keep
+from deltalog.spark.errors import keep, translated
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.sql_states import sql_state
 
@@ -18,16 +18,18 @@ def kept(jvm: Jvm, error: BaseException) -> Any:
 
 
 def told(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a JVM without a program of Python. A failure of Spark stays what it is."""
+    """Returns the failure for a JVM without a program of Python. A failure of Spark stays what it is, unless it is
+    one of deltalog that Spark has wrapped."""
     of_spark = java_exception(error)
-    if of_spark is not None:
+    own = error if of_spark is None else translated(of_spark)
+    if own is None:
         return jvm.new("DeltalogException", None, None, None, of_spark)
-    text = str(error)
-    if not isinstance(error, DeltaError):
-        _log.warning("a call of the JVM has failed", exc_info=error)
+    text = str(own)
+    if not isinstance(own, DeltaError):
+        _log.warning("a call of the JVM has failed", exc_info=own)
         first, *_ = text.splitlines() or [""]  # py4j puts stack traces there.
-        text = f"{type(error).__name__}: {first}"
-    return jvm.new("DeltalogException", text, None, sql_state(error), _met(error))
+        text = f"{type(own).__name__}: {first}"
+    return jvm.new("DeltalogException", text, None, sql_state(own), of_spark or _met(own))
 
 
 def java_exception(error: BaseException) -> Any:

@@ -131,6 +131,7 @@ def cloned(
         return [metrics[name] for name in _COLUMNS.values()]
     if mode == "overwrite":
         refresh(jvm, session, location.uri, version)
+        jvm.static("EntryColumns", "update", session, request.target)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)

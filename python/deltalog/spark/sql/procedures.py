@@ -141,6 +141,7 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
     rows = procedure.execute(target, *arguments)
     if procedure.changes_rows:
         refresh(jvm, session, target.snapshot.uri)
+        jvm.static("EntryColumns", "update", session, table)
     return json_rows(procedure.output, rows)
 
 

@@ -155,6 +155,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     }
     Bridge.definitions()
         .create(session(), definition(name, columns, transforms, properties, "create"));
+    EntryColumns.update(session(), name);
     return null; // As Spark's own catalog, to save a lookup that nothing needs.
   }
 
@@ -206,7 +207,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
     StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
     String definition = definition(name, columns, transforms, properties, mode);
-    return new StagedDeltalogTable(label(name), schema, transforms, definition);
+    return new StagedDeltalogTable(name, label(name), schema, transforms, definition);
   }
 
   private static String definition(
@@ -226,6 +227,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       return super.alterTable(name, changes);
     }
     Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    EntryColumns.update(session(), name);
     return find(name, null, null);
   }
 

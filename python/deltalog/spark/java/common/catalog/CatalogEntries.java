@@ -23,7 +23,7 @@ import scala.Option;
 
 /**
  * The entries of deltalog tables in the session catalog. An entry has a name, a provider, a
- * location and options. Everything else is in the log.
+ * location and options, and shows the columns (EntryColumns). Everything else is in the log.
  */
 public class CatalogEntries {
   private static final String CATALOG = "spark_catalog";
@@ -97,14 +97,15 @@ public class CatalogEntries {
       boolean isManaged,
       URI location,
       String provider,
-      scala.collection.immutable.Map options)
+      scala.collection.immutable.Map options,
+      StructType columns)
       throws Exception {
     Map storage = new HashMap();
     storage.put("locationUri", Option.apply(location));
     storage.put("properties", options);
     CatalogTableType type = isManaged ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL();
     Object format = CaseClass.with(CatalogStorageFormat.empty(), storage);
-    Object[] first = {name, type, format, new StructType(), Option.apply(provider)};
+    Object[] first = {name, type, format, columns, Option.apply(provider)};
     return (CatalogTable) CaseClass.create(CatalogTable.class, first);
   }
 }

@@ -293,8 +293,12 @@ public class OwnStatement {
     if (predicate == null) {
       return false;
     }
-    spark.parseExpression(predicate); // Raises the error if the text is none.
-    arguments.put("predicate", predicate);
+    String bound = BoundText.expression(predicate, spark.parseExpression(predicate));
+    if (bound == null) {
+      arguments.put("predicate", predicate);
+    } else {
+      expressions.put("predicate", bound);
+    }
     return true;
   }
 

@@ -28,6 +28,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Installation.check();
+    ThriftServerJar.check();
     extend(extensions);
     return BoxedUnit.UNIT;
   }

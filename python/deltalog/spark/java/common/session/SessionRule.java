@@ -8,7 +8,9 @@ import scala.runtime.AbstractFunction1;
 /** Makes a rule of ours for the analyzer of a session. */
 public class SessionRule extends AbstractFunction1 {
   /** The rules before Spark resolves anything. */
-  static final Class[] HINTS = {EvolvingMerges.class, HeldWrites.class, NamedChangeFeeds.class};
+  static final Class[] HINTS = {
+    CarriedStatements.class, EvolvingMerges.class, HeldWrites.class, NamedChangeFeeds.class
+  };
 
   /** The rules among those of Spark that resolve names. */
   static final Class[] RESOLUTION = {

@@ -40,6 +40,9 @@ public class DeltalogSource
   @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
     Installation.check();
+    if (options.contains(CommandAnswer.COMMAND)) {
+      return new CommandAnswer(context, options);
+    }
     String described =
         Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
     return RelationDescription.relation(context.sparkSession(), described, options);

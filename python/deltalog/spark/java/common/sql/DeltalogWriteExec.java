@@ -7,7 +7,9 @@ import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -62,6 +64,10 @@ public class DeltalogWriteExec extends OwnCommandExec {
       OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) statement;
       options.putIfAbsent("partitionOverwriteMode", "dynamic");
       insert(write.table(), overwrite.query(), overwrite.isByName(), true, options);
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) ((V2WriteCommand) statement).table();
+    if (relation.identifier().isDefined() && EntryColumns.mayChange(options)) {
+      EntryColumns.update(session(), relation.identifier().get());
     }
     return none();
   }
