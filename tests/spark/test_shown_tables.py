@@ -61,7 +61,7 @@ def test_the_protocol_is_among_the_properties(spark: SparkSession, path: str) ->
     spark.sql(f"CREATE TABLE {table} (a INT) USING deltalog TBLPROPERTIES ({legacy})")
     properties = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     assert properties["delta.minReaderVersion"] == "1"
-    assert properties["delta.minWriterVersion"] == "4"
+    assert properties["delta.minWriterVersion"] == "7"
     implied = ["appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants"]
     assert spark.sql(f"DESCRIBE DETAIL {table}").collect()[0].tableFeatures == implied
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")

@@ -5,10 +5,12 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.SparkConf;
-import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
 import org.slf4j.LoggerFactory;
 import py4j.ClientServerConnection;
 import py4j.NetworkUtil;
+import scala.Option;
 
 /**
  * Ends calls of a Python process that does not answer any more: one that is stopped, that is kept
@@ -41,8 +43,8 @@ final class PythonWatch implements Runnable {
   }
 
   private static int configured() {
-    SparkEnv application = SparkEnv.get();
-    SparkConf settings = application == null ? new SparkConf() : application.conf();
+    Option<SparkContext> application = SparkContext$.MODULE$.getActive();
+    SparkConf settings = application.isEmpty() ? new SparkConf() : application.get().conf();
     return (int) Math.min(settings.getTimeAsMs(TIMEOUT, DEFAULT), Integer.MAX_VALUE);
   }
 
