@@ -126,6 +126,15 @@ def test_drawn_values_decide_about_no_row(spark: SparkSession, table: str) -> No
             spark.sql(statement)
 
 
+def test_a_query_with_the_hint_of_a_client_changes_nothing(spark: SparkSession, table: str) -> None:
+    """Only clients of Spark Connect send statements as hints."""
+    before = spark.table("valued").collect()
+    hint = """deltalog_statement('{"statement": "DELETE", "has_condition": false}')"""
+    for query in (f"SELECT /*+ {hint} */ * FROM valued", f"SELECT * FROM (SELECT /*+ {hint} */ * FROM valued)"):
+        assert sorted(spark.sql(query).collect()) == sorted(before)
+    assert sorted(spark.table("valued").collect()) == sorted(before)
+
+
 def test_statements_of_ours_in_a_script(spark: SparkSession, table: str, scripting: None) -> None:
     script = """BEGIN
         DECLARE n INT DEFAULT 3;

@@ -35,13 +35,17 @@ import scala.collection.immutable.Seq;
  * </pre>
  *
  * <p>The description, a JSON text, says which expressions belong to what, in their order.
+ *
+ * <p>A hint in a text of SQL is none: a query must not change a table.
  */
 public class CarriedStatements extends Rule {
   private static final String HINT = "deltalog_statement";
 
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (!(plan instanceof UnresolvedHint hint) || !HINT.equals(hint.name())) {
+    if (!(plan instanceof UnresolvedHint hint)
+        || !HINT.equals(hint.name())
+        || hint.origin().sqlText().isDefined()) {
       return plan;
     }
     Iterator<?> parameters = Plans.list(hint.parameters()).iterator();
