@@ -41,7 +41,7 @@ public final class EntryColumns {
     return SchemaEvolution.isOfSession();
   }
 
-  /** Brings the entry of a name into step. A path has no entry. */
+  /** Brings the entry of a name into step, as below. A path has no entry. */
   public static void update(SparkSession session, String name) {
     try {
       SessionCatalog entries = catalog(session);
@@ -55,22 +55,26 @@ public final class EntryColumns {
         String namespace = database.isDefined() ? database.get() : entries.getCurrentDatabase();
         update(session, Identifier.of(new String[] {namespace}, found.table()));
       }
-    } catch (ParseException e) {
-      LOG.debug("{} is a path, which has no entry", name, e);
+    } catch (Exception e) {
+      if (e instanceof ParseException) {
+        LOG.debug("{} is a path, which has no entry", name, e);
+      } else {
+        warn(name, e);
+      }
     }
   }
 
   /**
    * Brings the entry with a name into step. The table has changed already, so that a failure is a
-   * warning in the log.
+   * warning in the log. Those of metastores are checked exceptions, which Scala does not declare.
    */
   static void update(SparkSession session, Identifier name) {
-    CatalogTable entry = CatalogEntries.find(name);
-    if (entry == null) {
-      return;
-    }
-    TableIdentifier identifier = entry.identifier();
     try {
+      CatalogTable entry = CatalogEntries.find(name);
+      if (entry == null) {
+        return;
+      }
+      TableIdentifier identifier = entry.identifier();
       StructType columns = read(session, TableOptions.json(CatalogEntries.options(entry)));
       // So the session's catalog returns them.
       StructType known = CharVarcharUtils.replaceCharVarcharWithStringInSchema(columns);
@@ -80,8 +84,8 @@ public final class EntryColumns {
             .externalCatalog()
             .alterTableDataSchema(identifier.database().get(), identifier.table(), columns);
       }
-    } catch (RuntimeException e) {
-      warn(identifier.unquotedString(), e);
+    } catch (Exception e) {
+      warn(name.toString(), e);
     }
   }
 
@@ -92,13 +96,13 @@ public final class EntryColumns {
   public static StructType of(SparkSession session, String options) {
     try {
       return read(session, options);
-    } catch (RuntimeException e) {
+    } catch (Exception e) {
       warn("a new entry", e);
       return new StructType();
     }
   }
 
-  private static void warn(String name, RuntimeException e) {
+  private static void warn(String name, Exception e) {
     LOG.warn("The session catalog does not show the columns of {}: {}", name, e.getMessage(), e);
   }
 
