@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import org.apache.hadoop.fs.Path;
+import org.apache.parquet.ParquetRuntimeException;
 import org.apache.parquet.column.page.DictionaryPage;
 import org.apache.parquet.column.page.Page;
 import org.apache.parquet.column.page.PageReadStore;
@@ -53,6 +54,9 @@ final class PageClaims {
       List columns = ((BlockMetaData) blocks.get(i)).getColumns();
       for (int j = 0; j < columns.size(); j++) {
         ColumnChunkMetaData chunk = (ColumnChunkMetaData) columns.get(j);
+        if (isLocked(chunk)) {
+          continue;
+        }
         long compressed = chunk.getTotalSize();
         if (compressed < 0 || (compressed > LARGE && chunk.getStartingPos() > size - compressed)) {
           throw damaged(
@@ -71,6 +75,19 @@ final class PageClaims {
       }
     }
     return new PageClaims(file, path, ratio, largest);
+  }
+
+  /**
+   * Returns whether a chunk is one of an encrypted column whose key the reader has not. Such a
+   * column is not read, unless the query fails.
+   */
+  private static boolean isLocked(ColumnChunkMetaData chunk) {
+    try {
+      chunk.getTotalSize();
+      return false;
+    } catch (ParquetRuntimeException e) {
+      return true;
+    }
   }
 
   ParquetFileReader file() {
