@@ -55,8 +55,9 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                 statement.target.write.abort()
             raise
-    metrics = statement.commit(scan_ms)
-    refresh(jvm, session, statement.target.uri)
+    metrics, version = statement.commit(scan_ms)
+    if version is not None:
+        refresh(jvm, session, statement.target.uri, version)
     return statement.text.name, metrics
 
 

@@ -192,7 +192,8 @@ class Statement:
                 run_job(jvm, rows, write, self.target.options, running, marked)
         self.rewrite_ms = round(1000 * (time.monotonic() - started))
 
-    def commit(self, scan_ms: int) -> Metrics:
+    def commit(self, scan_ms: int) -> tuple[Metrics, int | None]:
+        """Returns the metrics, and the version if one was committed."""
         target = self.target
         done = target.statement.commit(
             target.write,
@@ -206,9 +207,10 @@ class Statement:
             self._compaction,
         )
         if isinstance(done, AlreadyApplied):
-            return self.skip(done)
+            return self.skip(done), None
         target.record.finish(self.session)
-        return done[0]
+        metrics, versions = done
+        return metrics, versions[0] if versions else None
 
     def skip(self, applied: AlreadyApplied) -> Metrics:
         """Ends a statement that its application has recorded before."""

@@ -84,10 +84,12 @@ def truncate(jvm: Jvm, session: Any, options: Options) -> None:
         app_transaction=record.app_transaction,
     )
     pending = started(begun, location.uri)
+    outcome = None
     if pending is not None:
-        pending.commit("TRUNCATE", {}, engine_info(settings), user_metadata=record.user_metadata)
-        refresh(jvm, session, location.uri)
+        outcome = pending.commit("TRUNCATE", {}, engine_info(settings), user_metadata=record.user_metadata)
     record.finish(session)
+    if isinstance(outcome, int):
+        refresh(jvm, session, location.uri, outcome)
 
 
 def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite | None:
