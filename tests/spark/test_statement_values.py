@@ -130,7 +130,10 @@ def test_a_query_with_the_hint_of_a_client_changes_nothing(spark: SparkSession, 
     """Only clients of Spark Connect send statements as hints."""
     before = spark.table("valued").collect()
     hint = """deltalog_statement('{"statement": "DELETE", "has_condition": false}')"""
-    for query in (f"SELECT /*+ {hint} */ * FROM valued", f"SELECT * FROM (SELECT /*+ {hint} */ * FROM valued)"):
+    for query in (
+        f"SELECT /*+ {hint} */ * FROM valued",
+        f"SELECT * FROM (SELECT /*+ {hint} */ * FROM valued)",
+    ):
         assert sorted(spark.sql(query).collect()) == sorted(before)
     assert sorted(spark.table("valued").collect()) == sorted(before)
 
