@@ -126,6 +126,20 @@ def test_drawn_values_decide_about_no_row(spark: SparkSession, table: str) -> No
             spark.sql(statement)
 
 
+def test_drawn_values_of_structs_and_maps_are_refused(spark: SparkSession) -> None:
+    """Spark would draw again for each field, and make values that nobody has drawn."""
+    spark.sql("CREATE TABLE nested (s STRUCT<a: LONG, b: LONG>, m MAP<STRING, LONG>) USING deltalog")
+    try:
+        for value in (
+            "s = CASE WHEN rand() < 0.5 THEN NULL ELSE named_struct('b', 1, 'a', 1) END",
+            "m = CASE WHEN rand() < 0.5 THEN map('one', 1) ELSE map('two', 2) END",
+        ):
+            with pytest.raises(pyspark.errors.AnalysisException, match="NON_DETERMINISTIC"):
+                spark.sql(f"UPDATE nested SET {value}")
+    finally:
+        spark.sql("DROP TABLE nested")
+
+
 def test_a_query_with_the_hint_of_a_client_changes_nothing(spark: SparkSession, table: str) -> None:
     """Only clients of Spark Connect send statements as hints."""
     before = spark.table("valued").collect()

@@ -5,6 +5,10 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
 import scala.Product;
 import scala.collection.immutable.Seq;
 
@@ -15,6 +19,9 @@ import scala.collection.immutable.Seq;
  * an expression of one projection over the rows that change, which Spark never evaluates twice, and
  * of a task that is repeated only the files of one attempt count. In conditions they stay refused,
  * because a condition decides more than once which rows and files it concerns.
+ *
+ * <p>They stay refused for structs and maps, too: Spark casts these field by field, and evaluates
+ * the whole value for each.
  */
 public class RandomValues {
   private RandomValues() {}
@@ -51,7 +58,11 @@ public class RandomValues {
     for (int i = 0; i < children.size(); i++) {
       Expression child = (Expression) children.get(i);
       // The first child is the column.
-      boolean isValue = isAssigned || (expression instanceof Assignment && i == 1);
+      boolean isValue =
+          isAssigned
+              || (expression instanceof Assignment assignment
+                  && i == 1
+                  && !hasParts(assignment.key().dataType()));
       children.set(i, fixed(child, isValue));
       isSame = isSame && children.get(i) == child;
     }
@@ -59,5 +70,11 @@ public class RandomValues {
       return expression.withNewChildren(Plans.seq(children));
     }
     return isAssigned ? Plans.nothing(expression.dataType()) : expression;
+  }
+
+  private static boolean hasParts(DataType type) {
+    return type instanceof StructType
+        || type instanceof MapType
+        || (type instanceof ArrayType array && hasParts(array.elementType()));
   }
 }
