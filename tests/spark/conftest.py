@@ -35,6 +35,7 @@ OLDEST = {
     "test_foreign_expressions",
     "test_job_output",
     "test_jvm",
+    "test_large_expressions",
     "test_log_answers",
     "test_own_rows",
     "test_portable",

@@ -21,7 +21,8 @@ const OF_SPARK: &str = "
     bit_count bit_get getbit shiftleft shiftright shiftrightunsigned
     bitmap_bit_position bitmap_bucket_number bitmap_count hash hmac xxhash64
 
-    aes_decrypt try_aes_decrypt base64 bit_length collate collation decode elt encode find_in_set format_number format_string from_base32
+    aes_decrypt try_aes_decrypt base64 bit_length collate collation decode elt encode find_in_set
+    format_number format_string from_base32
     is_valid_utf8 jaro_winkler_similarity levenshtein locate luhn_check make_valid_utf8 mask overlay position printf
     quote regexp_count regexp_extract_all regexp_instr regexp_substr sentences soundex space split_part substring_index
     to_base32 to_binary to_char to_number to_varchar try_to_binary try_to_number try_validate_utf8 unbase64
@@ -37,7 +38,7 @@ const OF_SPARK: &str = "
     to_unix_timestamp to_utc_timestamp try_make_interval try_make_timestamp try_make_timestamp_ltz
     try_make_timestamp_ntz try_to_date try_to_time try_to_timestamp unix_date unix_nanos unix_timestamp
 
-    aggregate array_append array_binary_search array_compact array_distinct array_except array_insert array_intersect array_join array_max
+    aggregate array_append array_compact array_distinct array_except array_insert array_intersect array_join array_max
     array_min array_position array_prepend array_remove array_repeat array_size array_sort array_union arrays_overlap
     arrays_zip element_at exists filter flatten forall get map_concat map_contains_key map_entries map_filter
     map_from_arrays map_from_entries map_keys map_values map_zip_with reduce sequence slice sort_array str_to_map
