@@ -260,6 +260,9 @@ class Snapshot:
     def reader_features(self) -> list[str] | None: ...
     @property
     def writer_features(self) -> list[str] | None: ...
+    @property
+    def table_features(self) -> list[str]:
+        """The names of all features, those that the protocol lists and those that its versions imply, in order."""
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
         """Returns the newest version, and reads only the new commits; returns itself when there is none."""
     def after_commit(self, version: int) -> Snapshot:

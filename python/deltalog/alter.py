@@ -56,6 +56,7 @@ class TableAlterer:
           as writers write them from then on.
         - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
         - `delta.feature.<name>` = `supported`: as `add_feature`.
+        - `comment`: the description of the table.
 
         Args:
             properties: the properties to set; others stay.

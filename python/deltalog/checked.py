@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeGuard, TypeVar, Unio
 
 from deltalog.errors import wrong_argument
 
-__all__ = ["checked", "checks_arguments", "is_text"]
+__all__ = ["checked", "checks_arguments", "is_of_spark", "is_text"]
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -111,10 +111,10 @@ def _of_spark(kinds: list[Any]) -> _Expected | None:
     if not all(kind is str or _is_of_spark(kind) for kind in kinds):
         return None
     names = ["text" if kind is str else f"a {kind.__name__}" for kind in kinds]
-    return _Expected(lambda value: any(_is_one(value, kind) for kind in kinds), " or ".join(names))
+    return _Expected(lambda value: any(is_of_spark(value, kind) for kind in kinds), " or ".join(names))
 
 
-def _is_one(value: object, kind: type) -> bool:
+def is_of_spark(value: object, kind: type) -> bool:
     """Returns whether a value is of a class, or of the class of that name in Spark Connect."""
     return isinstance(value, kind) or any(
         base.__name__ == kind.__name__ and base.__module__.startswith("pyspark.sql.connect.")

@@ -12,14 +12,21 @@ __all__ = [
     "CommitConflictError",
     "CommitStateUnknownError",
     "CommittedInterrupt",
+    "ConcurrentAppendException",
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentTransactionException",
+    "ConcurrentWriteException",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
     "DeltaProtocolError",
     "InternalError",
     "InvalidArgumentError",
+    "MetadataChangedException",
     "MissingFileError",
     "NotATableError",
+    "ProtocolChangedException",
     "SchemaMismatchError",
     "TableAlreadyExistsError",
     "TableReplacedError",
@@ -131,7 +138,37 @@ class CommitConflictError(DeltaError):
     on), `app_transaction` (it, or a version before it, recorded the progress of the same application),
     `log_cleaned_up` (the version was cleaned up, so what it did is not known), or `table_replaced` (the
     table was dropped, or dropped and created again). `path` is the file concerned, if there is one.
+
+    The subclasses have the names of `delta.exceptions`.
     """
+
+
+class ConcurrentAppendException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `concurrent_append`."""
+
+
+class ConcurrentDeleteReadException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `concurrent_delete_read`."""
+
+
+class ConcurrentDeleteDeleteException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `concurrent_delete_delete`."""
+
+
+class ConcurrentTransactionException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `app_transaction` or `domain_changed`."""
+
+
+class ConcurrentWriteException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `log_cleaned_up`."""
+
+
+class MetadataChangedException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `metadata_changed`."""
+
+
+class ProtocolChangedException(CommitConflictError):  # noqa: N818 (as in delta.exceptions)
+    """The reason is `protocol_changed`."""
 
 
 class CommitStateUnknownError(DeltaError):

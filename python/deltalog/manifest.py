@@ -12,7 +12,7 @@ _MODE = "symlink_format_manifest"
 
 def generate(snapshot: _internal.Snapshot, mode: str = _MODE) -> int:
     """Writes the manifests of the newest version. Returns this version."""
-    if mode != _MODE:
+    if mode.lower() != _MODE:
         raise wrong_argument("mode", mode, f"{_MODE!r}, the only mode there is")
     version, _, _ = _internal.generate_manifests(snapshot)
     return version
@@ -31,7 +31,7 @@ class TableManifests(TableHandle):
         is a warning in the log. A client other than deltalog and the JVM connector does not do so.
 
         Args:
-            mode: `symlink_format_manifest`.
+            mode: `symlink_format_manifest`, in upper or lower case.
 
         Returns:
             The version that the manifests show.

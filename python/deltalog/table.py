@@ -401,7 +401,7 @@ class DeltaTable(
 
         Raises:
             VersionNotFoundError: there is no such version or time.
-            InvalidArgumentError: the version is not before the newest one, or the table is append-only, or is pinned to
+            InvalidArgumentError: the table is append-only, or is pinned to
                 a version.
             MissingFileError: files are no longer there. The message names them.
             CommitConflictError: the table has changed meanwhile, or a VACUUM may still be deleting the files.

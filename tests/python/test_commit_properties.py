@@ -188,10 +188,10 @@ def test_the_reason_of_a_conflict(tmp_path: Path) -> None:
     created = conflict(tmp_path / "table", append(), mode="error")
     assert reason(created) == (deltalog.TableAlreadyExistsError, "table_created")
     changed = conflict(tmp_path / "table", append(), mode="overwrite")
-    assert reason(changed) == (deltalog.CommitConflictError, "concurrent_append")
+    assert reason(changed) == (deltalog.exceptions.ConcurrentAppendException, "concurrent_append")
     one, two = recorded(Transaction("job", 1)), recorded(Transaction("job", 2))
     same = conflict(tmp_path / "table", append(commit_properties=one), mode="append", commit_properties=two)
-    assert reason(same) == (deltalog.CommitConflictError, "app_transaction")
+    assert reason(same) == (deltalog.exceptions.ConcurrentTransactionException, "app_transaction")
 
     def commit(action: dict[str, Any]) -> Any:
         log = tmp_path / "table" / "_delta_log"
@@ -200,7 +200,7 @@ def test_the_reason_of_a_conflict(tmp_path: Path) -> None:
     first = {name: action for line in actions(tmp_path / "table", 0) for name, action in line.items()}
     stricter = first["metaData"] | {"configuration": {"delta.isolationLevel": "Serializable"}}
     metadata = conflict(tmp_path / "table", commit({"metaData": stricter}), mode="append")
-    assert reason(metadata) == (deltalog.CommitConflictError, "metadata_changed")
+    assert reason(metadata) == (deltalog.exceptions.MetadataChangedException, "metadata_changed")
     newer = first["protocol"] | {"minWriterVersion": 4}
     protocol = conflict(tmp_path / "table", commit({"protocol": newer}), mode="append")
-    assert reason(protocol) == (deltalog.CommitConflictError, "protocol_changed")
+    assert reason(protocol) == (deltalog.exceptions.ProtocolChangedException, "protocol_changed")

@@ -24,6 +24,7 @@ EVERY_SPARK = {
     "test_read",
     "test_sql",
     "test_statements",
+    "test_stored_values",
     "test_write",
 }
 
@@ -31,8 +32,11 @@ EVERY_SPARK = {
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
+    "test_connect_catalog",
     "test_deleted_rows",
+    "test_entry_columns",
     "test_foreign_expressions",
+    "test_insert_evolution",
     "test_job_output",
     "test_jvm",
     "test_large_expressions",
@@ -44,6 +48,7 @@ OLDEST = {
     "test_session_kinds",
     "test_statement_commits",
     "test_statement_scans",
+    "test_statement_values",
 }
 
 

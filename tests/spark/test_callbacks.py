@@ -21,6 +21,7 @@ from deltalog.spark import errors
 from deltalog.spark.errors import DeltaError
 from deltalog.spark.jvm import callback
 from deltalog.spark.read import planner
+from tests.spark.processes import run_python
 
 
 def descriptors(process: int | str) -> int:
@@ -134,6 +135,14 @@ def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
         while seen is not None:
             assert seen.__traceback__ is None
             seen = seen.__cause__ or seen.__context__
+
+
+def test_processes_that_share_a_jvm_do_not_confuse_their_errors() -> None:
+    code = "from deltalog.spark import errors; print(errors.keep(ValueError()))"
+    first, second = (run_python(code).stdout for _ in range(2))
+    assert first
+    assert second
+    assert first != second
 
 
 def test_errors_that_pyspark_raised_in_a_callback_keep_their_condition(

@@ -82,6 +82,13 @@ def test_properties_and_comments(spark: SparkSession, path: str, name: str) -> N
     assert metadata.description == "about it"
     operations = [commit["operation"] for commit in DeltaTable(path).history(3)]
     assert "UNSET TBLPROPERTIES" in operations
+    version = DeltaTable(path).version()
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('comment' = 'more', 'two' = '2')")
+    metadata = DeltaTable(path).metadata()
+    assert (metadata.description, metadata.configuration["two"]) == ("more", "2")
+    assert ("comment" in metadata.configuration, DeltaTable(path).version()) == (False, version + 1)
+    spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('comment', 'two')")
+    assert DeltaTable(path).metadata().description is None
 
 
 def test_clustering(spark: SparkSession, path: str) -> None:

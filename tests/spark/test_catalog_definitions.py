@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from deltalog import DeltaTable, InvalidArgumentError
+from deltalog import DeltaTable, InvalidArgumentError, PrimitiveType
 from deltalog.spark import DeltaTable as SparkTable
 
 
@@ -386,3 +386,45 @@ def test_a_table_without_a_source_has_the_sessions(spark: SparkSession, source: 
         spark.conf.set(setting, before)
         for name in names:
             spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_create_table_at_a_table_says_nothing_that_it_lacks(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (a INT NOT NULL COMMENT 'key', s STRUCT<x: INT, y: STRING>) USING deltalog "
+        "COMMENT 'all' CLUSTER BY (a) TBLPROPERTIES ('mine' = '1')"
+    )
+    columns = "a INT, s STRUCT<x: INT, y: STRING>"
+    for given, clause in {
+        columns: "TBLPROPERTIES ('mine' = '2')",
+        "": "TBLPROPERTIES ('other' = '1')",
+        columns.replace("x: INT", "x: INT NOT NULL"): "",
+        columns.replace("a INT", "a INT COMMENT 'other'"): "",
+        columns.replace("y: STRING", "y: STRING COMMENT 'y'"): "",
+        columns.replace("a INT", "a INT DEFAULT 1"): "",
+        f"{columns} ": "COMMENT 'none'",
+        f" {columns}": "CLUSTER BY (s.x)",
+    }.items():
+        text = f"CREATE TABLE d {f'({given})' if given else ''} USING deltalog LOCATION '{path}' {clause}"
+        with pytest.raises(InvalidArgumentError, match="does not have the"):
+            spark.sql(text)
+    for given in ("", f"({columns})", f"({columns.replace('a INT', 'a INT NOT NULL')})"):
+        spark.sql(f"CREATE TABLE d {given} USING deltalog LOCATION '{path}' TBLPROPERTIES ('mine' = '1')")
+        spark.sql("DROP TABLE d")
+    spark.sql(f"CREATE TABLE d ({columns}) USING deltalog LOCATION '{path}' CLUSTER BY (a)")
+    assert DeltaTable(path).version() == 0
+
+
+def test_the_collation_of_all_strings_may_be_named(spark: SparkSession, path: str) -> None:
+    text = "STRING COLLATE UTF8_BINARY"
+    columns = f"a {text}, m MAP<{text}, ARRAY<{text}>>, s STRUCT<x: {text}>"
+    spark.sql(f"CREATE TABLE d ({columns}) USING deltalog LOCATION '{path}'")
+    spark.sql("INSERT INTO d SELECT 'a', map('k', array('v')), named_struct('x', 'y')")
+    spark.sql(f"ALTER TABLE d ADD COLUMN more {text}")
+    shown = spark.sql("SHOW CREATE TABLE d").collect()[0][0]
+    spark.sql("DROP TABLE d")
+    spark.sql(shown)
+    assert spark.table("d").count() == 1
+    schema = {field.name: field.type for field in DeltaTable(path).schema().fields}
+    assert schema["a"] == schema["more"] == PrimitiveType("string")
+    spark.sql("CREATE OR REPLACE TABLE d USING deltalog AS SELECT 'a' COLLATE UTF8_BINARY AS a")
+    assert spark.table("d").collect() == [("a",)]

@@ -1,7 +1,7 @@
 """Queries on tables of the catalog: they are planned as Spark's own scans, with all that its optimizer does."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+import deltalog.tables
 from deltalog import InvalidArgumentError, VersionNotFoundError
 from tests.spark.conftest import EXCLUDED_RULES
 
@@ -355,3 +356,38 @@ def test_create_table_as_select_of_another_v2_source(spark: SparkSession, tmp_pa
             spark.sql(f"{create} id AS a FROM range(10)")
     finally:
         spark.sql("DROP TABLE IF EXISTS sums_t")
+
+
+@pytest.mark.parametrize("cached", ["c", "deltalog.`{path}`"], ids=["name", "path"])
+def test_cached_tables_show_what_this_session_writes_by_another_name(
+    spark: SparkSession, changing: str, cached: str
+) -> None:
+    [location] = [row.location for row in spark.sql("DESCRIBE DETAIL c").collect()]
+    path = location.removeprefix("file://")
+    other = f"deltalog.`{path}`" if cached == "c" else "c"
+    cached = cached.format(path=path)
+    spark.sql(f"CACHE TABLE {cached}")
+    rows = {1}
+    table = deltalog.tables.DeltaTable.forPath(spark, path)
+    writes: list[Callable[[int], object]] = [
+        lambda a: spark.sql(f"SELECT {a} AS a").write.format("deltalog").mode("append").save(path),
+        lambda a: spark.sql(f"INSERT INTO {other} VALUES ({a})"),
+        lambda a: spark.sql(f"SELECT {a} AS a").writeTo(other).append(),
+        lambda a: table.update(f"a = {a - 1}", {"a": f"{a}"}),
+        lambda a: spark.sql(f"UPDATE {other} SET a = {a} WHERE a = {a - 1}"),
+    ]
+    try:
+        for a, write in enumerate(writes, 10):
+            write(a)
+            rows = {*rows, a} - ({a - 1} if a > 12 else set())
+            assert {row.a for row in spark.table(cached).collect()} == rows
+        table.restoreToVersion(0)
+        assert spark.table(cached).collect() == [(1,)]
+        spark.sql(f"ALTER TABLE {other} ADD COLUMN b INT")
+        assert spark.table(cached).collect() == [(1, None)]
+        if not spark.version.startswith("4.0."):
+            assert "InMemory" in plan(spark.table(cached))
+        spark.sql(f"TRUNCATE TABLE {other}")
+        assert spark.table(cached).collect() == []
+    finally:
+        spark.catalog.clearCache()

@@ -98,7 +98,7 @@ def test_inserts_that_do_not_fit_change_nothing(spark: SparkSession, table: str)
         "INSERT INTO w SELECT 1L, 'x'": "NOT_ENOUGH_DATA_COLUMNS",
         "INSERT INTO w SELECT 1L, 'x', 1, 2": "TOO_MANY_DATA_COLUMNS",
         "INSERT INTO w BY NAME SELECT 1L AS id, 2 AS z": "(?i)EXTRA_COLUMNS|has no column z",
-        "INSERT INTO w SELECT 1L, 'x', 'one'": "CANNOT_SAFELY_CAST",
+        "INSERT INTO w SELECT 1L, 'x', 'one'": "CAST_INVALID_INPUT",
         "INSERT INTO w SELECT 1L, raise_error('no'), 1": "no",
     }.items():
         with pytest.raises(PySparkException, match=error):

@@ -164,3 +164,32 @@ def test_what_asks_for_the_feed_is_true_or_false(spark: SparkSession, path: str)
         assert spark.read.format("deltalog").option(name, " False ").load(path).count() == 3
     with pytest.raises(deltalog.InvalidArgumentError, match="the option startingVersion is for"):
         spark.read.format("deltalog").option("startingversion", 0).load(path)
+
+
+def test_functions_of_sql(spark: SparkSession, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE fed (a INT) USING deltalog LOCATION '{path}' TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    )
+    try:
+        spark.sql("INSERT INTO fed VALUES (1)")
+        spark.sql("UPDATE fed SET a = 2")
+        kinds = ["insert", "update_postimage", "update_preimage"]
+
+        def found(call: str) -> list[str]:
+            return sorted(row._change_type for row in spark.sql(f"SELECT * FROM {call} AS f").collect())
+
+        assert found("table_changes('fed', 0)") == kinds
+        assert found("table_changes('default.fed', 0, 1 + 0)") == kinds[:1]
+        assert found(f"table_changes_by_path('{path}', 2)") == kinds[1:]
+        assert found("table_changes('fed', '2000-01-01', current_timestamp())") == kinds
+        by_parameter = spark.sql("SELECT a FROM table_changes(:t, :from, 1)", {"t": "fed", "from": 1})
+        assert [row.a for row in by_parameter.collect()] == [1]
+        for call, wrong in {
+            "table_changes('fed')": "pass a table, a start",
+            "table_changes('fed', NULL)": "starting bound is NULL",
+            "table_changes('nowhere', 0)": "nowhere",
+        }.items():
+            with pytest.raises(Exception, match=wrong):
+                spark.sql(f"SELECT * FROM {call}").collect()
+    finally:
+        spark.sql("DROP TABLE fed")

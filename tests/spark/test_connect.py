@@ -46,7 +46,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, s3: S3Server, logs: Path) -> Iterator[tuple[str, Path]]:
     """A Connect server in a separate process and working directory: its address, and the directory."""
     keys = {name.upper(): value for name, value in s3.options().items() if name.endswith(("_key", "_id"))}
-    yield from running_server(tmp_path_factory, logs, **keys)
+    yield from running_server(tmp_path_factory, logs, None, **keys)
 
 
 def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+import deltalog
 import deltalog.tables
 from deltalog import DeltaTable
 from tests.crafted import CraftedTable, field
@@ -299,3 +300,45 @@ print(outcome(lambda: merge(after("id = 9").union(itself))))
     # Of the statements' files, only that of the first is left.
     [written] = [file for file in files(str(path)) if "/" in file]
     assert any(file.endswith(written) for file in DeltaTable(path, version=2).file_uris())
+
+
+def test_statements_take_columns_of_the_tables_own_frames(server: tuple[str, Path]) -> None:
+    address, directory = server
+    path = directory / "own frames"
+    deltalog.write_deltalake(path, pa.table({"id": pa.array([1, 2, 3], pa.int32()), "v": ["a", "b", "c"]}))
+    client(
+        address,
+        directory,
+        f"""
+path = {str(path)!r}
+table = DeltaTable.forPath(spark, path)
+frame, named = table.toDF(), table.alias("t").toDF()
+news = spark.sql("SELECT * FROM VALUES (2, 'x'), (9, 'y') AS v(id, v)")
+table.update(frame.id == 1, {{"v": sf.concat(frame.v, frame.v)}})
+merge = table.alias("t").merge(news, frame.id == news.id)
+merge = merge.whenMatchedUpdate(condition=named.v == "b", set={{"v": sf.concat(frame.v, news.v)}})
+merge.whenNotMatchedInsertAll().whenNotMatchedBySourceDelete(condition=named.v == "c").execute()
+table.delete(named.id == 9)
+""",
+    )
+    assert sorted(map(tuple, (row.values() for row in DeltaTable(path).to_pyarrow_table().to_pylist()))) == [
+        (1, "aa"),
+        (2, "bx"),
+    ]
+
+
+def test_columns_with_names_of_markers_are_refused(server: tuple[str, Path]) -> None:
+    address, directory = server
+    path = directory / "names"
+    deltalog.write_deltalake(path, pa.table({"id": [1], "__deltalog_file": [2]}))
+    found = client(
+        address,
+        directory,
+        f"""
+path = {str(path)!r}
+print(outcome(lambda: DeltaTable.forPath(spark, path).delete("id = 1")))
+""",
+    )
+    assert len(found) == 1
+    assert found[0].startswith("UnsupportedFeatureError")
+    assert "__deltalog_file" in found[0]

@@ -160,13 +160,15 @@ def test_files_without_vectors_are_read_by_sparks_own_reader(
         assert sorted(some.toArrow()["n"].to_pylist()) == wanted
 
 
-def test_spark_has_the_fields_for_numbering_rows(spark: SparkSession) -> None:
-    """Without these fields a scan is slower but correct, so no other test would fail."""
-    numbers = Jvm(spark.sparkContext._gateway).class_of("RowNumbers")
-    for name in ("READER", "GENERATOR"):
-        field = numbers.getDeclaredField(name)
-        field.setAccessible(True)
-        assert field.get(None) is not None, name
+def test_spark_has_the_fields_for_readers(spark: SparkSession) -> None:
+    """Without some of these fields a scan is slower but correct, so no other test would fail."""
+    jvm = Jvm(spark.sparkContext._gateway)
+    fields = {"RowNumbers": ["GENERATOR"], "ParquetReaders": ["ROW_GROUPS", "RECORDS", "INTERNAL"]}
+    for kind, names in fields.items():
+        for name in names:
+            field = jvm.class_of(kind).getDeclaredField(name)
+            field.setAccessible(True)
+            assert field.get(None) is not None, name
 
 
 def test_missing_and_damaged_vectors_are_reported(

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import deltalog.errors as own
 import deltalog.spark
 from deltalog.spark.exceptions import as_pyspark_error
+from deltalog.spark.sql_states import sql_state
 from deltalog.tables import DeltaTable
 
 
@@ -22,10 +23,21 @@ def check(error: Any, kind: type[own.DeltaError], sparks: type[PySparkException]
     assert type(error).__name__ == kind.__name__
     assert str(error) == error.getMessage() == error.args[-1]
     assert error.getCondition() is None
-    assert error.getSqlState() is None
+    assert error.getSqlState() == sql_state(error)
     assert error.getQueryContext() == []
     again = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert (type(again), str(again), again.table) == (type(error), str(error), error.table)
+
+
+def test_errors_have_an_sqlstate() -> None:
+    """Those that the JVM connector has are its own."""
+    for kind, state in {
+        own.CommitConflictError: "2D521",
+        own.NotATableError: "42P01",
+        own.InternalError: "XXKDS",
+    }.items():
+        error: Any = as_pyspark_error(kind("text"))
+        assert error.getSqlState() == state
 
 
 WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]] = {
@@ -48,7 +60,7 @@ WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]
     ),
     "option of Connect": (
         own.InvalidArgumentError,
-        lambda spark, path: spark.read.format("deltalog").option("deltalog.command", "detail").load(path),
+        lambda spark, path: spark.read.format("deltalog").option("deltalog.positions", "true").load(path),
     ),
     "limit": (own.InvalidArgumentError, lambda spark, path: DeltaTable.forPath(spark, path).history(0)),
     "condition": (own.InvalidArgumentError, lambda spark, path: DeltaTable.forPath(spark, path).count("n >")),

@@ -28,7 +28,7 @@ def manifests(path: str) -> dict[str, int]:
 
 
 def test_manifests_are_generated_and_kept(spark: SparkSession, path: str, table: str) -> None:
-    assert spark.sql("GENERATE symlink_format_manifest FOR TABLE g").collect() == []
+    assert spark.sql("GENERATE SYMLINK_FORMAT_MANIFEST FOR TABLE g").collect() == []
     assert manifests(path) == {"p=x": 1, "p=y": 1}
     [file] = (Path(path) / "_symlink_format_manifest" / "p=x" / "manifest").read_text().splitlines()
     assert file.startswith(f"file:{path}/p=x/")

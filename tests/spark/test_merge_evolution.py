@@ -344,3 +344,26 @@ def test_the_source_may_be_the_table_itself(spark: SparkSession, path: str) -> N
         "id: long, s: string, extra: long",
         [(5, "x", None), (6, "x", 5), (7, "y", 6)],
     )
+
+
+def test_fields_are_added_to_a_struct_with_a_field_that_is_not_null(spark: SparkSession, path: str) -> None:
+    table = created(
+        spark,
+        path,
+        "id LONG, st STRUCT<a: INT NOT NULL, b: INT>",
+        "(1, struct(1, 2)), (2, NULL), (3, struct(3, 3))",
+    )
+    source = "(SELECT 1L AS id, named_struct('a', 10, 'b', 20, 'c', 'x') AS st UNION ALL SELECT 4L, NULL)"
+    merge(spark, table, source, UPSERT)
+    rows = {row.id: row.st and tuple(row.st) for row in spark.table(table).collect()}
+    assert rows == {1: (10, 20, "x"), 2: None, 3: (3, 3, None), 4: None}
+
+
+def test_columns_may_have_the_names_of_hidden_ones(spark: SparkSession, path: str) -> None:
+    hidden = "__deltalog_evolved s"
+    mapped = {"delta.columnMapping.mode": "name", **WIDENING}
+    table = created(spark, path, f"id LONG, s SHORT, `{hidden}` INT", "(1, 1, 5)", **mapped)
+    source = f"(SELECT 1L AS id, 100000 AS s, 6 AS `{hidden}`)"
+    clause = f"WHEN MATCHED AND t.`{hidden}` = 5 THEN UPDATE SET *"
+    merge(spark, table, source, clause)
+    assert [tuple(row) for row in spark.table(table).collect()] == [(1, 100000, 6)]

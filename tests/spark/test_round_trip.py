@@ -8,11 +8,10 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
-from deltalog import SchemaMismatchError
+from deltalog import InvalidArgumentError, SchemaMismatchError
 
 UTC = datetime.timezone.utc
 # A row with extreme values. Days before 1582 must not be converted to the hybrid calendar.
@@ -156,7 +155,7 @@ def test_binary_partition_values_must_be_utf_8(spark: SparkSession, path: str) -
     found = spark.read.format("deltalog").load(path).orderBy("n").collect()
     assert [row.p for row in found] == [bytearray(b"\x01\x02\xc3\xa9"), None]
     for query in ("SELECT 3 AS n, X'FF' AS p", "SELECT 3 AS n, X'80' AS p"):
-        with pytest.raises(PySparkException, match="INVALID_UTF8_STRING"):
+        with pytest.raises(InvalidArgumentError, match="partition column 'p' are not UTF-8"):
             spark.sql(query).write.format("deltalog").mode("append").save(path)
     assert deltalake.DeltaTable(path).version() == 0
 

@@ -1,6 +1,7 @@
 """DELETE, UPDATE and MERGE change exactly the rows that they say, with deletion vectors and by rewriting files."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -440,3 +441,23 @@ def test_statements_may_look_at_the_metadata_of_rows(spark: SparkSession, path: 
     spark.sql(f"DELETE FROM {table} WHERE _metadata.row_id IN ({row_id}, {found[0].r})")
     del expected[found[0].r]
     check(spark, path, list(expected.values()))
+
+
+def test_a_merge_releases_its_source(spark: SparkSession, path: str) -> None:
+    """At its end, also if it fails: while the source is evaluated, or later."""
+    table = f"deltalog.`{path}`"
+    spark.range(4).write.format("deltalog").save(path)
+    spark.udf.register("failing", sf.udf(lambda value: 1 // (value - 1), "bigint"))
+    merge = (
+        "MERGE INTO {t} t USING ({s}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = {v} "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
+    kept = set(spark.sparkContext._jsc.getPersistentRDDs().keys())
+    for source, value, fails in (
+        ("SELECT id FROM range(0, 6, 1, 2)", "s.id + 10", False),
+        ("SELECT failing(id) AS id FROM range(0, 6, 1, 2)", "s.id", True),
+        ("SELECT id FROM range(0, 6, 1, 2)", "failing(s.id - 3)", True),
+    ):
+        with pytest.raises(Exception, match="ZeroDivisionError") if fails else nullcontext():
+            spark.sql(merge.format(t=table, s=source, v=value))
+        assert set(spark.sparkContext._jsc.getPersistentRDDs().keys()) == kept

@@ -97,6 +97,8 @@ def test_what_is_refused(spark: SparkSession, path: str, table: str) -> None:
         spark.sql("VACUUM v RETAIN 1 HOURS")
     with pytest.raises(InvalidArgumentError, match="retention of 0 hours"):
         tables.DeltaTable.forPath(spark, path).vacuum(0)
+    with pytest.raises(InvalidArgumentError, match="retention_hours cannot be -1"):
+        spark.sql("VACUUM v RETAIN -1 HOURS")
     with pytest.raises(InvalidArgumentError, match="cannot be used with LITE"):
         spark.sql("VACUUM v LITE USING INVENTORY v DRY RUN")
     with pytest.raises(InvalidArgumentError, match="no column path"):

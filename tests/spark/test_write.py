@@ -75,7 +75,7 @@ def test_types_are_cast_by_sparks_store_assignment(spark: SparkSession, path: st
 
 REFUSED = {
     "extra column": ("SELECT 1 a, 'x' p, 1D v, 5 other", {}, "other"),
-    "type": ("SELECT 'one' a, 'x' p, 1D v", {}, "Cannot safely cast"),
+    "type": ("SELECT array(1) a, 'x' p, 1D v", {}, "Cannot safely cast"),
     "other partitioning": ("SELECT 1 a, 'x' p, 1D v", {"partitionBy": "v"}, "partition"),
     "overwriteSchema": (
         "SELECT 1 a, 'x' p, 1D v",

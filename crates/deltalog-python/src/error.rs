@@ -27,6 +27,20 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// Returns the name of the class for a conflict, by its reason.
+fn conflict_class_name(reason: Option<&str>) -> &'static str {
+    match reason {
+        Some("concurrent_append") => "ConcurrentAppendException",
+        Some("concurrent_delete_read") => "ConcurrentDeleteReadException",
+        Some("concurrent_delete_delete") => "ConcurrentDeleteDeleteException",
+        Some("metadata_changed") => "MetadataChangedException",
+        Some("protocol_changed") => "ProtocolChangedException",
+        Some("app_transaction" | "domain_changed") => "ConcurrentTransactionException",
+        Some("log_cleaned_up") => "ConcurrentWriteException",
+        _ => class_name(ErrorKind::CommitConflict),
+    }
+}
+
 const CLASSES: [&str; 18] = [
     "DeltaError",
     "NotATableError",
@@ -73,7 +87,11 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
             return PyKeyboardInterrupt::new_err(error.to_string());
         }
         let make = || -> PyResult<PyErr> {
-            let class = py.import(MODULE)?.getattr(class_name(error.kind()))?;
+            let name = match error.kind() {
+                ErrorKind::CommitConflict => conflict_class_name(error.reason()),
+                kind => class_name(kind),
+            };
+            let class = py.import(MODULE)?.getattr(name)?;
             let exception = class.call1((error.to_string(),))?;
             exception.setattr("table", error.table())?;
             exception.setattr("version", error.version())?;

@@ -1,6 +1,6 @@
 //! The Python class `Snapshot`: a version of a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -267,6 +267,14 @@ impl Snapshot {
     #[getter]
     fn writer_features(&self) -> Option<Vec<String>> {
         self.0.protocol().writer_features.clone()
+    }
+
+    #[getter]
+    fn table_features(&self) -> Vec<String> {
+        let protocol = self.0.protocol();
+        let features = protocol.reader_features().into_iter().chain(protocol.writer_features());
+        let names: BTreeSet<String> = features.map(|feature| feature.name().to_owned()).collect();
+        names.into_iter().collect()
     }
 
     #[pyo3(signature = (staged_commits = None))]

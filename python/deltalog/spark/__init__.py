@@ -1,6 +1,6 @@
-"""Delta tables in Spark at Spark's own speed and without a jar.
+"""Delta tables in Spark at Spark's own speed.
 
-Call `enable(spark)` once, and then use the format `deltalog`.
+Make the session with `configure`, or call `enable(spark)` once, and then use the format `deltalog`.
 
 - In a classic session, Spark itself scans and writes Parquet files. Rust selects the files to read and commits
   those that were written.
@@ -13,7 +13,8 @@ from deltalog.spark._requirements import explain_missing_java, require_pyspark
 require_pyspark()
 explain_missing_java()
 
+from deltalog.spark.configuration import configure  # noqa: E402
 from deltalog.spark.session import enable  # noqa: E402
 from deltalog.spark.tables import DeltaTable  # noqa: E402
 
-__all__ = ["DeltaTable", "enable"]
+__all__ = ["DeltaTable", "configure", "enable"]

@@ -7,6 +7,7 @@ exception, the token identifies the original.
 
 import itertools
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -51,6 +52,8 @@ _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
 )
 
 _lock = threading.Lock()
+# Several Python processes may use one JVM, and must not take each other's errors for their own.
+_process = uuid.uuid4()
 _tokens = itertools.count(1)
 _pending: OrderedDict[str, BaseException] = OrderedDict()
 
@@ -62,7 +65,7 @@ def keep(error: BaseException) -> str:
     """
     _drop_tracebacks(error)
     with _lock:
-        token = str(next(_tokens))
+        token = f"{_process}:{next(_tokens)}"
         _pending[token] = error
         while len(_pending) > _KEPT:
             _pending.popitem(last=False)
@@ -100,6 +103,14 @@ def original(java_exception: Any) -> BaseException | None:
     return None
 
 
+def translated(java_exception: Any) -> BaseException | None:
+    """Returns the error of ours in an exception of Java; None if it is one of Spark."""
+    for error_of in (original, *_ERRORS):
+        if (found := error_of(java_exception)) is not None:
+            return found
+    return None
+
+
 def install_conversion() -> None:
     """Makes PySpark raise the original exceptions of callbacks; other exceptions are converted as before.
 
@@ -112,10 +123,8 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        for error_of in (original, *_ERRORS):
-            if (found := error_of(e)) is not None:
-                return as_pyspark_error(found).with_traceback(None)
-        return convert(e)
+        found = translated(e)
+        return convert(e) if found is None else as_pyspark_error(found).with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception

@@ -19,6 +19,7 @@ from deltalog._internal import (
 )
 from deltalog.checked import checked
 from deltalog.errors import TableAlreadyExistsError, VersionNotFoundError
+from deltalog.spark.sql_states import sql_state
 
 _WRONG_CALLS = (
     InvalidArgumentError,
@@ -91,8 +92,8 @@ class _Members:
     def getMessage(self) -> str:  # noqa: N802 (as PySpark)
         return str(self)
 
-    def getSqlState(self) -> None:  # noqa: N802
-        return None
+    def getSqlState(self) -> str | None:  # noqa: N802
+        return sql_state(self)  # type: ignore[arg-type]
 
     def getBreakingChangeInfo(self) -> None:  # noqa: N802
         return None

@@ -159,6 +159,12 @@ class Options:
         """The command of `DeltaTable` to execute instead of reading rows, under Spark Connect."""
         return self.values.get(_COMMAND)
 
+    def without_command(self) -> "Options":
+        """Returns the options of the table for which a command is executed."""
+        return Options(
+            {name: value for name, value in self.values.items() if not name.startswith("deltalog.")}
+        )
+
     @property
     def statement(self) -> str | None:
         """The statement, as JSON, whose rows are written, under Spark Connect."""

@@ -13,6 +13,7 @@ import contextlib
 import inspect
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark import TaskContext
@@ -46,9 +47,9 @@ from deltalog.spark.connect.statement import POSITION_FIELDS
 from deltalog.spark.connect.writer import statement_writer
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
-from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text
+from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.read.filters import filter_text
-from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
+from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, of_query, with_fields
 from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
@@ -69,15 +70,15 @@ def enable(spark: SparkSession, alias_delta: bool = False) -> None:
     Files are pruned by filters if the session allows it (Spark 4.1 and newer).
     """
     if alias_delta:
-        _check_alias(spark)
+        has_alias(spark)
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
     if alias_delta:
         spark.dataSource.register(PruningAlias if pushes else Alias)
 
 
-def _check_alias(spark: SparkSession) -> None:
-    """Raises an error if another source has the name `delta`.
+def has_alias(spark: SparkSession) -> bool:
+    """Returns whether `delta` is a name of ours in a session. Raises an error if it is that of another source.
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
@@ -87,12 +88,13 @@ def _check_alias(spark: SparkSession) -> None:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
     except Exception as error:
         if "DATA_SOURCE_NOT_FOUND" in str(error):  # An error of different classes.
-            return
+            return False
         if not isinstance(error, AnalysisException):
             raise
         raise taken("is already known to this session, from") from error
     if columns != [ANSWER]:
         raise taken("is already known to this session, from")
+    return True
 
 
 class DeltalogDataSource(DataSource):
@@ -121,7 +123,7 @@ class DeltalogDataSource(DataSource):
         return self._schema_of(snapshot)
 
     def _schema_of(self, snapshot: Snapshot) -> StructType:
-        text = snapshot.schema_json
+        text = of_query(snapshot)
         if self._options.wants_row_ids:
             text = with_fields(text, ROW_ID_FIELDS)
         if self._options.wants_positions:
@@ -131,7 +133,8 @@ class DeltalogDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         if self._options.command is not None:
             arguments = self._options.values.get(ARGUMENTS, "{}")
-            return CommandReader(answer_text(self._options, self._newest, self._options.command, arguments))
+            execute = partial(portable_answer, self._options, self._newest)
+            return CommandReader(answer_text(execute, self._options.command, arguments))
         place = place_of(self._options)
         changes = self._changes() if self._options.wants_changes else None
         snapshot = self._snapshot() if changes is None else changes.snapshot

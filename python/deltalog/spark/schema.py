@@ -14,6 +14,15 @@ _INTERNAL_METADATA = (
     "__qualified_access_only",
     "__is_aggregate",
 )
+# Metadata of a table's columns that queries do not see, as in the JVM connector: a table that is made of the columns of
+# a query would have them by accident.
+_HIDDEN_METADATA = (
+    "delta.columnMapping.",
+    "delta.generationExpression",
+    "delta.identity.",
+    "delta.typeChanges",
+    "GENERATION_EXPRESSION",  # As Spark calls it: tables that SQL has defined have both.
+)
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
 # The columns that a change data feed has in addition to the table's.
 CHANGE_FIELDS: list[dict[str, Any]] = [
@@ -64,9 +73,28 @@ def _nullable_field(field: dict[str, Any]) -> dict[str, Any]:
     return {"name": field["name"], "type": _nullable(field["type"]), "nullable": True, "metadata": metadata}
 
 
+def of_query(snapshot: Snapshot) -> str:
+    """Returns the schema of the rows of `snapshot`, as a query sees it."""
+    return json.dumps(_shown(json.loads(snapshot.schema_json)))
+
+
+def _shown(kind: Any) -> Any:
+    """Returns a type without the hidden metadata of its fields."""
+    if isinstance(kind, list):
+        return [_shown(part) for part in kind]
+    if not isinstance(kind, dict):
+        return kind
+    shown = {name: _shown(part) for name, part in kind.items() if name != "metadata"}
+    if "metadata" in kind:
+        shown["metadata"] = {
+            name: value for name, value in kind["metadata"].items() if not name.startswith(_HIDDEN_METADATA)
+        }
+    return shown
+
+
 def feed_schema(snapshot: Snapshot) -> str:
     """Returns the schema of a change data feed that ends with `snapshot`."""
-    return with_fields(snapshot.schema_json, CHANGE_FIELDS)
+    return with_fields(of_query(snapshot), CHANGE_FIELDS)
 
 
 def with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:

@@ -3,14 +3,18 @@
 import threading
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from deltalog.caller import warn_caller
 from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
+from deltalog.spark.connect.server import has_our_catalog, without_extensions
+from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm, alias, callback
+from deltalog.spark.jvm.failures import kept
 from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
@@ -43,7 +47,7 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     """
     require_server(spark.version)
     if is_connect(spark):
-        return _enable_portable(spark, alias_delta)
+        return _enable_connect(spark, alias_delta)
     hide_from_py4j()
     gateway: Any = spark.sparkContext._gateway
     callback.check_pinned(gateway)
@@ -70,6 +74,24 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     return spark
 
 
+def _enable_connect(spark: SparkSession, alias_delta: bool) -> SparkSession:
+    """Registers the Python Data Source with a server, unless its catalog is ours: it has everything then."""
+    if not has_our_catalog(spark):
+        try:
+            return _enable_portable(spark, alias_delta)
+        except PySparkException as error:
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
+            raise without_extensions(spark) from error
+    from deltalog.spark import portable
+
+    if alias_delta and not portable.has_alias(spark):
+        raise UnsupportedFeatureError(
+            "alias_delta=True is not possible: the server of this session does not know the name delta"
+        )
+    return spark
+
+
 def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
     from deltalog.spark import portable
 
@@ -92,7 +114,7 @@ def _bridge(jvm: Jvm) -> None:
     global _bridged
     if _bridged is not jvm.gateway:
         errors.install_conversion()
-        callback.serve(jvm, Bridge(jvm))
+        jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway
 
 

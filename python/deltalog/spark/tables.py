@@ -11,9 +11,12 @@ from pyspark.sql.types import LongType, StructField, StructType
 from deltalog._internal import Snapshot
 from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
+from deltalog.spark.connect.carried import ServerTarget
+from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml import verbs
-from deltalog.spark.dml.clauses import Condition, Values
+from deltalog.spark.dml.clauses import Condition, Values, values_argument
+from deltalog.spark.dml.own_frames import OwnFrames
 from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
@@ -24,6 +27,7 @@ from deltalog.spark.read.results import DETAIL, HISTORY, row
 from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
 from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
 from deltalog.spark.sql.convert import directory_in, sql_of
+from deltalog.spark.sql.entries import UPDATE_ENTRY
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import (
     CHECKED,
@@ -37,6 +41,7 @@ from deltalog.spark.sql.maintenance import (
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import USER_METADATA
 
 __all__ = [
@@ -61,12 +66,14 @@ class DeltaTable:
         path: str,
         alias: str | None = None,
         store: Mapping[str, str] | None = None,
+        own: OwnFrames | None = None,
         name: str | None = None,
     ) -> None:
         self._spark = spark
         self._path = path
         self._alias = alias
         self._store = dict(store or {})
+        self._own = own or OwnFrames()
         self._name = name
 
     @classmethod
@@ -151,7 +158,7 @@ class DeltaTable:
         """
         path = directory_in(identifier)
         columns = sql_of(partitionSchema)
-        if is_connect(sparkSession):
+        if is_connect(sparkSession) and not has_our_catalog(sparkSession):
             if path is None:
                 raise InvalidArgumentError(
                     f"under Spark Connect, what can be converted is named parquet.`/path`, not {identifier!r}"
@@ -180,17 +187,23 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which stays on that version."""
+        """Returns the newest version as a DataFrame, which stays on that version.
+
+        Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
+        """
         reader = self._reader()
         if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
-            reader = reader.option("versionAsOf", self._ask("version"))
-        newest = reader.load(self._path)
-        return newest if self._alias is None else newest.alias(self._alias)
+            newest = reader.option("versionAsOf", self._ask("version")).load(self._path)
+        else:
+            newest = verbs.with_own_columns(self._spark, reader.load(self._path), self._own.id)
+        shown = newest if self._alias is None else newest.alias(self._alias)
+        self._own.note(shown)
+        return shown
 
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
         """Returns the same table under another name, by which conditions refer to its columns."""
-        return DeltaTable(self._spark, self._path, aliasName, self._store, self._name)
+        return DeltaTable(self._spark, self._path, aliasName, self._store, self._own, self._name)
 
     def _reader(self) -> DataFrameReader:
         return self._spark.read.format("deltalog").options(**self._store)
@@ -206,9 +219,7 @@ class DeltaTable:
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
         """
-        done = verbs.delete(self._spark, self._target(), condition)
-        self._refresh()
-        return done
+        return verbs.delete(self._spark, self._target(), condition, self._own.id)
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
@@ -217,12 +228,7 @@ class DeltaTable:
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. Errors are those of `delete`.
         """
-        if not isinstance(set, Mapping) or not set:
-            expected = "a value for at least one column, such as {'column': 'expression'}"
-            raise wrong_argument("set", set, expected)
-        done = verbs.update(self._spark, self._target(), condition, set)
-        self._refresh()
-        return done
+        return verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)
 
     @raises_pyspark_errors
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
@@ -230,13 +236,15 @@ class DeltaTable:
 
         Give both sides names: `table.alias("t").merge(frame.alias("s"), "t.id = s.id")`.
         """
-        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._refresh)
+        return DeltaMergeBuilder(self._spark, self._target(), source, condition, self._own.id)
 
-    def _target(self) -> DataFrame | Target:
-        if is_connect(self._spark):
-            return Target(self._spark, self._path, self._alias, self._ask, self._store)
+    def _target(self) -> verbs.Changed:
+        if is_connect(self._spark) and not has_our_catalog(self._spark):
+            return Target(self._spark, self._path, self._alias, self._ask, self._store, self._own)
         newest = self._reader().load(self._path)
-        return newest if self._alias is None else newest.alias(self._alias)
+        if self._alias is not None:
+            newest = newest.alias(self._alias)
+        return ServerTarget(newest) if is_connect(self._spark) else newest
 
     @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:
@@ -394,11 +402,8 @@ class DeltaTable:
         if is_connect(self._spark):
             return self._cloned_by_server(target, is_shallow, replaces, properties, version, timestamp)
         path = path_in(target)
-        if path is None and self._reached_by():
-            raise UnsupportedFeatureError(
-                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
-                "because its entry in the catalog would not have them: set them in the session, or name a path"
-            )
+        if path is None:
+            self._check_nameable(target)
         source = self._newest()
         if version is not None or timestamp is not None:
             source = source.at(version, None if timestamp is None else self._millis(timestamp))
@@ -419,14 +424,16 @@ class DeltaTable:
         timestamp: str | None,
     ) -> "DeltaTable":
         path = path_in(target)
-        if path is None:
+        if path is None and not has_our_catalog(self._spark):
             raise UnsupportedFeatureError(
-                f"under Spark Connect a clone has a path, and no name such as {target}: the server's catalog cannot be "
-                "changed from here"
+                f"under Spark Connect a clone has a path, and no name such as {target}: the catalog of the server "
+                "is not deltalog's"
             )
+        if path is None:
+            self._check_nameable(target)
         self._change(
             "clone",
-            target=path,
+            target=target if path is None else path,
             shallow=bool(is_shallow),
             mode="overwrite" if replaces else "error",
             version=version,
@@ -434,7 +441,15 @@ class DeltaTable:
             properties=clone_properties(None if properties is None else json.dumps(dict(properties))),
             request=str(uuid.uuid4()),
         )
-        return self._clone_at(path, is_shallow)
+        return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
+
+    def _check_nameable(self, target: str) -> None:
+        """Raises an error if an entry in the catalog would not say how the store of a clone is reached."""
+        if self._reached_by():
+            raise UnsupportedFeatureError(
+                f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
+                "because its entry in the catalog would not have them: set them in the session, or name a path"
+            )
 
     def _reached_by(self) -> dict[str, str]:
         """Returns the options that say how the store is reached."""
@@ -482,6 +497,7 @@ class DeltaTable:
             user_metadata=user_metadata,
         )
         self._refresh()
+        self._update_entry()
         return self._spark.createDataFrame([tuple(values)], RESTORED)
 
     @raises_pyspark_errors
@@ -548,7 +564,6 @@ class DeltaTable:
     ) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
         if is_connect(self._spark):
-            # The server executes a command in a process that has no session.
             arguments = {"predicate": predicate, "z_order": z_order, "full": full}
             values = self._ask("optimize", **arguments, user_metadata=user_metadata)
         else:
@@ -559,10 +574,20 @@ class DeltaTable:
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
     def _refresh(self) -> None:
-        """Lets Spark compute cached rows of the table's name again, which are others now."""
-        if self._name is not None and not is_connect(self._spark):
+        """Lets Spark compute cached rows of the table again, which are others now."""
+        if not is_connect(self._spark):
+            location, _ = location_in(self._spark, self._path, self._store)
+            refresh(Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession, location.uri)
+
+    def _update_entry(self) -> None:
+        """Brings the columns in the entry of the table's name into step."""
+        if self._name is None:
+            return
+        if not is_connect(self._spark):
             jvm = Jvm(self._spark.sparkContext._gateway)
-            jvm.static("TableNames", "refresh", self._spark._jsparkSession, self._name)
+            jvm.static("EntryColumns", "update", self._spark._jsparkSession, self._name)
+        elif has_our_catalog(self._spark):
+            self._ask(UPDATE_ENTRY, name=self._name)
 
     def _change(self, command: str, **arguments: Any) -> None:
         """Executes a command that changes the table."""

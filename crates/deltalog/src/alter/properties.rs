@@ -19,8 +19,10 @@ use crate::write::check_bloom_filters;
 
 const FEATURE: &str = "delta.feature.";
 const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
+/// The property of SQL that is the description of the table, as in the JVM implementation.
+const COMMENT: &str = "comment";
 
-/// Sets `properties`.
+/// Sets `properties`. The property `comment` is the description of the table.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
@@ -33,6 +35,7 @@ pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) 
         // The protocol lists the feature instead of the property.
         match name.strip_prefix(FEATURE) {
             Some(feature) => draft.ask_for([features::named(feature)?]),
+            None if name == COMMENT => draft.metadata.description = Some(value.clone()),
             None => {
                 draft.metadata.configuration.insert(name.clone(), value.clone());
             }
@@ -63,7 +66,7 @@ pub(crate) fn with_properties(
     Ok((table.protocol, table.metadata))
 }
 
-/// Removes the properties `names`.
+/// Removes the properties `names`. The property `comment` is the description of the table.
 ///
 /// # Errors
 /// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that has a change of its
@@ -71,7 +74,11 @@ pub(crate) fn with_properties(
 pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) -> Result<Operation> {
     for name in names {
         ensure_free(name)?;
-        if draft.metadata.configuration.remove(name).is_none() && !if_exists {
+        let removed = match name == COMMENT {
+            true => draft.metadata.description.take(),
+            false => draft.metadata.configuration.remove(name),
+        };
+        if removed.is_none() && !if_exists {
             return Err(Error::invalid_argument(format!("the table property '{name}' is not set"))
                 .with_hint("leave it out, or ignore properties that are not set"));
         }
@@ -93,7 +100,7 @@ pub(super) fn set_name(draft: &mut Draft<'_>, name: &str) -> Operation {
 /// Sets the description of the table, which SQL calls its comment.
 pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Operation {
     draft.metadata.description = Some(description.to_owned());
-    Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ "comment": description }).to_string())
+    Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ COMMENT: description }).to_string())
 }
 
 /// Refuses a property that has a change of its own, or that the table keeps itself.

@@ -10,7 +10,8 @@
 //! - Left out on purpose, though they have the same value for the same arguments: functions of XML, whose parsers can
 //!   open files; of Protobuf and Avro, which read descriptors from files or are no part of Spark; of sketches, whose
 //!   parsers of bytes look beyond them; of geometries, which no table has; those that are meant to fail; and those that
-//!   Spark has for itself (pandas, partition transforms, windows of streams). `aes_encrypt` has another value each time.
+//!   Spark has for itself (pandas, partition transforms, windows of streams). `aes_encrypt` has another value
+//!   each time.
 
 use crate::predicate::{Changes, function_changes, function_names};
 
@@ -21,8 +22,8 @@ const OF_SPARK: &str = "
     bit_count bit_get getbit shiftleft shiftright shiftrightunsigned
     bitmap_bit_position bitmap_bucket_number bitmap_count hash hmac xxhash64
 
-    aes_decrypt try_aes_decrypt base64 bit_length collate collation decode elt encode find_in_set
-    format_number format_string from_base32
+    aes_decrypt try_aes_decrypt base64 bit_length collate collation decode elt encode find_in_set format_number
+    format_string from_base32
     is_valid_utf8 jaro_winkler_similarity levenshtein locate luhn_check make_valid_utf8 mask overlay position printf
     quote regexp_count regexp_extract_all regexp_instr regexp_substr sentences soundex space split_part substring_index
     to_base32 to_binary to_char to_number to_varchar try_to_binary try_to_number try_validate_utf8 unbase64
@@ -38,7 +39,8 @@ const OF_SPARK: &str = "
     to_unix_timestamp to_utc_timestamp try_make_interval try_make_timestamp try_make_timestamp_ltz
     try_make_timestamp_ntz try_to_date try_to_time try_to_timestamp unix_date unix_nanos unix_timestamp
 
-    aggregate array_append array_compact array_distinct array_except array_insert array_intersect array_join array_max
+    aggregate array_append array_compact array_distinct array_except array_insert
+    array_intersect array_join array_max
     array_min array_position array_prepend array_remove array_repeat array_size array_sort array_union arrays_overlap
     arrays_zip element_at exists filter flatten forall get map_concat map_contains_key map_entries map_filter
     map_from_arrays map_from_entries map_keys map_values map_zip_with reduce sequence slice sort_array str_to_map

@@ -75,10 +75,10 @@ pub struct RestoreMetrics {
 }
 
 /// Makes the version `earlier` the newest one of the table again, of which `base` is the newest version that the caller
-/// knows.
+/// knows. If nothing differs, as with `base` itself, nothing is committed.
 ///
 /// # Errors
-/// `InvalidArgument` if `earlier` is not before `base`, if it is a version of another table, or if rows would go from a
+/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows would go from a
 /// table that is append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a
 /// table that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting;
 /// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
@@ -95,10 +95,10 @@ pub fn restore(
             earlier.storage().url()
         ))));
     }
-    if earlier.version() >= base.version() {
+    if earlier.version() > base.version() {
         return Err(located(
             Error::invalid_argument(format!(
-                "version {} cannot be restored: it is not before the newest one, {}",
+                "version {} cannot be restored: it is after the newest one, {}",
                 earlier.version(),
                 base.version()
             ))

@@ -1,6 +1,8 @@
 """The object that the JVM calls."""
 
+import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 from deltalog.spark.bridge.definitions import DefinitionCalls
@@ -26,15 +28,22 @@ ROLES: tuple[type[Role], ...] = (
 
 
 class Bridge:
-    """The roles, for all sessions of a JVM."""
+    """The roles, for all sessions of a JVM.
 
-    def __init__(self, jvm: Jvm) -> None:
-        self._jvm = jvm
+    Args:
+        failed: makes a `DeltalogException` of the exception of a call.
+    """
+
+    def __init__(self, jvm: Jvm, failed: Callable[[Jvm, BaseException], Any]) -> None:
+        self._failed = functools.partial(failed, jvm)
         self._roles = {role.__name__: role(jvm) for role in ROLES}
 
     def call(self, role: str, method: str, *arguments: Any) -> Any:
         """Executes one call of `PythonCalls.java`: a method of the interface with the name of the role."""
-        return answer(self._jvm, self._execute, role, method, *arguments)
+        return answer(self._failed, self._execute, role, method, *arguments)
+
+    def ping(self) -> None:
+        """Answers `PythonWatch.java`, which asks whether this process still runs."""
 
     def _execute(self, role: str, method: str, *arguments: Any) -> Any:
         return getattr(self._roles[role], python_name(method))(*arguments)

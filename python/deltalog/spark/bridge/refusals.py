@@ -56,6 +56,9 @@ class Refusals(Role):
             "as parquet.`/path`, or by the name of its table in the session catalog"
         )
 
+    def arguments(self, function: str, reason: str) -> NoReturn:
+        raise InvalidArgumentError(f"{function} cannot have these arguments: {reason}")
+
     def no_table(self, procedure: str) -> NoReturn:
         raise InvalidArgumentError(
             f"the argument table of {procedures.NAMESPACE}.{procedure} must be the name or the path of a table"

@@ -1,12 +1,15 @@
 """Tables at one version, as queries read them."""
 
+from functools import partial
 from typing import Any
 
 from deltalog._internal import Snapshot
 from deltalog.spark.bridge.role import Role
+from deltalog.spark.connect.commands import execute
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.location import location_at
 from deltalog.spark.options import Options
+from deltalog.spark.read.commands import ARGUMENTS, answer_text
 from deltalog.spark.read.portable_rows import portable_rows
 from deltalog.spark.read.relation import (
     changes_relation,
@@ -35,6 +38,9 @@ class TableCalls(Role):
             check_expected_schema(snapshot, schema)
         return snapshot_relation(session, snapshot)
 
+    def columns(self, session: Any, options: str) -> str:
+        return open_snapshot(self._jvm, session, Options.of_json(options)).schema_json
+
     def state(self, session: Any, options: str) -> str:
         return table_state(session, open_snapshot(self._jvm, session, Options.of_json(options)))
 
@@ -43,6 +49,11 @@ class TableCalls(Role):
 
     def portable(self, session: Any, planner: str, schema: str, filters: str, time_zone: str) -> Any:
         return portable_rows(session, planner, schema, filters, time_zone)._jdf
+
+    def answer(self, session: Any, options: str) -> str:
+        asked = Options.of_json(options)
+        perform = partial(execute, self._jvm, session, asked)
+        return answer_text(perform, asked.command or "", asked.values.get(ARGUMENTS, "{}"))
 
     def exists(self, session: Any, path: str) -> bool:
         """Returns whether there is a Delta table at `path`.

@@ -22,7 +22,7 @@ from pyspark.sql.types import LongType, StructField
 from deltalog.spark.connect.checkpoint import checkpointed
 from deltalog.spark.connect.reads import may_query, source_reads
 from deltalog.spark.connect.statement import BY_SOURCE, FILE, MATCHED, OPERATION, REMOVE, ROW, ROW_ID, WRITE
-from deltalog.spark.connect.target import Begun, Target, as_column, named
+from deltalog.spark.connect.target import Begun, Target, as_column, check_names, named
 from deltalog.spark.connect.values import Assignments
 from deltalog.spark.connect.verbs import analyzed, markers, row_ids, text_of
 from deltalog.spark.dml.clauses import Condition, MergeClause
@@ -99,6 +99,7 @@ def merge(
         begun = target.begin("MERGE", min(read.versions))
     if begun.is_applied:
         return {}
+    check_names(source.columns, "the source")
     expressions = [condition]
     for clause in (*matched, *not_matched, *by_source):
         expressions += [] if clause.condition is None else [clause.condition]
@@ -111,7 +112,7 @@ def merge(
     with ExitStack() as stack:
         numbered = source.select("*", sf.monotonically_increasing_id().alias(_SOURCE))
         evaluated = stack.enter_context(checkpointed(numbered))
-        joined = _Joined(begun, source, evaluated, as_column(condition), stack)
+        joined = _Joined(begun, begun.rows(expressions), source, evaluated, as_column(condition), stack)
         of_matched, of_target, of_source = (
             _Clauses.of(begun, joined.source, clauses) for clauses in (matched, by_source, not_matched)
         )
@@ -134,10 +135,16 @@ class _Joined:
     """The rows of the target, and those of a source that was evaluated, which are to be joined."""
 
     def __init__(
-        self, begun: Begun, source: DataFrame, evaluated: DataFrame, condition: Column, stack: ExitStack
+        self,
+        begun: Begun,
+        target: DataFrame,
+        source: DataFrame,
+        evaluated: DataFrame,
+        condition: Column,
+        stack: ExitStack,
     ) -> None:
         self._begun, self._condition, self._stack = begun, condition, stack
-        self.target, self.source = begun.rows(), _as_source(evaluated, source)
+        self.target, self.source = target, _as_source(evaluated, source)
         self.source_rows = evaluated.count()
 
     def rows_of(self, matched: _Clauses, by_source: _Clauses, not_matched: _Clauses, once: bool) -> DataFrame:

@@ -37,6 +37,19 @@ def may_query(spark: SparkSession, value: str | Column) -> bool:
     return _QUERY.search(text) is not None
 
 
+def plans_of(spark: SparkSession, value: str | Column) -> set[int]:
+    """Returns the ids of the plans whose columns a condition or a value names."""
+    if isinstance(value, str):
+        return set()
+    column: Any = value
+    messages = _messages(column.to_plan(_client(spark)))
+    return {
+        message.plan_id
+        for message in messages
+        if message.DESCRIPTOR.name == "UnresolvedAttribute" and message.HasField("plan_id")
+    }
+
+
 def source_reads(source: DataFrame, uri: str) -> SourceReads:
     """Returns what `source` may read of the table at `uri`."""
     frame: Any = source

@@ -20,6 +20,7 @@ POSITIONS = "deltalog.positions"
 CONDITION = "deltalog.condition"
 STATEMENT = "deltalog.statement"
 
+MARKER_PREFIX = "__deltalog_"
 # The marker columns of rows; see `marked_rows.rs` in the core.
 OPERATION = "__deltalog_operation"
 FILE = "__deltalog_file"

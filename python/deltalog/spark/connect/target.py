@@ -3,7 +3,7 @@
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -14,8 +14,17 @@ from pyspark.sql.types import StructField, StructType
 
 import deltalog.errors
 from deltalog.filters import quoted
-from deltalog.spark.connect.statement import CONDITION, FORMAT, POSITIONS, STATEMENT, StatementRequest
-from deltalog.spark.errors import DeltaError, InvalidArgumentError
+from deltalog.spark.connect.reads import plans_of
+from deltalog.spark.connect.statement import (
+    CONDITION,
+    FORMAT,
+    MARKER_PREFIX,
+    POSITIONS,
+    STATEMENT,
+    StatementRequest,
+)
+from deltalog.spark.dml.own_frames import OwnFrames
+from deltalog.spark.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.write.record import Record
 
 _ERROR = re.compile(r"deltalog\.errors\.(\w+): (.*?)(?=\n\s*at |\n\nJVM stacktrace|\Z)", re.DOTALL)
@@ -53,9 +62,10 @@ class Target:
         alias: str | None,
         ask: Callable[..., Any],
         store: Mapping[str, str],
+        own: OwnFrames,
     ) -> None:
         """Creates it; `ask` has the server execute a command of `read/commands.py`, `store` are options."""
-        self._spark, self._path, self._ask = spark, path, ask
+        self._spark, self._path, self._ask, self._own = spark, path, ask, own
         self.alias, self.store = alias, store
 
     @property
@@ -83,7 +93,13 @@ class Target:
             {column.lower() for column in answer["generated"]},
             answer["tracks_rows"],
         )
+        check_names(table.schema.fieldNames(), f"the table {table.uri}")
         return Begun(self, table, record, answer["applied"])
+
+    def own_plans(self, expressions: Sequence[str | Column]) -> list[int]:
+        """Returns the plans of frames of this table to whose columns expressions refer."""
+        known = self._own.plan_ids
+        return sorted(set().union(*(plans_of(self._spark, each) for each in expressions)) & known)
 
     def metrics(self, statement_id: str, version: int) -> dict[str, int]:
         """Returns the metrics of a statement that has read `version`; none if it has committed nothing."""
@@ -103,10 +119,11 @@ class Begun:
     def time_zone(self) -> str:
         return str(self.target.spark.conf.get("spark.sql.session.timeZone"))
 
-    def rows(self, condition: str | None = None) -> DataFrame:
+    def rows(self, expressions: Sequence[str | Column], condition: str | None = None) -> DataFrame:
         """Returns the rows of the table with their positions, and with their ids if the table tracks rows.
 
-        Files without rows for which `condition` is true may be left out.
+        `expressions` are the statement's, which may refer to columns of other frames of the table. Files without rows
+        for which `condition` is true may be left out.
         """
         reader = self.target.spark.read.format(FORMAT).option("versionAsOf", self.table.version)
         reader = (
@@ -117,7 +134,14 @@ class Begun:
         if condition is not None:
             reader = reader.option(CONDITION, json.dumps([condition, self.time_zone]))
         rows = reader.load(self.target.path)
-        return rows if self.target.alias is None else rows.alias(self.target.alias)
+        if self.target.alias is not None:
+            rows = rows.alias(self.target.alias)
+        # The server finds a column in the plan with the id of its frame.
+        for plan_id in self.target.own_plans(expressions):
+            rows = rows.where(sf.lit(True))
+            plan: Any = rows._plan
+            plan._root_plan_id = plan_id
+        return rows
 
     def run(self, rows: DataFrame, **about: Any) -> dict[str, int]:
         """Has the server carry out the statement, whose rows have marker columns, and returns its metrics."""
@@ -134,6 +158,16 @@ class Begun:
             writer.option(STATEMENT, request.to_json()).save(self.target.path)
         self._record.forget(self.target.spark)
         return self.target.metrics(self.statement_id, self.table.version)
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raises an error if a column has a name that marker columns of statements may have."""
+    for name in names:
+        if name.lower().startswith(MARKER_PREFIX):
+            raise UnsupportedFeatureError(
+                f"{where} has the column '{name}'; under Spark Connect, names that begin with {MARKER_PREFIX} are "
+                "those of columns that deltalog adds to the rows of a statement: rename it, or use a classic session"
+            )
 
 
 @contextmanager

@@ -31,7 +31,8 @@ def delete(target: Target, condition: Condition | None) -> dict[str, int]:
     begun = target.begin("DELETE")
     if begun.is_applied:
         return {}
-    rows = begun.rows(_pruning(begun, condition))
+    expressions = [] if condition is None else [condition]
+    rows = begun.rows(expressions, _pruning(begun, condition))
     analyzed(begun, rows, [] if condition is None else [as_column(condition)], [])
     removed = _where(rows, condition).select(*markers(rows, REMOVE))
     return begun.run(
@@ -49,7 +50,8 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     if begun.is_applied:
         return {}
     table = begun.table
-    rows = begun.rows(_pruning(begun, condition))
+    expressions = [*([] if condition is None else [condition]), *values.values()]
+    rows = begun.rows(expressions, _pruning(begun, condition))
     assignments = Assignments(table, target.alias, values)
     conditions = [] if condition is None else [as_column(condition)]
     assignments.fit(analyzed(begun, rows, conditions, assignments.values))

@@ -5,9 +5,27 @@ from typing import NamedTuple
 
 from pyspark.sql import Column
 
+from deltalog.checked import is_of_spark, is_text
+from deltalog.errors import wrong_argument
+
 Condition = str | Column
 Values = Mapping[str, str | Column]
 """The new value of each column, which may be a field of a struct, as SQL text or as a column."""
+
+
+_EXPECTED = "a value for at least one column, as SQL text or a Column, such as {'column': 'expression'}"
+
+
+def values_argument(values: object, name: str) -> Values:
+    """Checks the values that a statement gives to columns, which the parameter `name` has."""
+    if not isinstance(values, Mapping) or not values:
+        raise wrong_argument(name, values, _EXPECTED)
+    for column, value in values.items():
+        if not is_text(column):
+            raise wrong_argument(name, values, "the names of columns as text")
+        if not (is_text(value) or is_of_spark(value, Column)):
+            raise wrong_argument(f"{name}[{column!r}]", value, "SQL text or a Column")
+    return values
 
 
 class MergeClause(NamedTuple):

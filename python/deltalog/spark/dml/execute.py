@@ -26,6 +26,7 @@ from deltalog.spark.dml.generated import left_out
 from deltalog.spark.dml.merge import merge
 from deltalog.spark.dml.statement import Metrics, Statement, assigned_columns
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 
 
@@ -54,7 +55,9 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                 statement.target.write.abort()
             raise
-    return statement.text.name, statement.commit(scan_ms)
+    metrics = statement.commit(scan_ms)
+    refresh(jvm, session, statement.target.uri)
+    return statement.text.name, metrics
 
 
 def _delete(statement: Statement, running: RunningWrite) -> None:

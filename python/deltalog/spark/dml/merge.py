@@ -59,6 +59,8 @@ def merge(statement: Statement, running: RunningWrite) -> None:
         if lost is None:
             raise
         raise lost from None
+    finally:
+        source.release()
 
 
 def _merge(statement: Statement, running: RunningWrite, source: "_Source") -> None:
@@ -86,8 +88,8 @@ def _merge(statement: Statement, running: RunningWrite, source: "_Source") -> No
         statement.plan_copies()
         if plans.inserts():
             if job is not None:
-                id_column = jvm.functions.col(_SOURCE)
-                rows = rows.where(job.matches().excludes(id_column))
+                number = jvm.static("MergePlans", "sourceNumber", source.plan)
+                rows = rows.where(job.matches().excludes(number))
             records = statement.has_change_files()
             for numbers, given in groups:
                 counted = counted_columns(write, given) if write.identity_columns else {}
@@ -107,34 +109,35 @@ def _clauses(jvm: Jvm, *kinds: Any) -> list[Clause]:
 
 
 class _Source:
-    """The source, evaluated once."""
+    """The source, evaluated once. It is to be released."""
 
     def __init__(self, statement: Statement) -> None:
         jvm, self._jvm, self._statement = statement.jvm, statement.jvm, statement
         functions = jvm.functions
         given = fit.dataset(jvm, statement.session, statement.plan.sourceTable())
         id_column = functions.monotonically_increasing_id().alias(_SOURCE)
-        numbered = given.select(jvm.seq([functions.col("*"), id_column]))
-        # Lost blocks fail the statement, instead of being computed anew with perhaps other rows. All are there before
-        # the job that looks at the keys: it would not know of rows that are computed anew while it runs.
-        kept = numbered.localCheckpoint(True)
-        # The expressions of the statement refer to the columns by their ids.
-        self.plan = jvm.static(
-            "Plans", "renumbered", kept.queryExecution().analyzed(), numbered.queryExecution().analyzed()
-        )
+        self._kept = jvm.new("KeptRows", given.select(jvm.seq([functions.col("*"), id_column])))
+        self.id = int(self._kept.id())
+        self.plan = self._kept.plan()
         self.rows = fit.dataset(jvm, statement.session, self.plan)
-        self.id = int(jvm.static("Plans", "keptRows", kept.queryExecution().analyzed()))
 
     def measure(self) -> None:
-        """Counts the rows and finds their keys. To be called first."""
+        """Evaluates the rows, counts them and finds their keys. To be called first."""
         jvm, statement = self._jvm, self._statement
-        self._stored = int(jvm.static("Plans", "storedBytes", statement.session, self.id))
+        # All are there before the job that looks at the keys: it would not know of rows that are computed anew while it
+        # runs.
+        self._kept.evaluate()
+        self._stored = int(self._kept.bytes())
         keys = jvm.static("MergePlans", "keys", statement.plan)
         values = jvm.static("MergePlans", "sourceKeys", statement.plan, self.plan, keys)
         self._keys = jvm.items(keys)
         # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
         self._summary = jvm.new("KeyJob", fit.dataset(jvm, statement.session, values)).run()
         self.count = int(self._summary.count())
+
+    def release(self) -> None:
+        """Lets the executors forget the rows."""
+        self._kept.release()
 
     def filters(self) -> list[Any]:
         """Returns conditions that are true for all rows of the target that can match."""

@@ -44,6 +44,8 @@ class Statement:
         self._description = Description.of(jvm, session, self.plan)
         self.text, self.settings = self._description.text, self._description.settings
         self.target = Target(jvm, session, self.plan, self._description)
+        if self.text.updates or self.text.not_matched:
+            fit.check_policy(self.settings, self.target.uri)
         self.source_rows = 0
         self.removes_once = False
         self.rewrite_ms = 0

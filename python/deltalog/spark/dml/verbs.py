@@ -1,16 +1,18 @@
 """`DeltaTable.delete`, `update` and `merge`: the plans that Spark's parser makes of the statements, made by calls."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
+from deltalog.errors import hinted
 from deltalog.spark.connect import merge as connect_merge
 from deltalog.spark.connect import verbs as connect_verbs
+from deltalog.spark.connect.carried import ServerTarget
 from deltalog.spark.connect.target import Target
-from deltalog.spark.dml.clauses import Condition, MergeClause, Values
+from deltalog.spark.dml.clauses import Condition, MergeClause, Values, values_argument
 from deltalog.spark.dml.execute import counts, execute
 from deltalog.spark.dml.statement import Metrics
 from deltalog.spark.errors import InvalidArgumentError
@@ -26,20 +28,38 @@ _MERGED = StructType(
 )
 
 
-def delete(spark: SparkSession, target: DataFrame | Target, condition: Condition | None) -> DataFrame:
+# The table of a statement: a DataFrame in a classic session; under Spark Connect who carries it out differs.
+Changed = DataFrame | ServerTarget | Target
+
+
+def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
+    """Returns a frame of a table, by whose columns conditions and values of its statements may refer to the table."""
+    own = _jvm(spark).new("OwnColumns", columns_id)
+    return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
+
+
+def delete(spark: SparkSession, target: Changed, condition: Condition | None, columns_id: str) -> DataFrame:
     """Deletes rows of the table that `target` reads."""
+    if isinstance(target, ServerTarget):
+        return spark.createDataFrame([target.delete(condition)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
-    return _executed(spark, _plans(spark).delete(target._jdf, _column(condition)))
+    return _executed(spark, _plans(spark, columns_id).delete(target._jdf, _column(condition)))
 
 
 def update(
-    spark: SparkSession, target: DataFrame | Target, condition: Condition | None, values: Values
+    spark: SparkSession,
+    target: Changed,
+    condition: Condition | None,
+    values: Values,
+    columns_id: str,
 ) -> DataFrame:
     """Changes rows of the table that `target` reads."""
+    if isinstance(target, ServerTarget):
+        return spark.createDataFrame([target.update(condition, values)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
-    plans = _plans(spark)
+    plans = _plans(spark, columns_id)
     assignments = _assignments(spark, plans, values)
     return _executed(spark, plans.update(target._jdf, assignments, _column(condition)))
 
@@ -52,10 +72,10 @@ class DeltaMergeBuilder:
     def __init__(
         self,
         spark: SparkSession,
-        target: DataFrame | Target,
+        target: Changed,
         source: DataFrame,
         condition: Condition,
-        after: Callable[[], None],
+        columns_id: str,
     ) -> None:
         if not isinstance(source, DataFrame):
             raise InvalidArgumentError(
@@ -66,7 +86,7 @@ class DeltaMergeBuilder:
         self._not_matched: list[MergeClause] = []
         self._by_source: list[MergeClause] = []
         self._evolves = False
-        self._after = after
+        self._columns_id = columns_id
 
     @raises_pyspark_errors
     def whenMatchedUpdate(  # noqa: N802 (the names users know)
@@ -75,34 +95,30 @@ class DeltaMergeBuilder:
         set: Values | None = None,  # noqa: A002
     ) -> "DeltaMergeBuilder":
         """Changes columns of rows that match a row of the source."""
-        self._matched.append(MergeClause("update", condition, _given(set)))
-        return self
+        return self._with(self._matched, MergeClause("update", condition, values_argument(set, "set")))
 
     @raises_pyspark_errors
     def whenMatchedUpdateAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
         """Gives all columns of rows that match the values that the source has under the same names."""
-        self._matched.append(MergeClause("update", condition))
-        return self
+        return self._with(self._matched, MergeClause("update", condition))
 
     @raises_pyspark_errors
     def whenMatchedDelete(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
         """Deletes rows that match a row of the source."""
-        self._matched.append(MergeClause("delete", condition))
-        return self
+        return self._with(self._matched, MergeClause("delete", condition))
 
     @raises_pyspark_errors
     def whenNotMatchedInsert(  # noqa: N802
         self, condition: Condition | None = None, values: Values | None = None
     ) -> "DeltaMergeBuilder":
         """Inserts a row for rows of the source that match none. Columns without a value get their default."""
-        self._not_matched.append(MergeClause("insert", condition, _given(values)))
-        return self
+        given = values_argument(values, "values")
+        return self._with(self._not_matched, MergeClause("insert", condition, given))
 
     @raises_pyspark_errors
     def whenNotMatchedInsertAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
         """Inserts rows of the source that match none, by the names of the columns."""
-        self._not_matched.append(MergeClause("insert", condition))
-        return self
+        return self._with(self._not_matched, MergeClause("insert", condition))
 
     @raises_pyspark_errors
     def whenNotMatchedBySourceUpdate(  # noqa: N802
@@ -111,13 +127,21 @@ class DeltaMergeBuilder:
         set: Values | None = None,  # noqa: A002
     ) -> "DeltaMergeBuilder":
         """Changes columns of rows that no row of the source matches."""
-        self._by_source.append(MergeClause("update", condition, _given(set)))
-        return self
+        return self._with(self._by_source, MergeClause("update", condition, values_argument(set, "set")))
 
     @raises_pyspark_errors
     def whenNotMatchedBySourceDelete(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
         """Deletes rows that no row of the source matches."""
-        self._by_source.append(MergeClause("delete", condition))
+        return self._with(self._by_source, MergeClause("delete", condition))
+
+    def _with(self, clauses: list[MergeClause], clause: MergeClause) -> "DeltaMergeBuilder":
+        """Adds a clause to those of its kind, of which the first whose condition is true counts."""
+        if clauses and clauses[-1].condition is None:
+            refused = InvalidArgumentError(
+                f"the clause for {clauses[-1].action} has no condition, so that no clause of its kind can follow it"
+            )
+            raise hinted(refused, "give it a condition, or make it the last one")
+        clauses.append(clause)
         return self
 
     def withSchemaEvolution(self) -> "DeltaMergeBuilder":  # noqa: N802
@@ -134,30 +158,26 @@ class DeltaMergeBuilder:
         if not (self._matched or self._not_matched or self._by_source):
             raise InvalidArgumentError("a merge needs at least one clause, such as whenMatchedDelete()")
         kinds = (self._matched, self._not_matched, self._by_source)
+        if isinstance(self._target, ServerTarget):
+            merged = self._target.merge(self._source, self._condition, kinds, self._evolves)
+            return self._spark.createDataFrame([merged], _MERGED)
         if isinstance(self._target, Target):
             metrics = connect_merge.merge(self._target, self._source, self._condition, *kinds, self._evolves)
             return _answer(self._spark, "MERGE", metrics)
-        plans = _plans(self._spark)
+        plans = _plans(self._spark, self._columns_id)
         clauses = [_actions(self._spark, plans, kind) for kind in kinds]
         condition = _column(self._condition)
         plan = plans.merge(self._target._jdf, self._source._jdf, condition, *clauses, self._evolves)
-        done = _executed(self._spark, plan)
-        self._after()
-        return done
-
-
-def _given(values: Values | None) -> Values:
-    if not values:
-        raise InvalidArgumentError("a clause that writes needs a value for at least one column")
-    return values
+        return _executed(self._spark, plan)
 
 
 def _jvm(spark: SparkSession) -> Jvm:
     return Jvm(spark.sparkContext._gateway)
 
 
-def _plans(spark: SparkSession) -> Any:
-    return _jvm(spark).new("VerbPlans", spark._jsparkSession)
+def _plans(spark: SparkSession, columns_id: str) -> Any:
+    jvm = _jvm(spark)
+    return jvm.new("VerbPlans", spark._jsparkSession, jvm.new("OwnColumns", columns_id))
 
 
 def _actions(spark: SparkSession, plans: Any, clauses: Sequence[MergeClause]) -> Any:

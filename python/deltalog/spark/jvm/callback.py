@@ -7,9 +7,10 @@ server, which `foreachBatch` starts for example, cannot find them. `PythonCalls.
 
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from deltalog.spark.errors import UnsupportedFeatureError, keep
+from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 
 # The id of the object that the JVM calls.
@@ -30,8 +31,11 @@ def check_pinned(gateway: Any) -> None:
         )
 
 
-def serve(jvm: Jvm, bridge: Any) -> None:
-    """Starts the server, which passes all calls of the JVM to `bridge.call(role, method, *arguments)`."""
+def serve(jvm: Jvm, bridge: Any) -> Any:
+    """Starts the server, which passes all calls of the JVM to `bridge.call(role, method, *arguments)`.
+
+    Returns its client in the JVM, a `PythonCalls`.
+    """
     from py4j.clientserver import PythonParameters, PythonServer
     from py4j.java_gateway import GatewayProperty, JavaObject, PythonProxyPool
 
@@ -46,23 +50,21 @@ def serve(jvm: Jvm, bridge: Any) -> None:
     server = PythonServer(gateway._gateway_client, gateway.java_parameters, parameters, properties)
     server.start()
     java_server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
-    calls = jvm.new("PythonCalls", java_server, server.get_listening_port(), token, _TARGET)
-    jvm.static("Bridge", "install", calls)
+    return jvm.new("PythonCalls", java_server, server.get_listening_port(), token, _TARGET)
 
 
 _answered = threading.local()
 
 
-def answer(jvm: Jvm, serve: Any, *arguments: Any) -> Any:
-    """Executes one call; returns its value, or a `DeltalogException` instead of raising an exception.
+def answer(failed: Callable[[BaseException], Any], serve: Any, *arguments: Any) -> Any:
+    """Executes one call; returns its value, or what `failed` makes of an exception instead of raising it.
 
     This includes interrupts, because the JVM must first release the resources of the interrupted statement.
     """
     try:
         value = serve(*arguments)
     except BaseException as error:  # noqa: BLE001 (py4j must not see an exception)
-        message = str(error) or type(error).__name__
-        value = jvm.new("DeltalogException", message, keep(error))
+        value = failed(error)
     # The JVM refers to an object by an id that is valid as long as Python holds the object.
     _answered.value = value
     return value

@@ -6,6 +6,7 @@ of each Spark context receive the jar through `addJar` (`ExecutorJar.java`).
 
 import functools
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from deltalog._internal import UnsupportedFeatureError
 PACKAGE = "io.deltalog.spark"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+_MARKER = "META-INF/deltalog-spark-version"
 _DIRECTORY = Path(__file__).parent.parent / "jars"
 
 
@@ -36,20 +38,33 @@ def _releases() -> dict[tuple[int, int], Path]:
     return dict(sorted(found.items()))
 
 
+def _newest() -> Path:
+    *_, newest = _releases().values()
+    return newest
+
+
 @functools.lru_cache(maxsize=1)
 def driver_classes(gateway: Any) -> Any:
     """Returns the object through which Python asks the driver for the classes, and gives it a jar.
 
-    There is one for each JVM, because py4j confuses classes of the same name. Raises `ClassesError` if there are no
-    jars.
+    There is one for each JVM, because py4j confuses classes of the same name. So it is of the driver's own classes, if
+    these are there, which a sidecar may have used in the same thread. Raises `ClassesError` if there are no jars.
     """
+    own_version()
     jvm = gateway.jvm
-    *_, newest = _releases().values()
-    jars = gateway.new_array(jvm.java.net.URL, 1)
-    jars[0] = jvm.java.io.File(str(newest)).toURI().toURL()
-    # Without a parent, the loader does not find the classes of another version, which the driver may have.
-    alone = jvm.java.net.URLClassLoader(jars, None)
-    return alone.loadClass(f"{PACKAGE}.DriverClasses").newInstance()
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader is None or loader.getResource(_MARKER) is None:
+        jars = gateway.new_array(jvm.java.net.URL, 1)
+        jars[0] = jvm.java.io.File(str(_newest())).toURI().toURL()
+        loader = jvm.java.net.URLClassLoader(jars, None)
+    return loader.loadClass(f"{PACKAGE}.DriverClasses").newInstance()
+
+
+@functools.cache
+def own_version() -> str:
+    """Returns the version of the jars of this process, which may have been replaced since it has asked first."""
+    with zipfile.ZipFile(_newest()) as jar:
+        return jar.read(_MARKER).decode()
 
 
 def load(classes: Any, spark_version: str) -> str:
@@ -58,10 +73,10 @@ def load(classes: Any, spark_version: str) -> str:
     Raises `ClassesError` if no jar fits this Spark, and `UnsupportedFeatureError` if the JVM has the classes of another
     version of this package.
     """
-    if not classes.canBeAdded():
-        raise ClassesError("a class loader of the driver to which jars can be added is missing")
-    found, own = classes.version(), classes.ownVersion()
+    found, own = classes.version(), own_version()
     if found is None:
+        if not classes.canBeAdded():
+            raise ClassesError("a class loader of the driver to which jars can be added is missing")
         return str(classes.add(_fitting(classes, spark_version)))
     if found != own:
         raise UnsupportedFeatureError(
@@ -76,13 +91,29 @@ def _fitting(classes: Any, spark_version: str) -> str:
 
     The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release.
     """
-    jars = _releases()
-    *_, newest = jars.values()
-    numbers = re.match(r"(\d+)\.(\d+)", spark_version)
-    own = jars.get((int(numbers[1]), int(numbers[2])), newest) if numbers else newest
+    jars, newest = _releases(), _newest()
+    own = jars.get(_minor(spark_version), newest)
     missing = {}
     for jar in dict.fromkeys((own, newest)):
         missing[jar] = str(classes.missing(str(jar)))
         if not missing[jar]:
             return str(jar)
     raise ClassesError(f"missing: {missing[own]}")
+
+
+def jar_of(spark_version: str) -> Path:
+    """Returns the jar for a version of Spark. Raises `ClassesError` if there is none for its minor release."""
+    jars = _releases()
+    found = jars.get(_minor(spark_version))
+    if found is None:
+        known = ", ".join(f"{major}.{minor}" for major, minor in jars)
+        raise ClassesError(
+            f"this installation of deltalog has no jar for Spark {spark_version}, but for {known}"
+        )
+    return found
+
+
+def _minor(version: str) -> tuple[int, int]:
+    """Returns the numbers of a minor release, which are zero in what is not the text of a version."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)

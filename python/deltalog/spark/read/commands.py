@@ -4,6 +4,8 @@
     options: command, arguments as JSON      →      answer(snapshot, command, arguments)
     value, or the same exception             ←      one row with one text: the value or the error as JSON
 
+A server whose catalog is ours executes more of them, in its session (`connect/commands.py`).
+
 The server may execute a command twice. So those that change a table change nothing the second time.
 In a classic session, the same functions are called directly.
 """
@@ -69,7 +71,7 @@ def _detail(snapshot: Snapshot) -> dict[str, Any]:
         "properties": dict(snapshot.configuration),
         "minReaderVersion": snapshot.min_reader_version,
         "minWriterVersion": snapshot.min_writer_version,
-        "tableFeatures": sorted({*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}),
+        "tableFeatures": snapshot.table_features,
     }
 
 
@@ -261,15 +263,19 @@ def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
     return function(snapshot, **arguments)
 
 
-def answer_text(options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: str) -> str:
-    """Returns the result as text, or the error as text, which the client raises again."""
+def portable_answer(
+    options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: dict[str, Any]
+) -> Any:
+    """Returns the result of a command in a process of the server that has no session."""
+    if command in _OF_PLACES:
+        return _OF_PLACES[command](options, open_snapshot, **arguments)
+    return answer(open_snapshot(), command, arguments)
+
+
+def answer_text(execute: Callable[[str, dict[str, Any]], Any], command: str, arguments: str) -> str:
+    """Returns what `execute` returns for the command as text, or its error as text, which the client raises again."""
     try:
-        given = json.loads(arguments)
-        if command in _OF_PLACES:
-            done = _OF_PLACES[command](options, open_snapshot, **given)
-        else:
-            done = answer(open_snapshot(), command, given)
-        return json.dumps(_encoded(done))
+        return json.dumps(_encoded(execute(command, json.loads(arguments))))
     except DeltaError as error:
         attributes = {name: getattr(error, name) for name in _ATTRIBUTES}
         return json.dumps({"error": type(error).__name__, "message": str(error), **attributes})

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from deltalog._internal import Snapshot, read_fragment
 from deltalog.caller import warn_caller
+from deltalog.spark.jvm.python_session import python_session
 from deltalog.spark.location import Location
 from deltalog.spark.read.planner import ChangesPlanner, planner_of
 
@@ -39,7 +39,7 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
         UnsupportedFeatureError: a change data feed, a variant, or what Spark knows of files (`_metadata`) is
             asked for.
     """
-    spark = SparkSession(SparkContext.getOrCreate(), session)
+    spark = python_session(session)
     planner = planner_of(key)
     snapshot = planner.snapshot
     location = planner.location

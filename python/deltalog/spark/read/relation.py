@@ -14,7 +14,10 @@ from deltalog.spark.location import last_location, location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
-from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
+from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, of_query, with_fields
+
+# The type of strings where a statement names their collation, which is the one of all strings.
+_EXPLICIT_STRING = "string collate UTF8_BINARY"
 
 
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
@@ -81,9 +84,21 @@ def table_state(session: Any, snapshot: Snapshot) -> str:
         {
             "relation": _rows(session, snapshot),
             "properties": properties,
+            "protocol": _protocol(snapshot),
+            "columns": snapshot.schema_json,
             "clustering": snapshot.clustering_columns(),
         }
     )
+
+
+def _protocol(snapshot: Snapshot) -> dict[str, str]:
+    """Returns the protocol as the JVM connector shows it among the properties of a table."""
+    shown = {
+        "delta.minReaderVersion": str(snapshot.min_reader_version),
+        "delta.minWriterVersion": str(snapshot.min_writer_version),
+    }
+    features = {*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}
+    return shown | {f"delta.feature.{feature}": "supported" for feature in features}
 
 
 def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options) -> str:
@@ -108,7 +123,7 @@ def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: st
             "label": f"v{snapshot.version} for {statement}",
             "identity": key,
             "planner": key,
-            "schema": snapshot.schema_json,
+            "schema": of_query(snapshot),
             "partitionSchema": _partition_schema(snapshot),
             "format": file_format(session, snapshot, is_for_statement=True),
         }
@@ -122,7 +137,7 @@ def _rows(session: Any, snapshot: Snapshot) -> dict[str, Any]:
         "label": f"v{snapshot.version}",
         "identity": f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}",
         "planner": register(Planner(snapshot)),
-        "schema": snapshot.schema_json,
+        "schema": of_query(snapshot),
         "partitionSchema": _partition_schema(snapshot),
         "format": file_format(session, snapshot),
     }
@@ -149,11 +164,13 @@ def _bare(kind: Any) -> Any:
             for name, value in kind.items()
             if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")
         }
-    return [_bare(item) for item in kind] if isinstance(kind, list) else kind
+    if isinstance(kind, list):
+        return [_bare(item) for item in kind]
+    return "string" if kind == _EXPLICIT_STRING else kind
 
 
 def _partition_schema(snapshot: Snapshot) -> str:
-    fields = {field["name"]: field for field in json.loads(snapshot.schema_json)["fields"]}
+    fields = {field["name"]: field for field in json.loads(of_query(snapshot))["fields"]}
     return json.dumps({"type": "struct", "fields": [fields[name] for name in snapshot.partition_columns]})
 
 

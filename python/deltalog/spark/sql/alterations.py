@@ -11,10 +11,11 @@ from typing import Any
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of, uri_of
 from deltalog.spark.options import Options
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -41,6 +42,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     location = location_of(jvm, session, options)
     snapshot = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
     alter_table(snapshot, change, commit_arguments(None, change_metadata(Settings.of(jvm, session))))
+    refresh(jvm, session, snapshot.uri)
 
 
 def _kind(change: Any) -> str:
@@ -61,12 +63,6 @@ def _one(changes: list[Any]) -> Any:
 
 def _set_properties(changes: list[Any]) -> TableChange:
     values = {str(change.property()): str(change.value()) for change in changes}
-    if "comment" in values:
-        if len(values) > 1:
-            raise InvalidArgumentError(
-                "set the comment of a table by COMMENT ON TABLE, without other properties"
-            )
-        return TableChange.set_description(values["comment"])
     for name in ("location", "provider"):
         if name in values:
             raise UnsupportedFeatureError(

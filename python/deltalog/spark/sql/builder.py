@@ -1,27 +1,28 @@
 """The builders of tables: `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
 
-They make the plans that Spark's parser makes of `CREATE TABLE` and `REPLACE TABLE` (`DefinitionPlans.java`).
+They make the plans that Spark's parser makes of `CREATE TABLE` and `REPLACE TABLE` (`definition_plans.py`). Under Spark
+Connect the server makes them, if its catalog is ours.
 """
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from deltalog.arguments import names_argument, whole_argument
 from deltalog.errors import wrong_argument
+from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.sql.definition_plans import DEFINE, Mode, PlannedColumn, TablePlan, define, parsed_type
 from deltalog.spark.sql.names import is_connect
 
 if TYPE_CHECKING:
     from deltalog.spark.tables import DeltaTable
-
-Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
 
 # Spark's names in the metadata of a column.
 _GENERATED = "GENERATION_EXPRESSION"
@@ -43,19 +44,19 @@ class DeltaTableBuilder:
     """
 
     def __init__(self, spark: SparkSession, mode: Mode) -> None:
-        if is_connect(spark):
+        if is_connect(spark) and not has_our_catalog(spark):
             raise UnsupportedFeatureError(
                 f"DeltaTable.{mode} is not supported under Spark Connect: write a frame with the columns of the table "
                 "by save(path), or use deltalog.DeltaTable.create where the table can be reached"
             )
         self._spark, self._mode = spark, mode
-        self._jvm = Jvm(spark.sparkContext._gateway)
-        self._plans = self._jvm.new("DefinitionPlans", spark._jsparkSession)
         self._name: str | None = None
         self._location: str | None = None
         self._comment: str | None = None
         self._properties: dict[str, str] = {}
-        self._partitioned = self._clustered = False
+        self._columns: list[PlannedColumn] = []
+        self._partition_by: list[str] | None = None
+        self._cluster_by: list[str] | None = None
 
     @raises_pyspark_errors
     def tableName(self, identifier: str) -> "DeltaTableBuilder":  # noqa: N802 (the names users know)
@@ -125,24 +126,21 @@ class DeltaTableBuilder:
     @raises_pyspark_errors
     def partitionedBy(self, *cols: str | Iterable[str]) -> "DeltaTableBuilder":  # noqa: N802
         """Sets the columns by which the table is partitioned."""
-        self._check_layout(self._partitioned)
-        self._partitioned = True
-        for name in _names(cols):
-            self._plans.partitionBy(name)
+        self._check_layout(self._partition_by)
+        self._partition_by = _names(cols)
         return self
 
     @raises_pyspark_errors
     def clusterBy(self, *cols: str | Iterable[str]) -> "DeltaTableBuilder":  # noqa: N802
         """Sets the columns by which the table is clustered; those in structs as `struct.field`."""
-        self._check_layout(self._clustered)
-        self._clustered = True
-        self._plans.clusterBy(self._jvm.seq(_names(cols)))
+        self._check_layout(self._cluster_by)
+        self._cluster_by = _names(cols)
         return self
 
-    def _check_layout(self, is_repeated: bool) -> None:
-        if is_repeated:
+    def _check_layout(self, same: list[str] | None) -> None:
+        if same is not None:
             raise InvalidArgumentError("partitionedBy and clusterBy take all columns in one call")
-        if self._partitioned or self._clustered:
+        if self._partition_by is not None or self._cluster_by is not None:
             raise InvalidArgumentError(
                 "a table is either partitioned or clustered: use partitionedBy or clusterBy, not both"
             )
@@ -165,15 +163,30 @@ class DeltaTableBuilder:
         if name is None:
             path = str(location) if "/" in str(location) else f"./{location}"
             name, location = f"deltalog.`{path.replace('`', '``')}`", None
-        run = self._plans.replace if self._mode in ("replace", "createOrReplace") else self._plans.create
-        properties = self._jvm.scala_map(self._properties)
-        is_lenient = self._mode in ("createIfNotExists", "createOrReplace")
-        run(name, properties, self._jvm.some(location), self._jvm.some(self._comment), is_lenient)
+        plan = TablePlan(
+            self._mode,
+            name,
+            location,
+            self._comment,
+            self._properties,
+            self._columns,
+            self._partition_by or [],
+            self._cluster_by,
+        )
+        if is_connect(self._spark):
+            DeltaTable(self._spark, "")._ask(DEFINE, **plan._asdict())
+        else:
+            define(self._jvm(), self._spark._jsparkSession, plan)
         return DeltaTable.forName(self._spark, name)
 
     def _column(self, name: str, data_type: str | DataType, nullable: bool, metadata: dict[str, Any]) -> None:
-        kind = self._plans.type(data_type) if isinstance(data_type, str) else data_type.json()
-        self._plans.column(name, kind, nullable, json.dumps(metadata))
+        kind, is_json = (data_type, False) if isinstance(data_type, str) else (data_type.json(), True)
+        if not is_json and not is_connect(self._spark):
+            kind, is_json = parsed_type(self._jvm(), self._spark._jsparkSession, kind), True
+        self._columns.append(PlannedColumn(name, kind, is_json, nullable, json.dumps(metadata)))
+
+    def _jvm(self) -> Jvm:
+        return Jvm(self._spark.sparkContext._gateway)
 
 
 def _identity(column: str, generator: object, allows_values: bool) -> dict[str, Any]:

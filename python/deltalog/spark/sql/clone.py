@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import DeltaError, Snapshot, SparkClone
@@ -28,6 +26,7 @@ from deltalog.commit import commit_arguments
 from deltalog.errors import TableAlreadyExistsError
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.python_session import python_session
 from deltalog.spark.location import Location, last_location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read import file_errors
@@ -36,6 +35,7 @@ from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.sql.division import reason_for_driver
 from deltalog.spark.sql.entries import NewEntry, default_path, qualified
 from deltalog.spark.sql.names import place_of_name
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.interrupts import running_write
 
 _log = logging.getLogger("deltalog.spark")
@@ -91,7 +91,7 @@ def cloned(
     # Before another place is asked for: how a store is reached depends on who asks.
     origin = last_location(source.uri)
     path = path_in(request.target)
-    spark = SparkSession(SparkContext.getOrCreate(), session)
+    spark = python_session(session)
     identifier = None
     if path is not None:
         if request.location is not None:
@@ -130,7 +130,8 @@ def cloned(
     if request.dry_run:
         return [metrics[name] for name in _COLUMNS.values()]
     if mode == "overwrite":
-        jvm.static("TableNames", "refresh", session, request.target)
+        refresh(jvm, session, location.uri, version)
+        jvm.static("EntryColumns", "update", session, request.target)
     if identifier is not None:
         # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)

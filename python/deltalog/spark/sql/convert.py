@@ -159,6 +159,7 @@ class Entry(NamedTuple):
         with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
             reaching = self.jvm.scala_map(Options(self.options).hadoop)
             self.jvm.static("ParquetEntries", "convert", self.session, self.entry, reaching)
+        self.jvm.static("EntryColumns", "update", self.session, self.name)
 
 
 def converted(

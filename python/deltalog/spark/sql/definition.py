@@ -4,6 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.sql.protocol_properties import features_of_versions
 from deltalog.spark.write.settings import Settings
 
 # Properties by which Spark tells a catalog other things.
@@ -100,11 +101,13 @@ class Definition(NamedTuple):
     def configuration(self) -> dict[str, str]:
         """The table properties. Spark passes options among them as well."""
         options = self.options
-        return {
-            name: value
-            for name, value in self.properties.items()
-            if name not in RESERVED and not name.startswith(_OPTION) and name not in options
-        }
+        return features_of_versions(
+            {
+                name: value
+                for name, value in self.properties.items()
+                if name not in RESERVED and not name.startswith(_OPTION) and name not in options
+            }
+        )
 
     @property
     def has_columns(self) -> bool:

@@ -1,5 +1,6 @@
 """Entries of the session catalog, which are made when their tables exist."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -8,9 +9,12 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of
 from deltalog.spark.write.outcome import after_commit
 
+# The command by which a client of Spark Connect has the columns of an entry brought into step with the table.
+UPDATE_ENTRY = "updateEntry"
+
 
 class NewEntry(NamedTuple):
-    """An entry to be made. It has neither columns nor properties, because they are in the log."""
+    """An entry to be made. It has no properties, because they are in the log; `EntryColumns.java` adds the columns."""
 
     identifier: Any
     """The name, as a TableIdentifier."""
@@ -36,6 +40,7 @@ class NewEntry(NamedTuple):
             location,
             self.provider,
             jvm.scala_map(dict(self.options)),
+            jvm.static("EntryColumns", "of", session, json.dumps({**self.options, "path": path})),
         )
         session.sessionState().catalog().createTable(entry, False, False)
 

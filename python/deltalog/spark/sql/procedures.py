@@ -25,6 +25,7 @@ from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
 from deltalog.spark.sql import clone, convert, maintenance, vacuum
 from deltalog.spark.sql.definition import defaults_of
 from deltalog.spark.sql.executors import Executors
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
 
@@ -139,7 +140,8 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
     target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session, jvm)
     rows = procedure.execute(target, *arguments)
     if procedure.changes_rows:
-        jvm.static("TableNames", "refresh", session, table)
+        refresh(jvm, session, target.snapshot.uri)
+        jvm.static("EntryColumns", "update", session, table)
     return json_rows(procedure.output, rows)
 
 

@@ -13,10 +13,10 @@ from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.secrecy import check_table_options
 from deltalog.spark.sql.definition import Definition, defaults_of
 from deltalog.spark.sql.entries import NewEntry, default_path
+from deltalog.spark.sql.existing import check_same
 from deltalog.spark.write import job
 from deltalog.spark.write.base import read_before
 from deltalog.spark.write.record import Record, started
@@ -60,8 +60,7 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
     if existing is not None:
         if definition.database is None:
             raise InvalidArgumentError(f"the table {definition.name} already exists")
-        if definition.has_columns:
-            _check_same(jvm, definition, existing)
+        check_same(jvm, definition, existing)
         entry.add(None)
         return
     if not definition.has_columns:
@@ -210,21 +209,6 @@ def _existing(location: Location) -> Snapshot | None:
 
 def _table_options(definition: Definition) -> TableOptions:
     return TableOptions(definition.partition_by or None, definition.configuration, None, definition.comment)
-
-
-def _check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
-    """Raises an error if CREATE TABLE does not describe the existing Delta table."""
-    check_expected_schema(existing, jvm.struct(definition.schema_json))
-    if definition.partition_by != list(existing.partition_columns):
-        raise InvalidArgumentError(
-            f"the Delta table {existing.uri} is partitioned by ({', '.join(existing.partition_columns)}), "
-            f"not by ({', '.join(definition.partition_by)})"
-        )
-    for name, value in definition.configuration.items():
-        if existing.configuration.get(name) != value:
-            raise InvalidArgumentError(
-                f"the Delta table {existing.uri} does not have the property {name}={value} of CREATE TABLE"
-            )
 
 
 def _parameters(definition: Definition) -> dict[str, str]:

@@ -3,12 +3,10 @@
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
-
 from deltalog._internal import Snapshot, VacuumPlan, plan_vacuum
 from deltalog.commit import commit_arguments
 from deltalog.errors import InvalidArgumentError
+from deltalog.spark.jvm.python_session import python_session
 from deltalog.vacuum import VacuumArguments, retention_argument
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ def is_lite(mode: str | None, default: bool) -> bool:
 
 def inventory_of(session: Any, text: str) -> "pyarrow.Table":
     """Returns the rows of an inventory: of a table by its name, or of a query in parentheses."""
-    spark = SparkSession(SparkContext.getOrCreate(), session)
+    spark = python_session(session)
     query = text.strip()
     frame = spark.sql(query[1:-1]) if query.startswith("(") else spark.table(query)
     missing = [name for name in _COLUMNS if name not in frame.columns]

@@ -13,6 +13,7 @@ from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, SchemaMismatchError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write.request import WriteRequest
+from deltalog.spark.write.settings import Settings
 
 
 def to_table(request: WriteRequest, table_schema_json: str, computed: Set[str]) -> dict[str, Any]:
@@ -24,11 +25,7 @@ def to_table(request: WriteRequest, table_schema_json: str, computed: Set[str]) 
     given = [name for name in request.names if name.lower() not in computed]
     if not given:
         raise SchemaMismatchError(f"there are no columns to write into the table {table}")
-    if request.settings.store_assignment_policy == "LEGACY":
-        raise InvalidArgumentError(
-            f"the rows cannot be written into the table {table} while spark.sql.storeAssignmentPolicy is LEGACY, which "
-            "changes values that do not fit: set it to ANSI or STRICT"
-        )
+    check_policy(request.settings, table)
     columns = schema.field_names(table_schema_json)
     key = str if request.settings.is_case_sensitive else str.lower
     known = {key(name) for name in columns}
@@ -40,6 +37,15 @@ def to_table(request: WriteRequest, table_schema_json: str, computed: Set[str]) 
         )
     dropped = [name for name in request.names if name.lower() in computed]
     return {"table": table, "schema": table_schema_json, "dropped": dropped}
+
+
+def check_policy(settings: Settings, table: str) -> None:
+    """Raises an error if Spark's rules for storing values change those that do not fit."""
+    if settings.store_assignment_policy == "LEGACY":
+        raise InvalidArgumentError(
+            f"the rows cannot be written into the table {table} while spark.sql.storeAssignmentPolicy is LEGACY, which "
+            "changes values that do not fit: set it to ANSI or STRICT"
+        )
 
 
 def check_partitions(pending: SparkWrite, names: list[str]) -> None:

@@ -21,6 +21,7 @@ from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.sql.definition import defaults_of, with_defaults
 from deltalog.spark.write.base import read_before
+from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.interrupts import RunningWrite, running_write
@@ -85,6 +86,7 @@ def truncate(jvm: Jvm, session: Any, options: Options) -> None:
     pending = started(begun, location.uri)
     if pending is not None:
         pending.commit("TRUNCATE", {}, engine_info(settings), user_metadata=record.user_metadata)
+        refresh(jvm, session, location.uri)
     record.finish(session)
 
 
@@ -142,6 +144,7 @@ def run(
     if isinstance(outcome, AlreadyApplied):
         log_applied(outcome, request.uri)
         return None
+    refresh(request.jvm, session, request.uri, outcome)
     return outcome
 
 

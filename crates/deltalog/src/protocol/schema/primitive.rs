@@ -54,7 +54,8 @@ impl PrimitiveType {
     /// Returns the type with that name in a schema.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            "string" => Self::String,
+            // Spark names the collation of all strings if a statement does.
+            "string" | "string collate UTF8_BINARY" => Self::String,
             "long" => Self::Long,
             "integer" => Self::Integer,
             "short" => Self::Short,

@@ -25,6 +25,7 @@ public final class DeltalogCatalog extends TableInfoCatalog {
     }
     Map all = isLikeOurs ? ((DeltalogTable) source).definition() : new HashMap();
     all.putAll(properties);
-    return createTable(name, source.columns(), source.partitioning(), all);
+    Column[] columns = isLikeOurs ? ((DeltalogTable) source).definedColumns() : source.columns();
+    return createTable(name, columns, source.partitioning(), all);
   }
 }

@@ -17,7 +17,7 @@ public class Bridge {
   private static final StatementCalls STATEMENTS = (StatementCalls) role(StatementCalls.class);
   private static final ProcedureCalls PROCEDURES = (ProcedureCalls) role(ProcedureCalls.class);
   private static final Refusals REFUSALS = (Refusals) role(Refusals.class);
-  private static volatile PythonCalls python;
+  private static final CurrentPython PYTHON = new CurrentPython();
 
   private Bridge() {}
 
@@ -25,19 +25,14 @@ public class Bridge {
     return Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, new PythonRole(type));
   }
 
-  /** Sets the Python process that receives all further calls. */
-  public static void install(PythonCalls calls) {
-    python = calls;
+  /** Sets the Python program that receives all further calls. */
+  public static void install(PythonCalls program) {
+    PYTHON.set(program);
   }
 
-  /** Returns the Python process that receives calls. */
-  static PythonCalls python() {
-    PythonCalls calls = python;
-    if (calls == null) {
-      throw new IllegalStateException(
-          "deltalog is not enabled in this application: call deltalog.spark.enable(spark) first");
-    }
-    return calls;
+  /** Calls a method of a role in Python, and returns its result. */
+  static Object call(String role, String method, Object[] arguments) throws Throwable {
+    return PYTHON.call(role, method, arguments);
   }
 
   public static TableCalls tables() {

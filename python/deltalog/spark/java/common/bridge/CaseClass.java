@@ -28,6 +28,16 @@ public class CaseClass {
     return construct(value.getClass(), fields);
   }
 
+  /** Returns the field of a value with a name; null if this release of Spark has none. */
+  public static Object field(scala.Product value, String name) {
+    for (int i = 0; i < value.productArity(); i++) {
+      if (value.productElementName(i).equals(name)) {
+        return value.productElement(i);
+      }
+    }
+    return null;
+  }
+
   /** Creates a value from its first fields; the other fields have their defaults. */
   public static Object create(Class type, Object[] first) throws Exception {
     Class companion = Class.forName(type.getName() + "$", true, type.getClassLoader());

@@ -3,12 +3,15 @@ package io.deltalog.spark;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.concurrent.LinkedBlockingDeque;
 import py4j.ClientServerConnection;
 import py4j.Gateway;
 import py4j.GatewayServer;
 import py4j.Protocol;
+import py4j.Py4JException;
+import py4j.Py4JNetworkException;
 import py4j.Py4JPythonClientPerThread;
 
 /**
@@ -22,16 +25,23 @@ import py4j.Py4JPythonClientPerThread;
  *       calls at once.
  *   <li>If the called Python code calls the JVM, that call runs in the calling thread, with its job
  *       tags and its active session.
+ *   <li>A call takes as long as Python works, but no call waits for a process that does not answer
+ *       (PythonWatch).
  *   <li>Every connection starts with a token. Python rejects connections without it.
  * </ul>
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
+
+  /** The SQLSTATE of a transaction whose result is not known. */
+  static final String UNKNOWN_COMMIT = "08007";
+
   private final GatewayServer server;
   private final int port;
   private final String token;
   private final String target;
   private final LinkedBlockingDeque idle = new LinkedBlockingDeque(MOST_IDLE);
+  private final PythonWatch watch = new PythonWatch(this);
 
   /** Creates a client for the object with the id target, through the port of 127.0.0.1. */
   public PythonCalls(GatewayServer server, int port, String token, String target) {
@@ -48,12 +58,25 @@ public class PythonCalls {
       connection = connect();
     }
     boolean isUsable = false;
+    watch.begin(connection);
     try {
       String answer = connection.sendCommand(command(role, method, arguments));
       isUsable = true;
       return Protocol.getReturnValue(answer, gateway());
+    } catch (Py4JNetworkException e) {
+      if (watch.hasGivenUp(connection)) {
+        throw watch.error();
+      }
+      // Its message has the whole command, with the options of the user, and so perhaps secrets.
+      throw new DeltalogException(
+          "Python has ended before it answered, so the statement may or may not have been"
+              + " committed: see DESCRIBE HISTORY",
+          null,
+          UNKNOWN_COMMIT,
+          e.getCause());
     } finally {
-      if (!isUsable || !idle.offerFirst(connection)) {
+      boolean isClosed = watch.end(connection);
+      if (!isUsable || isClosed || !idle.offerFirst(connection)) {
         connection.shutdown();
       }
     }
@@ -77,15 +100,43 @@ public class PythonCalls {
     command.append(gateway().getReturnObject(argument).getCommandPart()).append('\n');
   }
 
+  /** Returns whether Python answers a call that does nothing, within so many milliseconds. */
+  boolean answers(int milliseconds) {
+    try {
+      ClientServerConnection connection = connect(milliseconds);
+      try {
+        connection.sendCommand("c\n" + target + "\nping\ne\n");
+        return true;
+      } finally {
+        connection.shutdown();
+      }
+    } catch (IOException | Py4JException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Connects, and waits at most so many milliseconds for each answer; 0 for as long as it takes.
+   */
+  private ClientServerConnection connect(int milliseconds) throws IOException {
+    Socket socket = new Socket();
+    socket.setSoTimeout(milliseconds);
+    InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+    socket.connect(new InetSocketAddress(loopback, port), milliseconds);
+    Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
+    ClientServerConnection connection =
+        new ClientServerConnection(
+            gateway(), socket, server.getCustomCommands(), client, server, 0, token);
+    connection.setInitiatedFromClient(true);
+    connection.start();
+    return connection;
+  }
+
   private ClientServerConnection connect() {
     try {
-      Socket socket = new Socket(InetAddress.getByAddress(new byte[] {127, 0, 0, 1}), port);
-      Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
-      ClientServerConnection connection =
-          new ClientServerConnection(
-              gateway(), socket, server.getCustomCommands(), client, server, 0, token);
-      connection.setInitiatedFromClient(true);
-      connection.start();
+      // A process that does not answer does not confirm the token.
+      ClientServerConnection connection = connect(watch.milliseconds());
+      connection.getSocket().setSoTimeout(0);
       return connection;
     } catch (IOException e) {
       throw new UncheckedIOException(

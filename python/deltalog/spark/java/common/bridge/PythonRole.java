@@ -21,7 +21,7 @@ public class PythonRole implements InvocationHandler {
     }
     Object answer;
     try {
-      answer = Bridge.python().call(name, method.getName(), arguments == null ? NONE : arguments);
+      answer = Bridge.call(name, method.getName(), arguments == null ? NONE : arguments);
     } catch (RuntimeException e) {
       throw e;
     } catch (Error e) {
@@ -31,12 +31,25 @@ public class PythonRole implements InvocationHandler {
       throw new IllegalStateException(
           "deltalog: the call of " + name + "." + method.getName() + " in Python failed: " + e, e);
     }
-    if (answer instanceof DeltalogException deltalogException) {
-      throw deltalogException;
+    if (answer instanceof DeltalogException failure) {
+      throw thrown(failure);
     }
     // py4j makes an Integer of a number that fits in one.
     boolean isLong = method.getReturnType() == Long.TYPE && answer instanceof Number;
     return isLong ? Long.valueOf(((Number) answer).longValue()) : answer;
+  }
+
+  /**
+   * Returns what to throw. A failure of Spark keeps its class on its way through a sidecar, unless
+   * it is a checked exception, which no interface declares.
+   */
+  private static Throwable thrown(DeltalogException failure) {
+    Throwable spark = failure.ofSpark();
+    if (spark instanceof RuntimeException || spark instanceof Error) {
+      return spark;
+    }
+    failure.fillInStackTrace(); // Python has made it, by a call through py4j.
+    return failure;
   }
 
   private Object own(Method method, Object[] arguments) throws Throwable {

@@ -36,6 +36,9 @@ public interface Refusals {
   /** A name or a path of what cannot be converted, for a reason. */
   RuntimeException directory(String name, String reason);
 
+  /** Arguments of a function that it cannot have, for a reason. */
+  RuntimeException arguments(String function, String reason);
+
   /** A call of a procedure without a table. */
   RuntimeException noTable(String procedure);
 

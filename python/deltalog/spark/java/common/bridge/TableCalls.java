@@ -16,6 +16,9 @@ public interface TableCalls {
    */
   String read(SparkSession session, String options, StructType schema);
 
+  /** Returns the columns of the newest version of a table, as JSON. */
+  String columns(SparkSession session, String options);
+
   /** Returns the version of a table that the options ask for, as the JSON of TableState. */
   String state(SparkSession session, String options);
 
@@ -38,6 +41,12 @@ public interface TableCalls {
    */
   Object portable(
       SparkSession session, String planner, String schema, String filters, String timeZone);
+
+  /**
+   * Executes the command of `DeltaTable` that the options name. Returns its result, or its error,
+   * as the JSON of `read/commands.py`.
+   */
+  String answer(SparkSession session, String options);
 
   /** Returns whether there is a Delta table at a path. */
   boolean exists(SparkSession session, String path);

@@ -71,7 +71,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     SparkSession session = session();
     String described = Bridge.tables().state(session, TableOptions.json(options));
     TableState state = TableState.of(session, described, TableOptions.scala(options));
-    return new DeltalogTable(label(name), state, state.columns(), provider, options, false);
+    String kind = entry == null ? null : CatalogEntries.kind(entry);
+    return new DeltalogTable(label(name), state, state.columns(), provider, options, kind, false);
   }
 
   /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
@@ -112,7 +113,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return BuiltinCatalog.load((TableCatalog) delegate, name);
     }
-    return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges, found.schema()));
+    return found.forWriting(isSaveAsTable || InsertColumns.areLeftToUs(privileges));
   }
 
   @Override
@@ -154,6 +155,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     }
     Bridge.definitions()
         .create(session(), definition(name, columns, transforms, properties, "create"));
+    EntryColumns.update(session(), name);
     return null; // As Spark's own catalog, to save a lookup that nothing needs.
   }
 
@@ -205,7 +207,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
     StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
     String definition = definition(name, columns, transforms, properties, mode);
-    return new StagedDeltalogTable(label(name), schema, transforms, definition);
+    return new StagedDeltalogTable(name, label(name), schema, transforms, definition);
   }
 
   private static String definition(
@@ -225,6 +227,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       return super.alterTable(name, changes);
     }
     Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    EntryColumns.update(session(), name);
     return find(name, null, null);
   }
 

@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.errors.QueryCompilationErrors$;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
@@ -22,7 +23,7 @@ import scala.Option;
 
 /**
  * The entries of deltalog tables in the session catalog. An entry has a name, a provider, a
- * location and options. Everything else is in the log.
+ * location and options, and shows the columns (EntryColumns). Everything else is in the log.
  */
 public class CatalogEntries {
   private static final String CATALOG = "spark_catalog";
@@ -75,6 +76,13 @@ public class CatalogEntries {
     return options;
   }
 
+  /** Returns the property of the table by which Spark knows whether it is managed or external. */
+  public static String kind(CatalogTable entry) {
+    return CatalogTableType.MANAGED().equals(entry.tableType())
+        ? TableCatalog.PROP_IS_MANAGED_LOCATION
+        : TableCatalog.PROP_EXTERNAL;
+  }
+
   /** Throws Spark's error for a name that its catalog refuses, before anything is written. */
   public static void checkName(String name) {
     if (!NAME.matcher(name).matches()) {
@@ -89,14 +97,15 @@ public class CatalogEntries {
       boolean isManaged,
       URI location,
       String provider,
-      scala.collection.immutable.Map options)
+      scala.collection.immutable.Map options,
+      StructType columns)
       throws Exception {
     Map storage = new HashMap();
     storage.put("locationUri", Option.apply(location));
     storage.put("properties", options);
     CatalogTableType type = isManaged ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL();
     Object format = CaseClass.with(CatalogStorageFormat.empty(), storage);
-    Object[] first = {name, type, format, new StructType(), Option.apply(provider)};
+    Object[] first = {name, type, format, columns, Option.apply(provider)};
     return (CatalogTable) CaseClass.create(CatalogTable.class, first);
   }
 }

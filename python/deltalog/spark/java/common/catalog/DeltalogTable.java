@@ -51,6 +51,7 @@ public class DeltalogTable
   private final StructType columns;
   private final String provider;
   private final Map options;
+  private final String kind;
   private final boolean acceptsAnySchema;
 
   /**
@@ -59,6 +60,7 @@ public class DeltalogTable
    * @param columns the columns, with the default values as the log has them or as statements may
    *     use them
    * @param options the options with which it was opened, among them its path
+   * @param kind the property that says whether its files go with its entry; null without an entry
    * @param acceptsAnySchema whether rows are fitted to its columns by us, not by Spark's analyzer
    */
   public DeltalogTable(
@@ -67,12 +69,14 @@ public class DeltalogTable
       StructType columns,
       String provider,
       Map options,
+      String kind,
       boolean acceptsAnySchema) {
     this.name = name;
     this.state = state;
     this.columns = columns;
     this.provider = provider;
     this.options = options;
+    this.kind = kind;
     this.acceptsAnySchema = acceptsAnySchema;
   }
 
@@ -91,6 +95,13 @@ public class DeltalogTable
     return properties;
   }
 
+  /** Returns the columns that a table like this one is created with. */
+  public Column[] definedColumns() {
+    return new DeltalogTable(
+            name, state, state.definition(), provider, options, kind, acceptsAnySchema)
+        .columns();
+  }
+
   /** Returns the options with which the table was opened, among them its path. */
   public Map options() {
     return options;
@@ -101,7 +112,7 @@ public class DeltalogTable
    * analyzer.
    */
   public DeltalogTable accepting(boolean anySchema) {
-    return new DeltalogTable(name, state, columns, provider, options, anySchema);
+    return new DeltalogTable(name, state, columns, provider, options, kind, anySchema);
   }
 
   /**
@@ -109,7 +120,7 @@ public class DeltalogTable
    * it is needed.
    */
   public DeltalogTable forWriting(boolean anySchema) {
-    return new DeltalogTable(name, state, relation().schema(), provider, options, anySchema);
+    return new DeltalogTable(name, state, relation().schema(), provider, options, kind, anySchema);
   }
 
   @Override
@@ -152,7 +163,11 @@ public class DeltalogTable
   @Override
   public Map properties() {
     Map properties = new TreeMap(state.properties());
+    properties.putAll(state.protocol());
     properties.put(TableCatalog.PROP_PROVIDER, provider);
+    if (kind != null) {
+      properties.put(kind, "true");
+    }
     Object roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
     if (roots != null) {
       // As Spark shows options, of which SHOW CREATE TABLE makes a clause.
@@ -216,7 +231,8 @@ public class DeltalogTable
         Bridge.tables().reopened(session, relation().planner(), TableOptions.json(all));
     DeltalogRelation read =
         RelationDescription.relation(session, described, TableOptions.scala(all));
-    return new DeltalogTable(name, state.with(read), columns, provider, options, acceptsAnySchema);
+    return new DeltalogTable(
+        name, state.with(read), columns, provider, options, kind, acceptsAnySchema);
   }
 
   @Override

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -19,15 +20,21 @@ import org.apache.spark.sql.types.StructType;
  * that fails leaves everything as it was.
  */
 public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarget {
+  private final Identifier identifier;
   private final String name;
   private final StructType schema;
   private final Transform[] transforms;
   private final String definition;
   private boolean isWritten;
 
-  /** Creates the table; definition is that of TableDefinition. */
+  /** Creates the table; name is what errors call it, and definition that of TableDefinition. */
   public StagedDeltalogTable(
-      String name, StructType schema, Transform[] transforms, String definition) {
+      Identifier identifier,
+      String name,
+      StructType schema,
+      Transform[] transforms,
+      String definition) {
+    this.identifier = identifier;
     this.name = name;
     this.schema = schema;
     this.transforms = transforms;
@@ -83,6 +90,7 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
     if (!isWritten) {
       Bridge.definitions().create(org.apache.spark.sql.SparkSession.active(), definition);
     }
+    EntryColumns.update(org.apache.spark.sql.SparkSession.active(), identifier);
   }
 
   @Override

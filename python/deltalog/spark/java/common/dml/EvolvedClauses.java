@@ -51,11 +51,11 @@ public class EvolvedClauses {
     StructType changed = (StructType) DataType.fromJson(Bridge.statements().evolved(planner, data));
     StructField[] columns = changed.fields();
     Attribute[] attributes = new Attribute[columns.length];
+    String prefix = unusedPrefix();
     for (int i = 0; i < columns.length; i++) {
-      // A name that nobody writes.
       attributes[i] =
           new AttributeReference(
-              "__deltalog_evolved " + columns[i].name(),
+              prefix + columns[i].name(),
               columns[i].dataType(),
               columns[i].nullable(),
               columns[i].metadata(),
@@ -64,6 +64,19 @@ public class EvolvedClauses {
       evolved.put(columns[i].name().toLowerCase(Locale.ROOT), attributes[i]);
     }
     made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
+  }
+
+  /** Returns a prefix that the name of no column has. */
+  private String unusedPrefix() {
+    List columns = new ArrayList(target);
+    columns.addAll(source);
+    String prefix = "__deltalog_evolved ";
+    for (int i = 0; i < columns.size(); i++) {
+      while (((Attribute) columns.get(i)).name().toLowerCase(Locale.ROOT).startsWith(prefix)) {
+        prefix += "_";
+      }
+    }
+    return prefix;
   }
 
   /** Returns the statement with its columns, for Spark's analyzer to resolve the rest. */

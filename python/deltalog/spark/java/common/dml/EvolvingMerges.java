@@ -3,15 +3,19 @@ package io.deltalog.spark;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Hides the clauses of a MERGE that may add columns (EvolvingMerge), before Spark's analyzer
- * resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the session says so.
+ * Hides the clauses of a MERGE that may add columns or has variables (EvolvingMerge), before
+ * Spark's analyzer resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the session
+ * says so, or where a name in a clause may be that of a variable.
  */
 public class EvolvingMerges extends Rule {
-  /** The setting of the JVM connector, by which its writes add columns. */
-  private static final String AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled";
+  private final SparkSession session;
+
+  public EvolvingMerges(SparkSession session) {
+    this.session = session;
+  }
 
   @Override
   public TreeNode apply(TreeNode plan) {
@@ -19,10 +23,9 @@ public class EvolvingMerges extends Rule {
       return plan;
     }
 
-    boolean evolves =
-        merge.withSchemaEvolution()
-            || SQLConf.get().getConfString(AUTO_MERGE, "false").trim().equalsIgnoreCase("true");
-    if (!evolves || EvolvedTarget.in(merge.targetTable()) != null) {
+    boolean isHidden =
+        MergeEvolution.isAsked(merge) || new StatementVariables(session).areIn(merge);
+    if (!isHidden || EvolvedTarget.in(merge.targetTable()) != null) {
       return plan;
     }
     return new EvolvingMerge(merge.targetTable(), merge.sourceTable(), merge);

@@ -59,6 +59,31 @@ public class FieldFit {
     return value;
   }
 
+  /** Returns whether a type only lacks fields of another, and has no field that the other lacks. */
+  public static boolean isPart(DataType type, DataType whole) {
+    return !isFit(type, whole) && hasOnlyFieldsOf(type, whole) && !hasOnlyFieldsOf(whole, type);
+  }
+
+  private static boolean hasOnlyFieldsOf(DataType type, DataType other) {
+    if (type instanceof StructType given && other instanceof StructType known) {
+      for (StructField field : given.fields()) {
+        int at = indexOf(known, field.name());
+        if (at < 0 || !hasOnlyFieldsOf(field.dataType(), known.fields()[at].dataType())) {
+          return false;
+        }
+      }
+      return true;
+    }
+    if (type instanceof ArrayType given && other instanceof ArrayType known) {
+      return hasOnlyFieldsOf(given.elementType(), known.elementType());
+    }
+    if (type instanceof MapType given && other instanceof MapType known) {
+      return hasOnlyFieldsOf(given.keyType(), known.keyType())
+          && hasOnlyFieldsOf(given.valueType(), known.valueType());
+    }
+    return true;
+  }
+
   /** Returns the index of the field with a name, whatever its case; -1 if there is none. */
   public static int indexOf(StructType type, String name) {
     StructField[] fields = type.fields();
@@ -86,7 +111,7 @@ public class FieldFit {
       Expression kept = keeps ? field(old, field.name()) : null;
       Expression part =
           at >= 0
-              ? fitted(field(value, field.name()), field.dataType(), kept)
+              ? fitted(field(given(value, keeps), field.name()), field.dataType(), kept)
               : kept != null
                   ? fitted(kept, field.dataType(), null)
                   : Plans.nothing(field.dataType());
@@ -99,6 +124,11 @@ public class FieldFit {
       isNothing = new And(isNothing, new IsNull(old));
     }
     return new If(isNothing, Plans.nothing(made.dataType()), made);
+  }
+
+  /** Returns a struct as one that is not NULL, unless its fields may be those of another. */
+  private static Expression given(Expression value, boolean keeps) {
+    return keeps ? value : new KnownNotNull(value);
   }
 
   /**

@@ -28,7 +28,8 @@ public class MergeClauses {
    * Reads the resolved actions for the columns of the table, of which some are computed if an
    * INSERT has no value.
    */
-  public MergeClauses(Seq actions, Attribute[] columns, int first, Set computed) {
+  public MergeClauses(
+      Seq actions, Attribute[] columns, int first, Set computed, AssignedValues made) {
     this.first = first;
     Iterator each = actions.iterator();
     while (each.hasNext()) {
@@ -36,10 +37,10 @@ public class MergeClauses {
       conditions.add(action.condition().isDefined() ? action.condition().get() : null);
       Expression[] assigned = null;
       if (action instanceof UpdateAction updateAction) {
-        assigned = Plans.updated(columns, updateAction.assignments());
+        assigned = made.updated(columns, updateAction.assignments());
       } else if (action instanceof InsertAction insertAction) {
         Seq assignments = insertAction.assignments();
-        assigned = Plans.inserted(optional(columns, computed, assignments), assignments);
+        assigned = made.inserted(optional(columns, computed, assignments), assignments);
       }
       values.add(assigned);
       writes = writes || assigned != null;

@@ -28,6 +28,11 @@ public class MergeEvolution extends Rule {
     this.session = session;
   }
 
+  /** Returns whether a MERGE may add columns. */
+  static boolean isAsked(MergeIntoTable merge) {
+    return merge.withSchemaEvolution() || SchemaEvolution.isOfSession();
+  }
+
   @Override
   public TreeNode apply(TreeNode plan) {
     if (!(plan instanceof EvolvingMerge merge)) {
@@ -44,6 +49,7 @@ public class MergeEvolution extends Rule {
     if (StatementTarget.of(statement) == null) {
       return statement;
     }
-    return new EvolvedClauses(session, statement).statement();
+    statement = new StatementVariables(session).replaced(statement);
+    return isAsked(statement) ? new EvolvedClauses(session, statement).statement() : statement;
   }
 }

@@ -5,11 +5,13 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.JoinType;
 import org.apache.spark.sql.catalyst.plans.LeftOuter$;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.classic.ExpressionUtils;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -45,10 +47,12 @@ public class MergePlans {
   public void resolve(Seq computed) {
     Attribute[] columns = scan.columns();
     Set names = new HashSet(Plans.list(computed));
-    matched = new MergeClauses(statement.matchedActions(), columns, 1, names);
+    AssignedValues assigned = scan.values();
+    matched = new MergeClauses(statement.matchedActions(), columns, 1, names, assigned);
     bySource =
-        new MergeClauses(statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names);
-    notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names);
+        new MergeClauses(
+            statement.notMatchedBySourceActions(), columns, 1 + matched.size(), names, assigned);
+    notMatched = new MergeClauses(statement.notMatchedActions(), columns, 1, names, assigned);
   }
 
   /**
@@ -237,6 +241,11 @@ public class MergePlans {
     columns.add(Plans.alias(Plans.bigint(0), RowAction.ROW));
     Expression isInserted = new In(number, Plans.seq(numbers));
     return new Project(Plans.seq(columns), new Filter(isInserted, numbered));
+  }
+
+  /** Returns the number of each row of the source, whatever its other columns are called. */
+  public static Column sourceNumber(LogicalPlan source) {
+    return ExpressionUtils.column(sourceId(source));
   }
 
   private static LogicalPlan numbered(LogicalPlan rows, Expression clause) {

@@ -1,14 +1,9 @@
 package io.deltalog.spark;
 
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import org.apache.spark.sql.catalyst.analysis.AssignmentUtils$;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
-import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.optimizer.BooleanSimplification$;
 import org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime$;
 import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
@@ -16,19 +11,14 @@ import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
 import org.apache.spark.sql.catalyst.optimizer.RewriteWithExpression$;
 import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType$;
-import org.apache.spark.storage.RDDInfo;
-import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.Tuple2;
-import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
@@ -87,71 +77,6 @@ public class Plans {
   }
 
   /**
-   * Returns the value of each column, in their order, cast and checked as Spark does for a table's
-   * columns: those of the assignments, and for all others the old values.
-   */
-  public static Expression[] updated(Attribute[] columns, Seq assignments) {
-    return aligned("alignUpdateAssignments", columns, assignments);
-  }
-
-  /** Does the same for a new row; columns without an assignment have their default values. */
-  public static Expression[] inserted(Attribute[] columns, Seq assignments) {
-    return aligned("alignInsertAssignments", columns, assignments);
-  }
-
-  private static Expression[] aligned(String name, Attribute[] columns, Seq assignments) {
-    Method[] methods = AssignmentUtils$.MODULE$.getClass().getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals(name)) {
-        // The parameters that later releases have added are flags.
-        Object[] arguments = new Object[methods[i].getParameterCount()];
-        Arrays.fill(arguments, false);
-        arguments[0] = seq(Arrays.asList(columns));
-        arguments[1] = uncast(assignments);
-        try {
-          return values((Seq) methods[i].invoke(AssignmentUtils$.MODULE$, arguments));
-        } catch (InvocationTargetException e) {
-          Platform.throwException(e.getCause());
-        } catch (IllegalAccessException e) {
-          throw new IllegalStateException(
-              "deltalog cannot use this version of Spark's assignments: " + e, e);
-        }
-      }
-    }
-    throw new IllegalStateException(
-        "deltalog cannot use this version of Spark, which has no " + name);
-  }
-
-  /**
-   * Returns the assignments as they were written. Spark's analyzer has cast their values to the
-   * types of the columns, which takes fields of structs by position; what follows takes them by
-   * name, and by the rules for storing values.
-   */
-  private static Seq uncast(Seq assignments) {
-    List made = new ArrayList();
-    Iterator each = assignments.iterator();
-    while (each.hasNext()) {
-      Assignment assignment = (Assignment) each.next();
-      made.add(new Assignment(assignment.key(), uncast(EvolvedValue.fitted(assignment.value()))));
-    }
-    return seq(made);
-  }
-
-  private static Expression uncast(Expression value) {
-    Expression inner = value;
-    if (inner instanceof StaticInvoke
-        && ((StaticInvoke) inner).functionName().endsWith("TypeWriteSideCheck")) {
-      inner = ((StaticInvoke) inner).arguments().head();
-    }
-    if (!(inner instanceof Cast)
-        || inner.getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isEmpty()) {
-      return value;
-    }
-    inner = ((Cast) inner).child();
-    return inner instanceof AssertNotNull ? ((AssertNotNull) inner).child() : inner;
-  }
-
-  /**
    * Returns a condition on the columns of a relation in the form that the optimizer gives it,
    * without a change of type.
    */
@@ -187,42 +112,14 @@ public class Plans {
     return ComputeCurrentTime$.MODULE$.apply(statement);
   }
 
-  /** Returns the id of the RDD that keeps the rows of a checkpoint; -1 if there is none. */
-  public static int keptRows(LogicalPlan plan) {
-    return plan instanceof LogicalRDD logicalRDD ? logicalRDD.rdd().id() : -1;
-  }
-
   /**
-   * Returns how many bytes the rows of an RDD take where they are kept; -1 if that is not known.
+   * Returns a plan of the same rows and columns, of which Spark knows no constraints. It derives
+   * them from pairs of expressions, which takes a time that grows with the third power of the
+   * number of columns.
    */
-  public static long storedBytes(SparkSession session, int id) {
-    RDDInfo[] stored = session.sparkContext().getRDDStorageInfo();
-    for (int i = 0; i < stored.length; i++) {
-      if (stored[i].id() == id) {
-        return stored[i].memSize() + stored[i].diskSize();
-      }
-    }
-    return -1;
-  }
-
-  private static Expression[] values(Seq assignments) {
-    Expression[] values = new Expression[assignments.size()];
-    Iterator each = assignments.iterator();
-    for (int i = 0; i < values.length; i++) {
-      values[i] = ((Assignment) each.next()).value();
-    }
-    return values;
-  }
-
-  /** Returns a plan with the ids of the columns of another plan, which has the same columns. */
-  public static LogicalPlan renumbered(LogicalPlan plan, LogicalPlan like) {
-    List columns = list(plan.output());
-    List known = list(like.output());
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.get(i);
-      columns.set(i, alias(column, column.name(), ((Attribute) known.get(i)).exprId()));
-    }
-    return new Project(seq(columns), plan);
+  public static LogicalPlan withoutConstraints(LogicalPlan plan) {
+    Seq columns = plan.output();
+    return new Expand(seq(Arrays.asList(new Object[] {columns})), columns, plan);
   }
 
   /** Returns the parts of a condition that must all be true. */

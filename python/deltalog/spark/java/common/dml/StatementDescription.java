@@ -50,6 +50,10 @@ public class StatementDescription {
     return condition == null ? null : FilterText.readable(condition);
   }
 
+  private static String qualified(Expression condition) {
+    return condition == null ? null : FilterText.qualified(condition);
+  }
+
   /** Adds the statement's name, its condition and its clauses. */
   private static void addText(Map parts, LogicalPlan statement) {
     if (!(statement instanceof MergeIntoTable merge)) {
@@ -59,7 +63,7 @@ public class StatementDescription {
     }
 
     parts.put("name", "MERGE");
-    parts.put("predicate", readable(merge.mergeCondition()));
+    parts.put("predicate", FilterText.qualified(merge.mergeCondition()));
     parts.put("matched", clauses(merge.matchedActions()));
     parts.put("notMatched", clauses(merge.notMatchedActions()));
     parts.put("notMatchedBySource", clauses(merge.notMatchedBySourceActions()));
@@ -74,7 +78,7 @@ public class StatementDescription {
           action instanceof UpdateAction
               ? "update"
               : action instanceof DeleteAction ? "delete" : "insert";
-      all.set(i, new String[] {readable(given(action.condition())), done});
+      all.set(i, new String[] {qualified(given(action.condition())), done});
     }
     return all;
   }

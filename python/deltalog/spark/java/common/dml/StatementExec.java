@@ -16,7 +16,10 @@ public class StatementExec extends OwnCommandExec {
   @Override
   public Seq run() {
     String[] found = Bridge.statements().change(session(), command.statement()).split(" ");
-    refresh(StatementTarget.of(command.statement()).name());
+    StatementTarget target = StatementTarget.of(command.statement());
+    if (target.name() != null && target.evolved() != null) {
+      EntryColumns.update(session(), target.name());
+    }
     Object[] row = new Object[found.length];
     for (int i = 0; i < row.length; i++) {
       row[i] = Long.valueOf(found[i]);

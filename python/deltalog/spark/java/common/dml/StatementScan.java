@@ -29,12 +29,14 @@ public class StatementScan {
   private final Attribute file;
   private final Attribute row;
   private final Attribute[] tracking;
+  private final AssignedValues values;
 
   /** Creates the scan; described is the JSON of RelationDescription. */
   public StatementScan(SparkSession session, String described, StatementTarget target) {
     DeltalogRelation relation =
         RelationDescription.relation(
             session, described, DeltalogRelation.withAllFiles(target.relation().options()));
+    values = new AssignedValues(target.label());
     String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
     // A column of the table may have the name.
@@ -101,7 +103,12 @@ public class StatementScan {
 
   /** Returns the values of all columns after an UPDATE with these assignments. */
   public Expression[] updated(Seq assignments) {
-    return Plans.updated(columns, assignments);
+    return values.updated(columns, assignments);
+  }
+
+  /** Returns what makes values of assignments. */
+  public AssignedValues values() {
+    return values;
   }
 
   /** Returns the rows as the statement sees them. */

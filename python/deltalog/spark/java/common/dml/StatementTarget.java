@@ -187,6 +187,12 @@ public class StatementTarget {
     return isNamed ? ((DataSourceV2Relation) source).name() : null;
   }
 
+  /** Returns what messages call the table: its name, or its path. */
+  public String label() {
+    String name = name();
+    return name == null ? ((DeltalogFileIndex) relation.location()).path() : name;
+  }
+
   /** Returns the columns that the statement may add to the table; null if it adds none. */
   public EvolvedTarget evolved() {
     return EvolvedTarget.in(plan);

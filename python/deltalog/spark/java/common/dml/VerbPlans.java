@@ -18,9 +18,12 @@ import scala.collection.immutable.Seq;
  */
 public class VerbPlans {
   private final SparkSession session;
+  private final OwnColumns own;
 
-  public VerbPlans(SparkSession session) {
+  /** The columns are those of the table's frames. */
+  public VerbPlans(SparkSession session, OwnColumns own) {
     this.session = session;
+    this.own = own;
   }
 
   public LogicalPlan delete(Dataset target, Column condition) {
@@ -86,7 +89,7 @@ public class VerbPlans {
 
   private LogicalPlan resolved(LogicalPlan plan) {
     QueryExecution query =
-        session.sessionState().executePlan(plan, CommandExecutionMode$.MODULE$.SKIP());
+        session.sessionState().executePlan(own.bound(plan), CommandExecutionMode$.MODULE$.SKIP());
     query.assertAnalyzed();
     LogicalPlan analyzed = query.analyzed();
     return analyzed instanceof StatementCommand statementCommand

@@ -30,17 +30,19 @@ public final class DriverClasses {
    * The version of the classes in a jar. The name is the same in every version, so that others are
    * detected.
    */
-  private static final String MARKER = "META-INF/deltalog-spark-version";
+  static final String MARKER = "META-INF/deltalog-spark-version";
 
   /** The build of Spark that a jar was compiled for. */
-  private static final String BUILD = "META-INF/deltalog-spark-build";
+  static final String BUILD = "META-INF/deltalog-spark-build";
 
   private static final String BUILD_OF_SPARK = "spark-version-info.properties";
 
-  /** Null if no jar can be added. */
-  private final ClassLoader loader = outermost(Thread.currentThread().getContextClassLoader());
+  private final ClassLoader context = Thread.currentThread().getContextClassLoader();
 
-  private final String ownVersion = text(getClass().getClassLoader().getResource(MARKER));
+  /** Null if no jar can be added. */
+  private final ClassLoader outermost = outermost(context);
+
+  private final ClassLoader loader = outermost == null ? context : outermost;
 
   /**
    * Returns the outermost class loader to which jars can be added. ADD JAR gives the calling thread
@@ -60,22 +62,14 @@ public final class DriverClasses {
             .anyMatch(method -> method.getName().equals("addURL"));
   }
 
-  /** Returns whether jars can be added. All other methods need that. */
+  /** Returns whether jars can be added. */
   public boolean canBeAdded() {
-    return loader != null;
+    return outermost != null;
   }
 
   /** Returns the version of the classes in the driver, or null if there are none. */
   public String version() {
     return text(loader.getResource(MARKER));
-  }
-
-  /**
-   * Returns the version of the wheel that Python has loaded, which may have been replaced since
-   * then.
-   */
-  public String ownVersion() {
-    return ownVersion;
   }
 
   /** Returns the path of the jar with the classes in the driver. */
@@ -87,17 +81,21 @@ public final class DriverClasses {
   /** Returns what the classes of a jar need and this build of Spark lacks. */
   public String missing(String jar) throws IOException {
     try (URLClassLoader beside = new URLClassLoader(new URL[] {url(jar)}, loader)) {
-      if (text(beside.findResource(BUILD)).equals(buildOfSpark())) {
+      if (text(beside.findResource(BUILD)).equals(buildOfSpark(loader))) {
         return "";
       }
-      List<String> missing = new LinkCheck(beside, jar).missing();
-      String more = missing.size() > 3 ? " and " + (missing.size() - 3) + " more" : "";
-      return String.join(", ", missing.subList(0, Math.min(3, missing.size()))) + more;
+      return shortened(new LinkCheck(beside, jar).missing());
     }
   }
 
+  /** Returns the first symbols of a list. */
+  static String shortened(List<String> symbols) {
+    String more = symbols.size() > 3 ? " and " + (symbols.size() - 3) + " more" : "";
+    return String.join(", ", symbols.subList(0, Math.min(3, symbols.size()))) + more;
+  }
+
   /** Returns the revision that Spark was built from, or null. */
-  private String buildOfSpark() throws IOException {
+  static String buildOfSpark(ClassLoader loader) throws IOException {
     try (InputStream stream = loader.getResourceAsStream(BUILD_OF_SPARK)) {
       Properties properties = new Properties();
       if (stream != null) {
@@ -142,7 +140,7 @@ public final class DriverClasses {
     return new File(path).toURI().toURL();
   }
 
-  private static String text(URL resource) {
+  static String text(URL resource) {
     if (resource == null) {
       return null;
     }

@@ -88,6 +88,11 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     return simple.transform(new FilterText()).sql();
   }
 
+  /** Returns the text of an expression as people read it, with the tables of its columns. */
+  public static String qualified(Expression expression) {
+    return Plans.simplified(expression, OneRowRelation$.MODULE$.apply()).sql();
+  }
+
   /** Returns whether the text of the expression has the same meaning in the time zone. */
   private static boolean isExpressible(Expression expression, String zone) {
     DataType type = expression.dataType();

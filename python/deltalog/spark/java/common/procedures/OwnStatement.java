@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -19,7 +20,7 @@ public class OwnStatement {
   private final String procedure;
   private final boolean hasResult;
   private final Map arguments = new LinkedHashMap();
-  private String further = "";
+  private final Map expressions = new LinkedHashMap();
 
   private OwnStatement(String explain, String procedure, boolean hasResult) {
     this.explain = explain;
@@ -29,7 +30,50 @@ public class OwnStatement {
 
   /** Returns the text of a call without the arguments that are known, for Spark's parser. */
   public String call() {
-    return explain + "CALL " + ProcedurePlans.NAMESPACE + "." + procedure + "(" + further + ")";
+    return call(ProcedurePlans.NAMESPACE, new ArrayList());
+  }
+
+  /** Returns the text of a call with all arguments, whatever the current catalog is. */
+  public String wholeCall() {
+    List known = new ArrayList();
+    for (Object entry : arguments.entrySet()) {
+      Map.Entry argument = (Map.Entry) entry;
+      known.add(argument.getKey() + " => " + Literal$.MODULE$.apply(argument.getValue()).sql());
+    }
+    return call(TableNames.SESSION_CATALOG + "." + ProcedurePlans.NAMESPACE, known);
+  }
+
+  private String call(String namespace, List given) {
+    for (Object entry : expressions.entrySet()) {
+      Map.Entry argument = (Map.Entry) entry;
+      given.add(argument.getKey() + " => " + argument.getValue());
+    }
+    return explain + "CALL " + namespace + "." + procedure + "(" + String.join(", ", given) + ")";
+  }
+
+  /**
+   * Takes over the name of a table, or the expression of IDENTIFIER(…). Returns false if it is
+   * null.
+   */
+  private boolean take(String parameter, Name name) {
+    if (name == null) {
+      return false;
+    }
+    (name.isExpression() ? expressions : arguments).put(parameter, name.text());
+    return true;
+  }
+
+  /** A name or a path in quotes, or the expression that is one. */
+  private record Name(String text, boolean isExpression) {
+    static Name of(String text) {
+      return text == null ? null : new Name(text, false);
+    }
+  }
+
+  /** Returns the name of a table; null if there is none. */
+  private static Name name(SqlTokens tokens) {
+    String expression = tokens.skipIdentifier();
+    return expression == null ? Name.of(tokens.skipName()) : new Name(expression, true);
   }
 
   /**
@@ -61,18 +105,15 @@ public class OwnStatement {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, isHistory ? "history" : "detail", true);
-    String table = tokens.skipString();
-    table = table == null ? tokens.skipName() : value(table, spark);
-    if (table == null) {
+    if (!statement.take("table", table(tokens, spark))) {
       return null;
     }
-    statement.arguments.put("table", table);
     if (isHistory && tokens.skip("LIMIT")) {
       String limit = tokens.skipNumber();
       if (limit == null) {
         return null;
       }
-      statement.further = "limit => " + limit;
+      statement.expressions.put("limit", limit);
     }
     return tokens.isEnd() ? statement : null;
   }
@@ -108,7 +149,7 @@ public class OwnStatement {
     if (tokens.skip("CREATE")) {
       return clone(explain, tokens, spark);
     }
-    String table = tokens.skip("ALTER") && tokens.skip("TABLE") ? tokens.skipName() : null;
+    Name table = tokens.skip("ALTER") && tokens.skip("TABLE") ? name(tokens) : null;
     if (table == null) {
       return null;
     }
@@ -124,20 +165,20 @@ public class OwnStatement {
     if (statement == null || !tokens.isEnd()) {
       return null;
     }
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     return statement;
   }
 
   /** Returns VACUUM, whose clauses come in any order, each at most once. */
   private static OwnStatement vacuum(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
-    String table = table(tokens, spark);
+    Name table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "vacuum", true);
     Map arguments = statement.arguments;
-    arguments.put("table", table);
+    statement.take("table", table);
     boolean isNew = true;
     while (isNew && !tokens.isEnd()) {
       if (tokens.skip("LITE")) {
@@ -147,9 +188,14 @@ public class OwnStatement {
       } else if (tokens.skip("DRY")) {
         isNew = tokens.skip("RUN") && arguments.put("dry_run", true) == null;
       } else if (tokens.skip("RETAIN")) {
+        // A negative number is refused for what it is.
+        String sign = tokens.skip("-") ? "-" : "";
         String hours = tokens.skipDecimal();
-        isNew = hours != null && tokens.skip("HOURS") && statement.further.isEmpty();
-        statement.further = "retain_hours => " + hours;
+        isNew =
+            hours != null
+                && tokens.skip("HOURS")
+                && statement.expressions.get("retain_hours") == null;
+        statement.expressions.put("retain_hours", sign + hours);
       } else if (tokens.skip("USING")) {
         if (!tokens.skip("INVENTORY")) {
           return null;
@@ -167,12 +213,12 @@ public class OwnStatement {
   /** Returns OPTIMIZE with or without a predicate and columns, or with FULL alone. */
   private static OwnStatement optimize(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
-    String table = table(tokens, spark);
+    Name table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "optimize", true);
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     if (tokens.skip("FULL")) {
       statement.arguments.put("full", true);
       return tokens.isEnd() ? statement : null;
@@ -194,12 +240,12 @@ public class OwnStatement {
   private static OwnStatement reorg(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     tokens.skip("TABLE");
-    String table = table(tokens, spark);
+    Name table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "reorg", true);
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     if (!statement.skipWhere(tokens, "APPLY", spark)) {
       return null;
     }
@@ -216,7 +262,7 @@ public class OwnStatement {
    */
   private static OwnStatement statistics(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
-    String table = tokens.skip("TABLE") ? table(tokens, spark) : null;
+    Name table = tokens.skip("TABLE") ? table(tokens, spark) : null;
     if (table == null
         || !tokens.skip("COMPUTE")
         || !tokens.skip("DELTA")
@@ -224,14 +270,14 @@ public class OwnStatement {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "recompute_statistics", true);
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     return tokens.isEnd() ? statement : null;
   }
 
   /** Returns the table of a statement, a name or a path in quotes; null if there is none. */
-  private static String table(SqlTokens tokens, ParserInterface spark) throws ParseException {
+  private static Name table(SqlTokens tokens, ParserInterface spark) throws ParseException {
     String quoted = tokens.skipString();
-    return quoted == null ? tokens.skipName() : value(quoted, spark);
+    return quoted == null ? name(tokens) : Name.of(value(quoted, spark));
   }
 
   /**
@@ -247,8 +293,12 @@ public class OwnStatement {
     if (predicate == null) {
       return false;
     }
-    spark.parseExpression(predicate); // Raises the error if the text is none.
-    arguments.put("predicate", predicate);
+    String bound = BoundText.expression(predicate, spark.parseExpression(predicate));
+    if (bound == null) {
+      arguments.put("predicate", predicate);
+    } else {
+      expressions.put("predicate", bound);
+    }
     return true;
   }
 
@@ -272,12 +322,12 @@ public class OwnStatement {
   /** Returns RESTORE of a version or of a time. */
   private static OwnStatement restore(String explain, SqlTokens tokens) throws ParseException {
     tokens.skip("TABLE");
-    String table = tokens.skipName();
+    Name table = name(tokens);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "restore", true);
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     tokens.skip("TO");
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
@@ -285,13 +335,13 @@ public class OwnStatement {
       if (version == null) {
         return null;
       }
-      statement.further = "version => " + version;
+      statement.expressions.put("version", version);
     } else if (tokens.skip("TIMESTAMP") || tokens.skip("SYSTEM_TIME")) {
       String time = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipRest(null) : null;
       if (time == null) {
         return null;
       }
-      statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
+      statement.expressions.put("timestamp", "CAST(" + time + " AS TIMESTAMP)");
     } else {
       return null;
     }
@@ -305,12 +355,12 @@ public class OwnStatement {
     if (mode == null || !tokens.skip("FOR") || !tokens.skip("TABLE")) {
       return null;
     }
-    String table = table(tokens, spark);
+    Name table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "generate", false);
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     statement.arguments.put("mode", unquoted(mode, spark));
     return tokens.isEnd() ? statement : null;
   }
@@ -321,12 +371,12 @@ public class OwnStatement {
     if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
       return null;
     }
-    String table = table(tokens, spark);
+    Name table = table(tokens, spark);
     if (table == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "repair", true);
-    statement.arguments.put("table", table);
+    statement.take("table", table);
     if (tokens.skip("VERIFY")) {
       if (!tokens.skip("ALL") || !tokens.skip("FILES")) {
         return null;
@@ -379,18 +429,18 @@ public class OwnStatement {
       }
       mode = "create if not exists";
     }
-    String target = tokens.skipName();
+    Name target = name(tokens);
     boolean isShallow = target != null && tokens.skip("SHALLOW");
     if (target == null || (!isShallow && !tokens.skip("DEEP")) || !tokens.skip("CLONE")) {
       return null;
     }
-    String source = tokens.skipName();
+    Name source = name(tokens);
     if (source == null) {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "clone", true);
-    statement.arguments.put("table", source);
-    statement.arguments.put("target", target);
+    statement.take("table", source);
+    statement.take("target", target);
     statement.arguments.put("shallow", Boolean.valueOf(isShallow));
     statement.arguments.put("mode", mode);
     tokens.skip("FOR");
@@ -399,13 +449,13 @@ public class OwnStatement {
       if (version == null) {
         return null;
       }
-      statement.further = "version => " + version;
+      statement.expressions.put("version", version);
     } else if (tokens.skip("TIMESTAMP") || tokens.skip("SYSTEM_TIME")) {
       String time = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipString() : null;
       if (time == null) {
         return null;
       }
-      statement.further = "timestamp => CAST(" + time + " AS TIMESTAMP)";
+      statement.expressions.put("timestamp", "CAST(" + time + " AS TIMESTAMP)");
     }
     if (tokens.skip("TBLPROPERTIES")) {
       Map properties = properties(tokens, spark);

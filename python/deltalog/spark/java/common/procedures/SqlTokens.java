@@ -70,6 +70,40 @@ public class SqlTokens {
     return text.getText(Interval.of(start, stop));
   }
 
+  /** Returns the text in the parentheses of IDENTIFIER(…), an expression that is a name. */
+  public String skipIdentifier() {
+    if (!"IDENTIFIER".equalsIgnoreCase(text(next)) || !isFollowedBy('(')) {
+      return null;
+    }
+    advance();
+    return skipParentheses();
+  }
+
+  /** Skips one token, whatever it is, unless the text has ended. Returns its text. */
+  public String skipToken() {
+    return next.getType() == Token.EOF ? null : skipAny();
+  }
+
+  /** Returns where the next token begins, in characters of the whole text. */
+  public int position() {
+    return text.toString()
+        .offsetByCodePoints(0, next.getType() == Token.EOF ? text.size() : next.getStartIndex());
+  }
+
+  /** Returns the whole text, with variables replaced. */
+  public String whole() {
+    return text.toString();
+  }
+
+  private boolean isFollowedBy(char wanted) {
+    int at = next.getStopIndex() + 1;
+    while (at < text.size()
+        && Character.isWhitespace(text.getText(Interval.of(at, at)).charAt(0))) {
+      at++;
+    }
+    return at < text.size() && text.getText(Interval.of(at, at)).charAt(0) == wanted;
+  }
+
   /** Returns a whole number, or the marker of a parameter. */
   public String skipNumber() {
     String found = text(next);

@@ -18,18 +18,20 @@ import org.apache.spark.sql.internal.SessionState;
  * <p>It is a proxy, because each release of Spark adds methods to the interface.
  */
 public class StatementParser implements InvocationHandler {
+  private final SparkSession session;
   private final ParserInterface next;
 
-  private StatementParser(ParserInterface next) {
+  private StatementParser(SparkSession session, ParserInterface next) {
+    this.session = session;
     this.next = next;
   }
 
-  /** Returns our parser in front of another one. */
-  static ParserInterface before(ParserInterface next) {
+  /** Returns our parser in front of another one, which is that of the session. */
+  static ParserInterface before(SparkSession session, ParserInterface next) {
     ClassLoader loader = StatementParser.class.getClassLoader();
     return (ParserInterface)
         Proxy.newProxyInstance(
-            loader, new Class[] {ParserInterface.class}, new StatementParser(next));
+            loader, new Class[] {ParserInterface.class}, new StatementParser(session, next));
   }
 
   /**
@@ -44,7 +46,7 @@ public class StatementParser implements InvocationHandler {
       return null;
     }
     try {
-      HiddenFields.set(state, "sqlParser", before(current));
+      HiddenFields.set(state, "sqlParser", before(session, current));
       return null;
     } catch (ReflectiveOperationException e) {
       return e.toString();
@@ -59,6 +61,9 @@ public class StatementParser implements InvocationHandler {
     if (name.equals("parsePlan") || name.equals("parsePlanWithParameters")) {
       return plan(method, arguments);
     }
+    if (name.equals("parseMultipartIdentifier")) {
+      ThreadSession.use(session);
+    }
     if (name.equals("equals")) {
       return Boolean.valueOf(proxy == arguments[0]);
     }
@@ -66,7 +71,12 @@ public class StatementParser implements InvocationHandler {
   }
 
   private Object plan(Method method, Object[] arguments) throws Throwable {
-    String text = (String) arguments[0];
+    String text = OwnScript.of((String) arguments[0], next);
+    if (text != arguments[0]) {
+      Object[] script = arguments.clone();
+      script[0] = text;
+      return spark(method, script);
+    }
     OwnStatement statement = OwnStatement.about(text, next);
     if (statement == null) {
       try {

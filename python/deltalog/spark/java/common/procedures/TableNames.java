@@ -44,21 +44,6 @@ public class TableNames {
   }
 
   /**
-   * Lets Spark compute cached rows of a table again whose rows are others now. A path is no name.
-   */
-  public static void refresh(SparkSession session, String table) {
-    if (session.sharedState().cacheManager().isEmpty() || PATH.matcher(table).lookingAt()) {
-      return;
-    }
-    try {
-      session.sessionState().sqlParser().parseMultipartIdentifier(table);
-    } catch (ParseException e) {
-      return; // A relative path.
-    }
-    session.catalog().refreshTable(table);
-  }
-
-  /**
    * Returns the options with the path of a directory, or of a table of Parquet files in the session
    * catalog.
    */

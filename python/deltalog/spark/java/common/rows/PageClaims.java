@@ -154,22 +154,14 @@ final class PageClaims {
 
   /** Returns how many bytes a codec can make of one, at most. */
   private static long ratio(CompressionCodecName codec) {
-    switch (codec) {
-      case UNCOMPRESSED:
-        return 1;
-      case SNAPPY:
-        return 22; // 64 bytes are copied by three.
-      case LZ4:
-      case LZ4_RAW:
-      case LZO:
-        return 256;
-      case GZIP:
-        return 1032;
-      case ZSTD:
-        return 1 << 15; // A block of 128 KiB is repeated by four bytes.
-      default:
-        return Integer.MAX_VALUE;
-    }
+    return switch (codec) {
+      case UNCOMPRESSED -> 1;
+      case SNAPPY -> 22; // 64 bytes are copied by three.
+      case LZ4, LZ4_RAW, LZO -> 256;
+      case GZIP -> 1032;
+      case ZSTD -> 1 << 15; // A block of 128 KiB is repeated by four bytes.
+      default -> Integer.MAX_VALUE;
+    };
   }
 
   private static long product(long bytes, long times) {

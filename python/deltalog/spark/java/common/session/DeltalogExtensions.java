@@ -6,6 +6,7 @@ import java.util.WeakHashMap;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.SparkSessionExtensionsProvider;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
@@ -26,6 +27,8 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    Installation.check();
+    ThriftServerJar.check();
     extend(extensions);
     return BoxedUnit.UNIT;
   }
@@ -52,7 +55,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
   private static final class Parser extends AbstractFunction2 {
     @Override
     public Object apply(Object session, Object next) {
-      return StatementParser.before((ParserInterface) next);
+      return StatementParser.before((SparkSession) session, (ParserInterface) next);
     }
   }
 

@@ -1,8 +1,6 @@
 package io.deltalog.spark;
 
 import java.io.File;
-import java.net.URI;
-import java.net.URISyntaxException;
 import org.apache.spark.JobArtifactSet$;
 import org.apache.spark.SparkContext;
 import scala.collection.Iterator;
@@ -15,7 +13,7 @@ public class ExecutorJar {
 
   /** Adds the jar to a context for all sessions, unless it has the jar. */
   static void give(SparkContext context) {
-    File jar = new File(location());
+    File jar = Installation.own();
     Iterator known = context.listJars().iterator();
     while (known.hasNext()) {
       if (((String) known.next()).endsWith("/" + jar.getName())) {
@@ -41,14 +39,6 @@ public class ExecutorJar {
     public Object apply() {
       context.addJar(jar.getPath());
       return BoxedUnit.UNIT;
-    }
-  }
-
-  private static URI location() {
-    try {
-      return ExecutorJar.class.getProtectionDomain().getCodeSource().getLocation().toURI();
-    } catch (URISyntaxException e) {
-      throw new IllegalStateException("the path of the jar of deltalog is not a URI", e);
     }
   }
 }

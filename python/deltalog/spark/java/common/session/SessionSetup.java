@@ -33,6 +33,7 @@ public class SessionSetup {
    * later.
    */
   public static void extend(SparkSession session) {
+    Installation.accept();
     DeltalogExtensions.extend(session.extensions());
     complete(session);
     // Some methods of a session use the catalog before the analyzer exists.

@@ -22,6 +22,11 @@ public class DeltalogSource
         SchemaRelationProvider,
         CreatableRelationProvider,
         TableProvider {
+  /** Creates the source. Spark does so for each source that it looks up by its name. */
+  public DeltalogSource() {
+    ThreadSession.useDefault();
+  }
+
   @Override
   public String shortName() {
     return "deltalog";
@@ -34,6 +39,10 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
+    Installation.check();
+    if (options.contains(CommandAnswer.COMMAND)) {
+      return new CommandAnswer(context, options);
+    }
     String described =
         Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
     return RelationDescription.relation(context.sparkSession(), described, options);
@@ -41,6 +50,7 @@ public class DeltalogSource
 
   @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
+    Installation.check();
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
@@ -57,12 +67,14 @@ public class DeltalogSource
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
+    Installation.check();
     SessionGuard.check();
     return new StructType();
   }
 
   @Override
   public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+    Installation.check();
     SessionGuard.check();
     return new SourceTable(schema, transforms);
   }

@@ -42,6 +42,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
     DeltalogWrite write = (DeltalogWrite) write(statement).get();
     Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
     options.putAll(write.options().asCaseSensitiveMap());
+    if (SchemaEvolution.isStated(statement)) {
+      options.put(SchemaEvolution.OPTION, "true");
+    }
     if (statement instanceof AppendData append) {
 
       insert(
@@ -63,7 +66,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
       insert(write.table(), overwrite.query(), overwrite.isByName(), true, options);
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) ((V2WriteCommand) statement).table();
-    refresh(relation.identifier().isDefined() ? relation.name() : null);
+    if (relation.identifier().isDefined() && EntryColumns.mayChange(options)) {
+      EntryColumns.update(session(), relation.identifier().get());
+    }
     return none();
   }
 
@@ -71,7 +76,10 @@ public class DeltalogWriteExec extends OwnCommandExec {
       RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
     Dataset rows = Dataset.ofRows(session(), query);
     if (table.acceptsAnySchema() && !isByName) {
-      rows = ColumnFit.byPosition(session(), rows, table.schema(), table.name());
+      rows =
+          SchemaEvolution.isAsked(statement)
+              ? PositionalNames.of(session(), rows, table.schema(), table.name())
+              : ColumnFit.byPosition(session(), rows, table.schema(), table.name());
     }
     table.insert(session(), rows, isOverwrite, options);
   }

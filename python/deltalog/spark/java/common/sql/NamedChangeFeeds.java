@@ -7,6 +7,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
@@ -20,8 +21,9 @@ import scala.collection.immutable.Seq;
 
 /**
  * Puts the change data feed of a table in the place of its name, where the options of a query ask
- * for the feed. It does so before Spark resolves names, because Spark does not tell the catalog the
- * options, and the feed has columns that the table does not have.
+ * for the feed, and in the place of a function that reads it (ChangeFunctions). It does so before
+ * Spark resolves names, because Spark does not tell the catalog the options, and the feed has
+ * columns that the table does not have.
  */
 public class NamedChangeFeeds extends Rule {
   private static final String[] OPTIONS = {"readChangeFeed", "readChangeData"};
@@ -37,6 +39,9 @@ public class NamedChangeFeeds extends Rule {
       LogicalPlan feed = feed(unresolvedRelation);
       return feed == null ? plan : feed;
     }
+    if (plan instanceof UnresolvedTableValuedFunction function) {
+      return feed(function);
+    }
     List children = Plans.list(plan.children());
     boolean isSame = true;
     for (int i = 0; i < children.size(); i++) {
@@ -45,6 +50,21 @@ public class NamedChangeFeeds extends Rule {
       isSame = isSame && children.get(i) == child;
     }
     return isSame ? plan : plan.withNewChildren(Plans.seq(children));
+  }
+
+  /** Returns the change data feed that a function reads; any other function as it is. */
+  private TreeNode feed(UnresolvedTableValuedFunction function) {
+    UnresolvedRelation relation = ChangeFunctions.relation(session, function);
+    if (relation == null) {
+      return function;
+    }
+    LogicalPlan feed = feed(relation);
+    TableIdentifier name =
+        TableNames.identifier(session, completed(Plans.list(relation.multipartIdentifier())));
+    if (feed == null && (name == null || session.sessionState().catalog().tableExists(name))) {
+      throw Bridge.refusals().table(relation.name(), "it is not in the session catalog");
+    }
+    return feed == null ? relation : feed; // Spark says that there is no such table.
   }
 
   /**

@@ -22,16 +22,6 @@ public abstract class OwnCommandExec extends V2CommandExec {
     return Plans.seq(new ArrayList());
   }
 
-  /**
-   * Lets Spark compute cached rows of a table again. A table without a name, which is read by a
-   * path, has null.
-   */
-  protected void refresh(String table) {
-    if (table != null) {
-      TableNames.refresh(session(), table);
-    }
-  }
-
   @Override
   public Seq output() {
     return none();

@@ -2,17 +2,24 @@ package io.deltalog.spark;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.TableOutputResolver$;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
  * Rows with exactly the columns of a table, cast and checked by Spark's own rules for storing
- * values.
+ * values, and by StoredCast.
  */
 public class ColumnFit {
   private static final String FILL_MODES =
@@ -20,10 +27,47 @@ public class ColumnFit {
 
   private ColumnFit() {}
 
-  /** Matches columns by name. The rows get default values in columns that they lack, or NULL. */
+  /**
+   * Matches columns by name. The rows get default values in columns that they lack, or NULL, and
+   * NULL in fields of structs that they lack.
+   */
   public static Dataset byName(
       SparkSession session, Dataset rows, StructType schema, String table) {
-    return fitted(session, rows, schema, table, true);
+    return fitted(session, withAllFields(session, rows, schema), schema, table, true);
+  }
+
+  /** Returns whether rows lack fields of structs that a table has, and have no others. */
+  static boolean lacksFields(LogicalPlan rows, StructType schema) {
+    for (Object column : Plans.list(rows.output())) {
+      if (lacking((Attribute) column, schema) != null) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static Dataset withAllFields(SparkSession session, Dataset rows, StructType schema) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    if (!lacksFields(plan, schema)) {
+      return rows;
+    }
+    List columns = Plans.list(plan.output());
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute column = (Attribute) columns.get(i);
+      StructField field = lacking(column, schema);
+      if (field != null) {
+        Expression value = FieldFit.fitted(column, field.dataType(), null);
+        columns.set(i, Plans.alias(value, column.name()));
+      }
+    }
+    return Dataset.ofRows(session, new Project(Plans.seq(columns), plan));
+  }
+
+  /** Returns the column of the table of which a column of the rows lacks fields; or null. */
+  private static StructField lacking(Attribute column, StructType schema) {
+    int at = FieldFit.indexOf(schema, column.name());
+    StructField field = at < 0 ? null : schema.fields()[at];
+    return field != null && FieldFit.isPart(column.dataType(), field.dataType()) ? field : null;
   }
 
   /** Matches columns by position. The rows must have all columns. */
@@ -39,7 +83,7 @@ public class ColumnFit {
       Object[] arguments = {
         table,
         DataTypeUtils$.MODULE$.toAttributes(schema),
-        rows.queryExecution().analyzed(),
+        cast(session, rows, schema, byName).queryExecution().analyzed(),
         Boolean.valueOf(byName),
         session.sessionState().conf(),
         fill(resolve.getParameterTypes()[5], byName)
@@ -53,6 +97,27 @@ public class ColumnFit {
       throw new IllegalStateException(
           "deltalog cannot use the fitting of columns of this version of Spark: " + e, e);
     }
+  }
+
+  /** Returns the rows with the casts that Spark leaves to those who write. */
+  private static Dataset cast(
+      SparkSession session, Dataset rows, StructType schema, boolean byName) {
+    SQLConf conf = session.sessionState().conf();
+    StoredCast casts = new StoredCast(conf, byName);
+    Projection made = new Projection(rows);
+    StructField[] columns = schema.fields();
+    for (int i = 0; i < made.size(); i++) {
+      Attribute given = made.attribute(i);
+      for (int j = 0; j < columns.length; j++) {
+        boolean isMeant =
+            byName ? (Boolean) conf.resolver().apply(columns[j].name(), given.name()) : i == j;
+        Expression value = isMeant ? casts.of(given, columns[j].dataType()) : given;
+        if (value != given) {
+          made.put(i, ExpressionUtils.column(value).as(given.name()));
+        }
+      }
+    }
+    return made.rows();
   }
 
   /** Returns whether missing columns are filled: a Boolean until Spark 4.1, a mode since 4.2. */

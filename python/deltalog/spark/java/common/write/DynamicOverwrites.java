@@ -1,12 +1,13 @@
 package io.deltalog.spark;
 
-import java.util.Collections;
+import java.util.HashMap;
 import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
 
 /**
@@ -27,19 +28,21 @@ public class DynamicOverwrites extends Rule {
 
     NamedRelation target = overwrite.table();
     Map options = overwrite.writeOptions();
-    if (!(target instanceof DataSourceV2Relation dataSourceV2Relation)
-        || !(dataSourceV2Relation.table() instanceof DeltalogTable)
+    if (!((Object) target instanceof DataSourceV2Relation relation)
+        || !(relation.table() instanceof DeltalogTable)
         || options.contains(SOURCES)) {
       return plan;
     }
-    try {
-      String sources = SourceVersions.json((TreeNode) overwrite.query());
-      Object noted = options.updated(SOURCES, sources);
-      return (TreeNode)
-          CaseClass.with((scala.Product) plan, Collections.singletonMap("writeOptions", noted));
-    } catch (Exception e) {
-      throw new IllegalStateException(
-          "deltalog cannot use this version of Spark's overwrites: " + e, e);
+    String sources = SourceVersions.json((TreeNode) overwrite.query());
+    java.util.Map changes = new HashMap();
+    changes.put("writeOptions", options.updated(SOURCES, sources));
+    if (!relation.options().isEmpty()) {
+      // Spark wants the options of the table to be those of the write.
+      java.util.Map all = new HashMap(relation.options().asCaseSensitiveMap());
+      all.put(SOURCES, sources);
+      Object noted = new CaseInsensitiveStringMap(all);
+      changes.put("table", EvolvingWrites.with(relation, java.util.Map.of("options", noted)));
     }
+    return EvolvingWrites.with(plan, changes);
   }
 }

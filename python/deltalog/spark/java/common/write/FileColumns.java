@@ -120,8 +120,7 @@ public class FileColumns {
   /**
    * Returns the column as the log's text (PROTOCOL.md, "Partition Value Serialization").
    *
-   * <p>Spark validates the text of binary values, because directory names would silently replace
-   * invalid UTF-8.
+   * <p>Binary values that are not UTF-8 are refused: directory names would silently replace them.
    */
   private static Column text(Attribute attribute) {
     String type = attribute.dataType().typeName();
@@ -136,6 +135,18 @@ public class FileColumns {
     Column text =
         ExpressionUtils.column(
             new Cast(attribute, DataTypes.StringType, utc, EvalMode$.MODULE$.ANSI()));
-    return type.equals("binary") ? functions.validate_utf8(text) : text;
+    return type.equals("binary") ? ofUtf8(text, attribute.name()) : text;
+  }
+
+  private static Column ofUtf8(Column text, String name) {
+    Column refused =
+        functions.raise_error(
+            functions.lit(
+                "the table refuses a row: bytes of the partition column '"
+                    + name
+                    + "' are not UTF-8, and cannot be a partition value"));
+    return functions
+        .when(functions.not(functions.is_valid_utf8(text)), refused.cast("string"))
+        .otherwise(text);
   }
 }

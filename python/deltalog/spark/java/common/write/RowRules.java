@@ -1,12 +1,14 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.functions;
@@ -21,7 +23,7 @@ public class RowRules {
   private final List partitions;
   private final List computed;
   private final List checks;
-  private final Column isWritten;
+  private final String isWritten;
 
   /** Takes the rules as Python describes them. */
   public RowRules(Map rules) {
@@ -30,7 +32,7 @@ public class RowRules {
     partitions = (List) rules.get("partitions");
     computed = (List) rules.get("computed");
     checks = (List) rules.get("checks");
-    isWritten = condition(rules.get("isWritten"));
+    isWritten = (String) rules.get("isWritten");
   }
 
   /** Returns the rows with the generated columns computed and all rows checked. */
@@ -68,7 +70,7 @@ public class RowRules {
         Column refused = functions.raise_error(functions.lit(rule.get("refusal"))).cast(type);
         value = functions.when(value.isNotNull(), value).otherwise(refused);
       }
-      Column[] conditions = {condition(rule.get("when")), isWritten};
+      Column[] conditions = {condition(rule.get("when"), made), condition(isWritten, made)};
       for (int j = 0; j < conditions.length; j++) {
         if (conditions[j] != null) {
           value = functions.when(conditions[j], value).otherwise(made.column(position));
@@ -100,10 +102,11 @@ public class RowRules {
       // NULL does not meet a constraint.
       Column met = functions.coalesce(new Column[] {condition, functions.lit(false)});
       if (rule.get("exempt") != null) {
-        met = functions.when(condition(rule.get("exempt")), functions.lit(true)).otherwise(met);
+        Column exempt = condition(rule.get("exempt"), made);
+        met = functions.when(exempt, functions.lit(true)).otherwise(met);
       }
       if (isWritten != null) {
-        met = functions.when(isWritten, met).otherwise(functions.lit(true));
+        met = functions.when(condition(isWritten, made), met).otherwise(functions.lit(true));
       }
       Column refused =
           functions.raise_error(text(rows, (String) rule.get("rule"), condition)).cast(type);
@@ -160,9 +163,20 @@ public class RowRules {
     return functions.concat((Column[]) parts.toArray(new Column[0]));
   }
 
-  /** Returns a condition on markers, which is ours. */
-  private static Column condition(Object sql) {
-    return sql == null ? null : functions.expr((String) sql);
+  /**
+   * Returns a condition on markers, which is ours. Columns of the table may have their names, and
+   * stand before them.
+   */
+  private static Column condition(Object sql, Projection rows) {
+    if (sql == null) {
+      return null;
+    }
+    Map markers = new HashMap();
+    for (int i = 0; i < rows.size(); i++) {
+      markers.put(rows.attribute(i).name(), rows.attribute(i));
+    }
+    Expression parsed = CatalystSqlParser$.MODULE$.parseExpression((String) sql);
+    return ExpressionUtils.column(parsed.transform(new NamedColumns(markers)));
   }
 
   private static int position(Object number) {

@@ -1,0 +1,103 @@
+"""The settings with which Spark has deltalog from its start: its jar and its extensions."""
+
+import functools
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyspark
+
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.jvm.jars import PACKAGE, ClassesError, jar_of
+from deltalog.spark.session import enable
+
+JARS = "spark.jars"
+EXTENSIONS = "spark.sql.extensions"
+OURS = f"{PACKAGE}.DeltalogExtensions"
+OF_CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension"
+
+_Builder = TypeVar("_Builder")
+
+
+@raises_pyspark_errors
+def configure(builder: _Builder) -> _Builder:
+    """Gives deltalog to the session that `builder` makes, and to all sessions of its application; returns `builder`.
+
+    Adds the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
+    `spark-defaults.conf` have there. `enable` is not needed then. Further calls have no effect. A builder of Spark
+    Connect gets no settings, because a server has its own; its session is enabled.
+
+    ```python
+    spark = deltalog.spark.configure(SparkSession.builder).getOrCreate()
+    ```
+
+    Raises:
+        UnsupportedFeatureError: there is no jar for this release of Spark.
+        InvalidArgumentError: `spark.sql.extensions` has the extension of the JVM connector.
+    """
+    chosen: Any = builder
+    if getattr(chosen.getOrCreate, "_deltalog", False):
+        return builder
+    if not _is_connect(chosen._options):
+        defaults = _defaults()
+        given = {name: str(chosen._options.get(name, defaults.get(name, ""))) for name in (JARS, EXTENSIONS)}
+        _check_extensions(given[EXTENSIONS])
+        chosen.config(JARS, _with(given[JARS], jar()))
+        chosen.config(EXTENSIONS, _with(given[EXTENSIONS], OURS))
+    chosen.getOrCreate = _enabling(chosen.getOrCreate)
+    return builder
+
+
+@raises_pyspark_errors
+def jar(spark: str | None = None) -> str:
+    """Returns the path of the jar for a minor release of Spark, such as `4.2`; by default for that of PySpark.
+
+    Raises `UnsupportedFeatureError` if there is none.
+    """
+    try:
+        return str(jar_of(pyspark.__version__ if spark is None else spark))
+    except ClassesError as error:
+        raise UnsupportedFeatureError(str(error)) from None
+
+
+def _enabling(make: Any) -> Any:
+    """Returns a method of a builder that also connects Python, so that Spark calls this process."""
+
+    @functools.wraps(make)
+    def made() -> Any:
+        return enable(make())
+
+    made._deltalog = True  # type: ignore[attr-defined]
+    return made
+
+
+def _with(given: str, ours: str) -> str:
+    """Returns the list in the text, with what is ours at its end."""
+    names = [name for name in map(str.strip, given.split(",")) if name]
+    return ",".join(names if ours in names else [*names, ours])
+
+
+def _check_extensions(given: str) -> None:
+    if OF_CONNECTOR in map(str.strip, given.split(",")):
+        raise InvalidArgumentError(
+            f"{EXTENSIONS} has {OF_CONNECTOR}, the extension of the JVM connector, which cannot be in one session "
+            "with that of deltalog: remove one of them"
+        )
+
+
+def _is_connect(options: dict[str, Any]) -> bool:
+    mode = str(options.get("spark.api.mode", os.environ.get("SPARK_API_MODE", "classic"))).lower()
+    return mode == "connect" or "spark.remote" in options or "SPARK_REMOTE" in os.environ
+
+
+def _defaults() -> dict[str, str]:
+    """Returns the settings of `spark-defaults.conf`, which Spark ignores where a builder has a setting."""
+    home = os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    file = Path(os.environ.get("SPARK_CONF_DIR", Path(home, "conf")), "spark-defaults.conf")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    # A name ends at the first space, equals sign or colon.
+    parts = [
+        line.replace("=", " ", 1).split(None, 1) for line in map(str.strip, lines) if not line.startswith("#")
+    ]
+    return {part[0]: part[1].strip() for part in parts if len(part) == 2}

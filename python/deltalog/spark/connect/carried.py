@@ -1,0 +1,87 @@
+"""DELETE, UPDATE and MERGE under Spark Connect where the server's catalog is ours: the server does everything.
+
+Spark Connect has no message for statements whose conditions and values are columns. They travel as a hint on the
+target, or on the join of target and source, of which the server makes the statement (`CarriedStatements.java`):
+
+    hint(description as JSON, condition, value, …)
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+
+from deltalog.spark.connect.target import as_column
+from deltalog.spark.dml.clauses import Condition, MergeClause, Values
+from deltalog.spark.errors import UnsupportedFeatureError
+
+_HINT = "deltalog_statement"
+_AFFECTED = "num_affected_rows"
+
+
+class ServerTarget:
+    """A table that a server changes, as a DataFrame that reads it."""
+
+    def __init__(self, rows: DataFrame) -> None:
+        self.rows = rows
+
+    def delete(self, condition: Condition | None) -> tuple[int, ...]:
+        """Deletes rows; returns how many."""
+        return _executed(self.rows, {"statement": "DELETE"}, condition, {})
+
+    def update(self, condition: Condition | None, values: Values) -> tuple[int, ...]:
+        """Changes rows; returns how many."""
+        return _executed(self.rows, {"statement": "UPDATE"}, condition, values)
+
+    def merge(
+        self,
+        source: DataFrame,
+        condition: Condition,
+        kinds: Sequence[Sequence[MergeClause]],
+        evolves: bool,
+    ) -> tuple[int, ...]:
+        """Merges `source` into the table; returns how many rows were affected, updated, deleted and inserted.
+
+        `kinds` are the clauses for rows that match, for rows of the source that match none, and for rows of the table
+        that match none.
+        """
+        expressions: list[Column] = []
+        clauses = [
+            [
+                {"action": clause.action, **_described(clause.condition, clause.values, expressions)}
+                for clause in kind
+            ]
+            for kind in kinds
+        ]
+        statement = {"statement": "MERGE", "clauses": clauses, "evolves": evolves}
+        return _answered(self.rows.join(source, as_column(condition)), statement, expressions)
+
+
+def _executed(
+    rows: DataFrame, statement: dict[str, Any], condition: Condition | None, values: Values
+) -> tuple[int, ...]:
+    expressions: list[Column] = []
+    described = _described(condition, values, expressions)
+    return _answered(rows, {**statement, **described}, expressions)
+
+
+def _described(
+    condition: Condition | None, values: Values | None, expressions: list[Column]
+) -> dict[str, Any]:
+    """Adds the condition and the values to the expressions; returns what they are. All columns have None as values."""
+    if condition is not None:
+        expressions.append(as_column(condition))
+    expressions += [as_column(value) for value in (values or {}).values()]
+    return {"has_condition": condition is not None, "columns": None if values is None else list(values)}
+
+
+def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> tuple[int, ...]:
+    # Spark 4.0 would execute the statement to say what columns its result has, so that nothing else may be asked.
+    answer = rows.hint(_HINT, json.dumps(statement), *expressions).collect()
+    if len(answer) != 1 or answer[0].__fields__[:1] != [_AFFECTED]:
+        raise UnsupportedFeatureError(
+            f"the server has not executed the {statement['statement']}, and nothing was changed: its deltalog is older "
+            "than this client's, or spark.sql.optimizer.disableHints is set"
+        )
+    return tuple(answer[0])

@@ -1,0 +1,64 @@
+"""The commands of `DeltaTable` that a Connect server executes in its session, if its catalog is ours.
+
+They do the same as in a classic session: executors move data, and names are those of the session's catalog.
+"""
+
+import json
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.options import Options
+from deltalog.spark.read import commands
+from deltalog.spark.read.relation import open_snapshot
+from deltalog.spark.sql.clone import CloneRequest, cloned
+from deltalog.spark.sql.definition_plans import DEFINE, TablePlan, define
+from deltalog.spark.sql.entries import UPDATE_ENTRY
+from deltalog.spark.sql.executors import Executors
+from deltalog.spark.sql.maintenance import optimized
+from deltalog.spark.write.caches import refresh
+
+# Those after which the table may have other rows.
+_CHANGING_ROWS = ("restore", "repair")
+
+
+def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: dict[str, Any]) -> Any:
+    """Returns the result of a command on the table that the options name."""
+    if command == DEFINE:
+        return define(jvm, session, TablePlan(**arguments))
+    if command == UPDATE_ENTRY:
+        return jvm.static("EntryColumns", "update", session, arguments["name"])
+    place = options.without_command()
+    newest = open_snapshot(jvm, session, place)
+    if command == "clone":
+        return _clone(jvm, session, newest, place, **arguments)
+    if command == "optimize":
+        return optimized(newest, **arguments, executors=Executors(jvm, session))
+    answer = commands.answer(newest, command, arguments)
+    if command in _CHANGING_ROWS:
+        refresh(jvm, session, newest.uri)
+    return answer
+
+
+def _clone(
+    jvm: Jvm,
+    session: Any,
+    newest: Snapshot,
+    place: Options,
+    *,
+    target: str,
+    shallow: bool,
+    mode: str,
+    version: int | None,
+    timestamp_ms: int | None,
+    properties: dict[str, str],
+    user_metadata: str | None,
+    request: str,
+) -> None:
+    """Makes a clone, whose store is reached as that of the table is if it is a path."""
+    is_dated = version is not None or timestamp_ms is not None
+    source = newest.at(version, timestamp_ms) if is_dated else newest
+    modes = {"overwrite": "create or replace", "error": "create"}
+    store = {**place.storage, **place.hadoop}
+    asked = CloneRequest(target, shallow, modes[mode], None, json.dumps(properties), store)
+    cloned(jvm, session, source, asked, user_metadata)

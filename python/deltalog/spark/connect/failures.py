@@ -1,0 +1,43 @@
+"""Errors of deltalog that a Connect server with our catalog has raised, as the client raises them."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from deltalog.spark.exceptions import as_pyspark_error
+from deltalog.spark.jvm.jars import PACKAGE
+from deltalog.spark.sql_states import kind_of
+
+_EXCEPTION = f"{PACKAGE}.DeltalogException"
+_converted: set[Callable[..., Any]] = set()
+
+
+def install_conversion() -> None:
+    """Makes Spark's client raise errors of deltalog; others are converted as before. Further calls have no effect."""
+    from pyspark.sql.connect.client import core
+
+    client: Any = core
+    convert = client.convert_exception
+    if convert in _converted:
+        return
+
+    def convert_exception(info: Any, *arguments: Any, **named: Any) -> Any:
+        error = convert(info, *arguments, **named)
+        # An error with a condition is one of Spark that deltalog has met.
+        classes = json.loads(info.metadata.get("classes", "[]"))
+        kind = (
+            kind_of(error.getSqlState()) if _EXCEPTION in classes and error.getCondition() is None else None
+        )
+        if kind is None:
+            return error
+        own = as_pyspark_error(kind(_message(str(error.getMessage()))))
+        own.__cause__ = error
+        return own
+
+    _converted.add(convert_exception)
+    client.convert_exception = convert_exception
+
+
+def _message(text: str) -> str:
+    """Returns a message without the class that Spark writes before it."""
+    return text.removeprefix(f"({_EXCEPTION}) ").partition("\n\nJVM stacktrace:")[0]

@@ -1,0 +1,38 @@
+"""What a Connect client knows of its server."""
+
+import weakref
+from typing import Any
+
+from deltalog.spark.connect.failures import install_conversion
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm.jars import PACKAGE
+
+CATALOG = "spark.sql.catalog.spark_catalog"
+
+_asked: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
+
+
+def has_our_catalog(spark: Any) -> bool:
+    """Returns whether the catalog of a Connect session is ours, so that the server does what a classic session does.
+
+    Otherwise it has the format `deltalog` as a Python Data Source, if at all.
+    """
+    if spark not in _asked:
+        # A session gets the setting with its analyzer.
+        spark.range(0).schema  # noqa: B018
+        _asked[spark] = _catalog(spark).startswith(f"{PACKAGE}.")
+        if _asked[spark]:
+            install_conversion()
+    return _asked[spark]
+
+
+def without_extensions(spark: Any) -> InvalidArgumentError:
+    """Returns the error of a server that has our format, but not our catalog."""
+    return InvalidArgumentError(
+        f"the server of this session has the jar of deltalog, but its catalog {CATALOG} is {_catalog(spark)}: start "
+        f"the server with spark.sql.extensions={PACKAGE}.DeltalogExtensions and without that setting"
+    )
+
+
+def _catalog(spark: Any) -> str:
+    return str(spark.conf.get(CATALOG, ""))

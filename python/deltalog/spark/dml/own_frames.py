@@ -1,0 +1,22 @@
+"""The frames that a `DeltaTable` has given out, to whose columns its statements may refer."""
+
+import uuid
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+
+class OwnFrames:
+    """What is known of the frames of a table."""
+
+    def __init__(self) -> None:
+        self.id = str(uuid.uuid4())
+        """What the columns of these frames have in a classic session (`OwnColumns.java`)."""
+        self.plan_ids: set[int] = set()
+        """The plans of these frames under Spark Connect."""
+
+    def note(self, frame: DataFrame) -> None:
+        """Remembers a frame that is given out."""
+        plan: Any = getattr(frame, "_plan", None)
+        if plan is not None:
+            self.plan_ids.add(plan._plan_id)

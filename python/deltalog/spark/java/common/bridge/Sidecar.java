@@ -1,0 +1,184 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.spark.SparkConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import py4j.ClientServer;
+
+/**
+ * A Python process beside a JVM in which no Python program has called enable, as in spark-sql,
+ * spark-shell and Java jobs.
+ *
+ * <p>It is started as spark-submit starts a Python program, and finds this JVM by a port of the
+ * loopback interface and a token. It ends with the JVM, which holds its input open.
+ */
+public final class Sidecar {
+  private static final Logger LOG = LoggerFactory.getLogger(Sidecar.class);
+  private static final String NAME = "deltalog-sidecar";
+  private static final String[] COMMAND = {"-m", "deltalog.spark.sidecar"};
+  private static final int MOST_SECONDS = 120;
+
+  /** The SQLSTATE of a connection that cannot be made. */
+  private static final String NO_CONNECTION = "08001";
+
+  private final Interpreter interpreter;
+  private final CompletableFuture<PythonCalls> connected = new CompletableFuture<>();
+  private final ClientServer server;
+  private Process process;
+  private ProcessOutput output;
+
+  private Sidecar(Interpreter interpreter, String token) {
+    this.interpreter = interpreter;
+    this.server = inDaemon(() -> served(this, token));
+  }
+
+  /** Starts a process, and returns it when it can be called. */
+  static Sidecar start(SparkConf settings) {
+    byte[] random = new byte[32];
+    new SecureRandom().nextBytes(random);
+    String token = HexFormat.of().formatHex(random);
+    Sidecar started = new Sidecar(Interpreter.of(settings, System.getenv()), token);
+    try {
+      started.launch(token);
+      started.await();
+      return started;
+    } catch (RuntimeException e) {
+      started.end();
+      throw e;
+    }
+  }
+
+  /** Returns the server through which Python calls this JVM. */
+  private static ClientServer served(Sidecar entry, String token) {
+    ClientServer made =
+        new ClientServer.ClientServerBuilder(entry)
+            .authToken(token)
+            .javaAddress(InetAddress.getLoopbackAddress())
+            .javaPort(0)
+            .build();
+    made.startServer();
+    return made;
+  }
+
+  /**
+   * Executes something in a daemon thread. Threads of py4j would otherwise keep the JVM alive: they
+   * are daemons only if the thread is one that makes the server. They also inherit its class
+   * loader.
+   */
+  private static <T> T inDaemon(Callable<T> work) {
+    FutureTask<T> task = new FutureTask<>(work);
+    Thread thread = new Thread(task, NAME);
+    thread.setDaemon(true);
+    thread.setContextClassLoader(Sidecar.class.getClassLoader());
+    thread.start();
+    try {
+      return task.get();
+    } catch (InterruptedException e) {
+      throw interrupted(e);
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("deltalog cannot listen for Python: " + e.getCause(), e);
+    }
+  }
+
+  private static RuntimeException interrupted(InterruptedException e) {
+    Thread.currentThread().interrupt();
+    return new IllegalStateException("interrupted while Python starts for deltalog", e);
+  }
+
+  private void launch(String token) {
+    ProcessBuilder builder = new ProcessBuilder(interpreter.command(), COMMAND[0], COMMAND[1]);
+    Map<String, String> environment = builder.environment();
+    environment.put(
+        "PYSPARK_GATEWAY_PORT", String.valueOf(server.getJavaServer().getListeningPort()));
+    environment.put("PYSPARK_GATEWAY_SECRET", token);
+    environment.put("PYSPARK_PIN_THREAD", "true");
+    environment.put("PYSPARK_PYTHON", interpreter.ofWorkers());
+    environment.put("PYTHONIOENCODING", "utf-8");
+    environment.put("PYTHONSAFEPATH", "1"); // No module of the working directory.
+    // PySpark has some for each version of pandas.
+    environment.putIfAbsent("PYTHONWARNINGS", "ignore::FutureWarning");
+    // These would make PySpark a client of Spark Connect.
+    environment.keySet().removeIf(name -> name.startsWith("SPARK_CONNECT_MODE"));
+    environment.remove("SPARK_REMOTE");
+    environment.remove("SPARK_LOCAL_REMOTE");
+    environment.remove("SPARK_API_MODE");
+    builder.redirectErrorStream(true);
+    try {
+      process = builder.start();
+    } catch (IOException e) {
+      throw failed("cannot be started (" + e.getMessage() + ")", e);
+    }
+    output = ProcessOutput.reading(process.getInputStream(), LOG, NAME + "-output");
+  }
+
+  private void await() {
+    try {
+      CompletableFuture.anyOf(connected, process.onExit()).get(MOST_SECONDS, TimeUnit.SECONDS);
+      if (!connected.isDone()) {
+        String status = "has ended with the exit status " + process.exitValue();
+        throw failed(status + ": " + output.lastLine(), null);
+      }
+    } catch (InterruptedException e) {
+      throw interrupted(e);
+    } catch (TimeoutException e) {
+      throw failed("has not connected within " + MOST_SECONDS + " s", e);
+    } catch (ExecutionException e) {
+      throw new IllegalStateException(e); // Nothing completes them exceptionally.
+    }
+  }
+
+  private DeltalogException failed(String how, Throwable cause) {
+    String command = interpreter.command() + " " + String.join(" ", COMMAND);
+    return new DeltalogException(
+        "deltalog needs a Python process beside this JVM, but `"
+            + command
+            + "` "
+            + how
+            + ". Set "
+            + Interpreter.SETTING
+            + " to the path of a Python that has deltalog "
+            + Version.WHEEL
+            + " and PySpark",
+        null,
+        NO_CONNECTION,
+        cause);
+  }
+
+  /** Connects Python, which calls this. */
+  public void connected(PythonCalls calls) {
+    connected.complete(calls);
+  }
+
+  /** Returns the version of Spark, which Python compares with that of PySpark. */
+  public String sparkVersion() {
+    return org.apache.spark.package$.MODULE$.SPARK_VERSION();
+  }
+
+  /** Returns the client for calls. */
+  PythonCalls calls() {
+    return connected.join();
+  }
+
+  boolean isAlive() {
+    return process.isAlive();
+  }
+
+  /** Ends the process and the server. */
+  void end() {
+    if (process != null) {
+      process.destroy();
+    }
+    server.shutdown();
+  }
+}

@@ -1,0 +1,81 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.Method;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.CacheManager;
+import org.apache.spark.sql.execution.CachedData;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.collection.Iterator;
+
+/**
+ * Tables whose rows Spark keeps. From 4.1 on, a name that is cached shows these rows, whatever has
+ * been written since, until Spark is told to compute them again.
+ *
+ * <p>A DataFrame that was read by a path stays on its version and needs nothing of this.
+ */
+public class CachedTables {
+  private CachedTables() {}
+
+  /**
+   * Lets Spark compute cached rows of a table again, under all names that the table has in them.
+   */
+  public static void refresh(SparkSession session, String uri) {
+    CacheManager cache = session.sharedState().cacheManager();
+    if (cache.isEmpty()) {
+      return;
+    }
+    Set names = new LinkedHashSet();
+    Iterator all = kept(cache);
+    while (all.hasNext()) {
+      addNames(((CachedData) all.next()).plan(), Locations.path(session, uri), names);
+    }
+    for (Object name : names) {
+      // A table may have lost its name.
+      if (session.catalog().tableExists((String) name)) {
+        session.catalog().refreshTable((String) name);
+      }
+    }
+  }
+
+  private static Iterator kept(CacheManager cache) {
+    try {
+      Method kept = CacheManager.class.getDeclaredMethod("cachedData");
+      kept.setAccessible(true);
+      return ((scala.collection.Iterable) kept.invoke(cache)).iterator();
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(
+          "deltalog cannot use the cached tables of this version of Spark: " + e, e);
+    }
+  }
+
+  private static void addNames(TreeNode node, String path, Set names) {
+    if (node instanceof DataSourceV2Relation relation
+        && relation.identifier().isDefined()
+        && relation.table() instanceof DeltalogTable table
+        && ((DeltalogFileIndex) table.relation().location()).path().equals(path)) {
+      names.add(relation.name());
+    }
+    if (node instanceof LogicalRelation relation
+        && relation.catalogTable().isDefined()
+        && relation.relation() instanceof DeltalogRelation rows
+        && ((DeltalogFileIndex) rows.location()).path().equals(path)) {
+      names.add(relation.catalogTable().get().identifier().quotedString());
+    }
+    addAll(node.children().iterator(), path, names);
+    addAll(node.innerChildren().iterator(), path, names);
+    if (node instanceof QueryPlan<?> plan) {
+      addAll(plan.subqueries().iterator(), path, names);
+    }
+  }
+
+  private static void addAll(Iterator nodes, String path, Set names) {
+    while (nodes.hasNext()) {
+      addNames((TreeNode) nodes.next(), path, names);
+    }
+  }
+}

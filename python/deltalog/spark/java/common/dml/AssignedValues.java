@@ -1,0 +1,125 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.analysis.AssignmentUtils$;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * The values that assignments give to the columns of a table, cast and checked as Spark does for a
+ * table's columns, and by StoredCast.
+ */
+public class AssignedValues {
+  private final String table;
+
+  /** Takes the name of the table, for errors. */
+  public AssignedValues(String table) {
+    this.table = table;
+  }
+
+  /**
+   * Returns the value of each column, in their order: those of the assignments, and for all others
+   * the old values.
+   */
+  public Expression[] updated(Attribute[] columns, Seq assignments) {
+    return aligned("alignUpdateAssignments", columns, assignments);
+  }
+
+  /** Does the same for a new row; columns without an assignment have their default values. */
+  public Expression[] inserted(Attribute[] columns, Seq assignments) {
+    return aligned("alignInsertAssignments", columns, assignments);
+  }
+
+  private Expression[] aligned(String name, Attribute[] columns, Seq assignments) {
+    Method[] methods = AssignmentUtils$.MODULE$.getClass().getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals(name)) {
+        // The parameters that later releases have added are flags.
+        Object[] arguments = new Object[methods[i].getParameterCount()];
+        Arrays.fill(arguments, false);
+        arguments[0] = Plans.seq(Arrays.asList(columns));
+        arguments[1] = given(assignments);
+        try {
+          return values((Seq) methods[i].invoke(AssignmentUtils$.MODULE$, arguments));
+        } catch (InvocationTargetException e) {
+          Platform.throwException(named(e.getCause()));
+        } catch (IllegalAccessException e) {
+          throw new IllegalStateException(
+              "deltalog cannot use this version of Spark's assignments: " + e, e);
+        }
+      }
+    }
+    throw new IllegalStateException(
+        "deltalog cannot use this version of Spark, which has no " + name);
+  }
+
+  /** Returns an error with the name of the table, which Spark does not know here. */
+  private Throwable named(Throwable error) {
+    if (!(error instanceof AnalysisException analysis)
+        || !"``".equals(analysis.getMessageParameters().get("tableName"))) {
+      return error;
+    }
+    Map parameters = new HashMap(analysis.getMessageParameters());
+    parameters.put("tableName", "`" + table.replace("`", "") + "`");
+    return new AnalysisException(
+        analysis.getCondition(), TableOptions.scala(parameters), Option.apply(error));
+  }
+
+  /**
+   * Returns the assignments as they were written, apart from our casts. Spark's analyzer has cast
+   * their values to the types of the columns, which takes fields of structs by position, and has
+   * asserted that they are not NULL without the name of the column; what follows takes fields by
+   * name, and by the rules for storing values.
+   */
+  private static Seq given(Seq assignments) {
+    StoredCast casts = new StoredCast(SQLConf.get(), true);
+    List made = new ArrayList();
+    Iterator each = assignments.iterator();
+    while (each.hasNext()) {
+      Assignment assignment = (Assignment) each.next();
+      Expression value = written(EvolvedValue.fitted(assignment.value()));
+      made.add(new Assignment(assignment.key(), casts.of(value, assignment.key().dataType())));
+    }
+    return Plans.seq(made);
+  }
+
+  private static Expression written(Expression value) {
+    Expression inner = value;
+    if (inner instanceof StaticInvoke check
+        && check.functionName().endsWith("TypeWriteSideCheck")) {
+      inner = check.arguments().head();
+    }
+    boolean isCast =
+        inner instanceof Cast && inner.getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
+    if (isCast) {
+      inner = ((Cast) inner).child();
+    }
+    if (inner instanceof AssertNotNull check && check.walkedTypePath().isEmpty()) {
+      return check.child();
+    }
+    return isCast ? inner : value;
+  }
+
+  private static Expression[] values(Seq assignments) {
+    Expression[] values = new Expression[assignments.size()];
+    Iterator each = assignments.iterator();
+    for (int i = 0; i < values.length; i++) {
+      values[i] = ((Assignment) each.next()).value();
+    }
+    return values;
+  }
+}

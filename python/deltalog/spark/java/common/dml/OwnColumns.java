@@ -1,0 +1,107 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Function1;
+
+/**
+ * The columns of the frames that a DeltaTable of Python has given out, which its verbs may refer
+ * to: `df = table.toDF(); table.delete(df.id == 1)`.
+ *
+ * <p>Each frame has ids of its own, as a table is read anew for each. In the place of the id of the
+ * JVM they have that of the table, by which a verb knows them without a list of all frames.
+ */
+public class OwnColumns {
+  private final UUID table;
+
+  /** From the id of the table, as text. */
+  public OwnColumns(String table) {
+    this.table = UUID.fromString(table);
+  }
+
+  /** Returns a frame whose columns are those of the table. */
+  public Dataset shown(SparkSession session, Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    return Dataset.ofRows(session, plan.transformAllExpressions(new Marking()));
+  }
+
+  /**
+   * Returns a statement that refers to the columns of its target instead of those of other frames,
+   * by their names. Those that its source has as well are looked for by their names, as the JVM
+   * connector does: they may be meant to be of either.
+   */
+  public LogicalPlan bound(LogicalPlan statement) {
+    List children = Plans.list(statement.children());
+    LogicalPlan source = children.size() > 1 ? (LogicalPlan) children.get(1) : null;
+    return statement.transformExpressions(new Binding((LogicalPlan) children.get(0), source));
+  }
+
+  private ExprId marked(ExprId id) {
+    return new ExprId(id.id(), table);
+  }
+
+  /** Gives all columns the id of the table. */
+  private class Marking extends scala.runtime.AbstractPartialFunction {
+    @Override
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference || node instanceof Alias;
+    }
+
+    @Override
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (node instanceof AttributeReference column) {
+        return column.withExprId(marked(column.exprId()));
+      }
+      if (node instanceof Alias alias) {
+        return new Alias(
+            alias.child(),
+            alias.name(),
+            marked(alias.exprId()),
+            alias.qualifier(),
+            alias.explicitMetadata(),
+            alias.nonInheritableMetadataKeys());
+      }
+      return otherwise.apply(node);
+    }
+  }
+
+  /** Puts columns of the target in the place of those of other frames. */
+  private class Binding extends scala.runtime.AbstractPartialFunction {
+    private final Attribute[] columns;
+    private final LogicalPlan source;
+
+    Binding(LogicalPlan target, LogicalPlan source) {
+      this.columns = (Attribute[]) Plans.list(target.output()).toArray(new Attribute[0]);
+      this.source = source;
+    }
+
+    @Override
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference column && column.exprId().jvmId().equals(table);
+    }
+
+    @Override
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      AttributeReference column = (AttributeReference) node;
+      if (source != null && source.outputSet().contains(column)) {
+        List parts = Plans.list(column.qualifier());
+        parts.add(column.name());
+        return new UnresolvedAttribute(Plans.seq(parts));
+      }
+      return Arrays.stream(columns)
+          .filter(known -> known.name().equals(column.name()))
+          .findFirst()
+          .map(known -> (Object) known)
+          .orElse(column);
+    }
+  }
+}

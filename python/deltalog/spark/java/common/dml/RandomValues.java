@@ -1,0 +1,63 @@
+package io.deltalog.spark;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.Product;
+import scala.collection.immutable.Seq;
+
+/**
+ * Values of UPDATE and MERGE that are not deterministic, such as uuid() or rand().
+ *
+ * <p>Spark refuses them everywhere in these statements. In assigned values they are safe: each is
+ * an expression of one projection over the rows that change, which Spark never evaluates twice, and
+ * of a task that is repeated only the files of one attempt count. In conditions they stay refused,
+ * because a condition decides more than once which rows and files it concerns.
+ */
+public class RandomValues {
+  private RandomValues() {}
+
+  /** Returns a statement for Spark's checks, with constants in place of such values. */
+  static LogicalPlan fixed(LogicalPlan statement) {
+    LogicalPlan made = statement;
+    Product parts = (Product) statement;
+    for (int i = 0; i < parts.productArity(); i++) {
+      if (parts.productElement(i) instanceof Seq items) {
+        List all = Plans.list(items);
+        boolean isSame = true;
+        for (int j = 0; j < all.size(); j++) {
+          Object item = all.get(j);
+          all.set(j, item instanceof Expression expression ? fixed(expression, false) : item);
+          isSame = isSame && all.get(j) == item;
+        }
+        if (!isSame) {
+          Object changed = Plans.seq(all);
+          made =
+              (LogicalPlan) EvolvingWrites.with(made, Map.of(parts.productElementName(i), changed));
+        }
+      }
+    }
+    return made;
+  }
+
+  private static Expression fixed(Expression expression, boolean isAssigned) {
+    if (expression.deterministic()) {
+      return expression;
+    }
+    List children = Plans.list(expression.children());
+    boolean isSame = true;
+    for (int i = 0; i < children.size(); i++) {
+      Expression child = (Expression) children.get(i);
+      // The first child is the column.
+      boolean isValue = isAssigned || (expression instanceof Assignment && i == 1);
+      children.set(i, fixed(child, isValue));
+      isSame = isSame && children.get(i) == child;
+    }
+    if (!isSame) {
+      return expression.withNewChildren(Plans.seq(children));
+    }
+    return isAssigned ? Plans.nothing(expression.dataType()) : expression;
+  }
+}

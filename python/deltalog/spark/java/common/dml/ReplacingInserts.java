@@ -1,0 +1,185 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.CreateArray$;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Explode;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import scala.Option;
+import scala.Product;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/**
+ * INSERT … REPLACE ON and REPLACE USING, which Spark's grammar has since 4.2, as a MERGE: rows of
+ * the table that match a row of the query are deleted, and all rows of the query are inserted.
+ *
+ * <p>MERGE inserts only rows that match nothing. So each row of the query, which is evaluated once,
+ * comes twice: as one that matches and is not inserted, and as one that is inserted and never
+ * matches.
+ */
+public class ReplacingInserts extends Rule {
+  private static final int MATCHES = 0;
+  private static final int IS_INSERTED = 1;
+
+  @Override
+  public TreeNode apply(TreeNode plan) {
+    if (!(plan instanceof InsertIntoStatement insert)
+        || !(insert.table() instanceof DataSourceV2Relation relation)
+        || !(relation.table() instanceof DeltalogTable)
+        || !insert.query().resolved()) {
+      return plan;
+    }
+    // The field exists since 4.2. REPLACE WHERE is an overwrite, and left to Spark.
+    Object given = CaseClass.field((Product) plan, "replaceCriteriaOpt");
+    Product criteria =
+        given instanceof Option option && option.isDefined() ? (Product) option.get() : null;
+    boolean isOn = criteria != null && criteria.productPrefix().equals("InsertReplaceOn");
+    if (!isOn && (criteria == null || !criteria.productPrefix().equals("InsertReplaceUsing"))) {
+      return plan;
+    }
+    List values = Plans.list(insert.query().output());
+    List names = names(insert, relation, values.size());
+    Attribute part = part();
+    Expression condition =
+        isOn
+            ? (Expression) criteria.productElement(0)
+            : using(relation, Plans.list((Seq) criteria.productElement(0)), names, values);
+    Option alias = isOn ? (Option) criteria.productElement(1) : Option.empty();
+    boolean evolves = SchemaEvolution.isAsked(plan);
+    LogicalPlan target = aliased(relation, alias);
+    LogicalPlan source = doubled(insert.query(), part);
+    MergeIntoTable merge =
+        new MergeIntoTable(
+            target,
+            source,
+            new And(is(part, MATCHES), condition),
+            Plans.seq(List.of(new DeleteAction(Option.empty()))),
+            Plans.seq(List.of(inserted(part, names, values))),
+            (Seq) Nil$.MODULE$,
+            evolves);
+    return evolves ? new EvolvingMerge(target, source, merge) : merge;
+  }
+
+  /** Returns the columns of the table, or new ones, for the columns of the query. */
+  private static List names(InsertIntoStatement insert, DataSourceV2Relation table, int count) {
+    List columns = List.of(table.table().schema().fieldNames());
+    List given = Plans.list(insert.userSpecifiedCols());
+    List names = new ArrayList(given.isEmpty() ? columns : given);
+    List output = Plans.list(insert.query().output());
+    if (insert.byName()) {
+      names.clear();
+    }
+    boolean mayAdd = insert.byName() || (given.isEmpty() && SchemaEvolution.isAsked(insert));
+    for (int i = names.size(); mayAdd && i < count; i++) {
+      names.add(((Attribute) output.get(i)).name());
+    }
+    if (names.size() != count) {
+      throw Bridge.refusals()
+          .arguments("INSERT", "there are " + count + " columns of rows for " + names.size());
+    }
+    return names;
+  }
+
+  private static Attribute part() {
+    return new AttributeReference(
+        "__deltalog_part",
+        DataTypes.IntegerType,
+        false,
+        Metadata.empty(),
+        NamedExpression$.MODULE$.newExprId(),
+        (Seq) Nil$.MODULE$);
+  }
+
+  private static Expression is(Attribute part, int value) {
+    return new EqualTo(part, Plans.integer(value));
+  }
+
+  /** Returns whether rows have equal values in columns, which are in the same places in both. */
+  private static Expression using(
+      DataSourceV2Relation table, List columns, List names, List values) {
+    Expression equal = null;
+    for (Object column : columns) {
+      Attribute known = column(Plans.list(table.output()), (String) column);
+      int at = -1;
+      for (int i = 0; i < names.size(); i++) {
+        at = ((String) names.get(i)).equalsIgnoreCase((String) column) ? i : at;
+      }
+      Attribute named = column(values, (String) column);
+      if (known == null || at < 0 || (named != null && named != values.get(at))) {
+        throw Bridge.refusals()
+            .arguments(
+                "REPLACE USING",
+                "the column " + column + " is not in the same place in the table and in the query");
+      }
+      Expression same = new EqualTo(known, (Expression) values.get(at));
+      equal = equal == null ? same : new And(equal, same);
+    }
+    return equal;
+  }
+
+  private static Attribute column(List columns, String name) {
+    for (Object column : columns) {
+      if (((Attribute) column).name().equalsIgnoreCase(name)) {
+        return (Attribute) column;
+      }
+    }
+    return null;
+  }
+
+  private static InsertAction inserted(Attribute part, List names, List values) {
+    List assignments = new ArrayList();
+    for (int i = 0; i < names.size(); i++) {
+      Expression column = new UnresolvedAttribute(Plans.seq(List.of(names.get(i))));
+      assignments.add(new Assignment(column, (Expression) values.get(i)));
+    }
+    return new InsertAction(Option.apply(is(part, IS_INSERTED)), Plans.seq(assignments));
+  }
+
+  private static LogicalPlan aliased(DataSourceV2Relation table, Option alias) {
+    List parts = new ArrayList();
+    if (alias.isDefined()) {
+      parts.add(alias.get());
+    } else if (table.identifier().isDefined()) {
+      Identifier name = table.identifier().get();
+      parts.add(TableNames.SESSION_CATALOG);
+      parts.addAll(List.of(name.namespace()));
+      parts.add(name.name());
+    }
+    return parts.isEmpty() ? table : SubqueryAlias$.MODULE$.apply(Plans.seq(parts), table);
+  }
+
+  /** Returns each row of the query twice, with a number; the name of the query stays. */
+  private static LogicalPlan doubled(LogicalPlan query, Attribute part) {
+    if (query instanceof SubqueryAlias alias) {
+      LogicalPlan rows = doubled(alias.child(), part);
+      return alias.withNewChildren(Plans.seq(List.of(rows)));
+    }
+    List numbers = List.of(Plans.integer(MATCHES), Plans.integer(IS_INSERTED));
+    Expression array = CreateArray$.MODULE$.apply(Plans.seq(numbers));
+    Seq none = (Seq) Nil$.MODULE$;
+    Seq output = Plans.seq(List.of(part));
+    return new Generate(new Explode(array), none, false, Option.empty(), output, query);
+  }
+}

@@ -1,0 +1,127 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.ResolveReferencesInUpdate;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Function2;
+import scala.Option;
+import scala.Product;
+import scala.collection.immutable.Seq;
+
+/**
+ * Variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark takes every name in an
+ * assigned value for a column, and Spark 4.0 those in conditions, too. A column goes before a
+ * variable of the same name, as everywhere in Spark.
+ */
+public class StatementVariables {
+  private static final String[] ACTIONS = {
+    "matchedActions", "notMatchedActions", "notMatchedBySourceActions"
+  };
+
+  private final ResolveReferencesInUpdate spark;
+  private final Function2 resolver;
+
+  public StatementVariables(SparkSession session) {
+    this.spark = new ResolveReferencesInUpdate(session.sessionState().catalogManager());
+    this.resolver = session.sessionState().conf().resolver();
+  }
+
+  /** Returns whether a name in the clauses of a MERGE may be a variable. */
+  boolean areIn(MergeIntoTable merge) {
+    Product parts = (Product) merge;
+    if (replaced(merge.mergeCondition(), List.of()) != merge.mergeCondition()) {
+      return true;
+    }
+    for (String name : ACTIONS) {
+      List actions = Plans.list((Seq) CaseClass.field(parts, name));
+      for (Object action : actions) {
+        if (replaced((Expression) action, List.of()) != action) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** Returns a MERGE of resolved tables with variables in place of names that no table has. */
+  MergeIntoTable replaced(MergeIntoTable merge) {
+    LogicalPlan target = merge.targetTable();
+    LogicalPlan source = merge.sourceTable();
+    List seen = List.of(List.of(target, source), List.of(source), List.of(target));
+    Map changes = new HashMap();
+    for (int i = 0; i < ACTIONS.length; i++) {
+      Seq actions = (Seq) CaseClass.field((Product) merge, ACTIONS[i]);
+      changes.put(ACTIONS[i], replaced(actions, (List) seen.get(i)));
+    }
+    changes.put("mergeCondition", replaced(merge.mergeCondition(), List.of(target, source)));
+    return (MergeIntoTable) EvolvingWrites.with(merge, changes);
+  }
+
+  /** Does the same for an UPDATE. */
+  UpdateTable replaced(UpdateTable update) {
+    Map changes = new HashMap();
+    changes.put("assignments", replaced(update.assignments(), List.of(update.table())));
+    if (update.condition().isDefined()) {
+      Expression condition = update.condition().get();
+      changes.put("condition", Option.apply(replaced(condition, List.of(update.table()))));
+    }
+    return (UpdateTable) EvolvingWrites.with(update, changes);
+  }
+
+  /** Does the same for a DELETE. */
+  DeleteFromTable replaced(DeleteFromTable delete) {
+    Expression condition = replaced(delete.condition(), List.of(delete.table()));
+    return (DeleteFromTable) EvolvingWrites.with(delete, Map.of("condition", condition));
+  }
+
+  private Seq replaced(Seq expressions, List tables) {
+    List made = new ArrayList();
+    for (Object each : Plans.list(expressions)) {
+      made.add(replaced((Expression) each, tables));
+    }
+    return Plans.seq(made);
+  }
+
+  private Expression replaced(Expression expression, List tables) {
+    if (expression instanceof Assignment assignment) {
+      Expression value = replaced(assignment.value(), tables);
+      return value == assignment.value() ? assignment : new Assignment(assignment.key(), value);
+    }
+    if (expression instanceof UnresolvedAttribute name) {
+      return isColumn(name, tables) ? name : spark.resolveVariables(name);
+    }
+    List children = Plans.list(expression.children());
+    boolean isSame = true;
+    for (int i = 0; i < children.size(); i++) {
+      Expression child = (Expression) children.get(i);
+      children.set(i, replaced(child, tables));
+      isSame = isSame && children.get(i) == child;
+    }
+    return isSame ? expression : expression.withNewChildren(Plans.seq(children));
+  }
+
+  private boolean isColumn(UnresolvedAttribute name, List tables) {
+    for (Object table : tables) {
+      try {
+        if (((LogicalPlan) table).resolve(name.nameParts(), resolver).isDefined()) {
+          return true;
+        }
+      } catch (Exception e) {
+        // An ambiguous name, or a field that a column of this table does not have: no variable.
+        // Spark finds the column in the other table, or raises the error again.
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,130 @@
+package io.deltalog.spark;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.jar.JarFile;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
+import scala.Option;
+
+/**
+ * What settings alone may have brought together: a jar of another release of Spark, jars of
+ * different versions, or the extensions of the JVM connector. `enable` chooses the jar itself.
+ */
+final class Installation {
+  private static final String EXTENSIONS = "spark.sql.extensions";
+  private static final String CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension";
+
+  /** Null as long as nothing was checked, and empty if nothing is wrong. */
+  private static String problem;
+
+  private Installation() {}
+
+  /** Throws an exception that says what does not fit. Looks for it once in a JVM. */
+  static synchronized void check() {
+    if (problem == null) {
+      problem = found();
+    }
+    String connector = connector();
+    String wrong = problem.isEmpty() ? connector : problem;
+    if (!wrong.isEmpty()) {
+      throw new IllegalStateException("deltalog cannot be used in this application: " + wrong);
+    }
+  }
+
+  /** Notes that `enable` has chosen the jar. */
+  static synchronized void accept() {
+    problem = "";
+  }
+
+  private static String connector() {
+    Option<SparkContext> application = SparkContext$.MODULE$.getActive();
+    String setting = application.isEmpty() ? "" : application.get().conf().get(EXTENSIONS, "");
+    List<String> names = Arrays.stream(setting.split(",")).map(String::strip).toList();
+    return names.contains(CONNECTOR) && names.contains(DeltalogExtensions.class.getName())
+        ? EXTENSIONS
+            + " has "
+            + CONNECTOR
+            + ", the extension of the JVM connector, beside that of deltalog; remove one of them"
+        : "";
+  }
+
+  private static String found() {
+    try {
+      String others = others();
+      return others.isEmpty() ? missing(own()) : others;
+    } catch (IOException e) {
+      throw new UncheckedIOException("deltalog cannot read its jar", e);
+    }
+  }
+
+  /** Returns the jars of different versions, or an empty text. */
+  private static String others() throws IOException {
+    Map<String, String> jars = new TreeMap<>();
+    ClassLoader loader = Installation.class.getClassLoader();
+    for (URL marker : Collections.list(loader.getResources(DriverClasses.MARKER))) {
+      String place = marker.getPath().replaceFirst("^file:", "").replaceFirst("!/.*", "");
+      jars.putIfAbsent(DriverClasses.text(marker), place);
+    }
+    return jars.size() < 2
+        ? ""
+        : "there are jars of different versions, " + named(jars) + "; keep one of them";
+  }
+
+  private static String named(Map<String, String> jars) {
+    return String.join(
+        " and ",
+        jars.entrySet().stream().map(jar -> jar.getValue() + " of " + jar.getKey()).toList());
+  }
+
+  /** Returns why our jar does not fit this build of Spark, or an empty text. */
+  private static String missing(File jar) throws IOException {
+    if (!jar.isFile() || build(jar).equals(DriverClasses.buildOfSpark(loader()))) {
+      return "";
+    }
+    List<String> missing = new LinkCheck(loader(), jar.getPath()).missing();
+    String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
+    String release = version.replaceFirst("^(\\d+\\.\\d+).*", "$1");
+    return missing.isEmpty()
+        ? ""
+        : jar
+            + " is for another release than Spark "
+            + version
+            + ", which lacks "
+            + DriverClasses.shortened(missing)
+            + "; name the jar that `python -m deltalog.spark jar --spark "
+            + release
+            + "` prints";
+  }
+
+  private static ClassLoader loader() {
+    return Installation.class.getClassLoader();
+  }
+
+  private static String build(File jar) throws IOException {
+    try (JarFile opened = new JarFile(jar);
+        InputStream stream = opened.getInputStream(opened.getEntry(DriverClasses.BUILD))) {
+      return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+    }
+  }
+
+  /** Returns the jar with these classes. */
+  static File own() {
+    try {
+      return new File(
+          Installation.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    } catch (URISyntaxException e) {
+      throw new IllegalStateException("the path of the jar of deltalog is not a URI", e);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package io.deltalog.spark;
+
+import java.util.Collections;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * The rows of a write whose table Spark still has to find. They are never resolved, so that Spark's
+ * analyzer does not compare them with the table. EvolvingWrites takes this node away.
+ */
+public class EvolvingRows extends LogicalPlan {
+  private final LogicalPlan child;
+
+  public EvolvingRows(LogicalPlan child) {
+    this.child = child;
+  }
+
+  public LogicalPlan child() {
+    return child;
+  }
+
+  @Override
+  public boolean resolved() {
+    return false;
+  }
+
+  @Override
+  public Seq output() {
+    return child.output();
+  }
+
+  @Override
+  public Seq children() {
+    return Plans.seq(Collections.singletonList(child));
+  }
+
+  @Override
+  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
+    return new EvolvingRows((LogicalPlan) children.head());
+  }
+
+  /** Returns the number of parameters of the constructor, by which Spark copies nodes. */
+  @Override
+  public int productArity() {
+    return 1;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return child;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof EvolvingRows;
+  }
+}

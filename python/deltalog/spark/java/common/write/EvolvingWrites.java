@@ -1,0 +1,75 @@
+package io.deltalog.spark;
+
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.Product;
+
+/**
+ * Lets a write have other columns than its table, which then accepts any schema, so that Spark's
+ * analyzer leaves the rows to us:
+ *
+ * <ul>
+ *   <li>columns that the table does not have, if the options of the write, its statement or the
+ *       session say that it adds them;
+ *   <li>structs that lack fields, if a DataFrame is written by name.
+ * </ul>
+ *
+ * <p>A write through writeTo names its table, with which Spark compares the rows as soon as it has
+ * found it. EvolvingRows holds it back until this rule has seen the table.
+ */
+public class EvolvingWrites extends Rule {
+  @Override
+  public TreeNode apply(TreeNode plan) {
+    if (plan instanceof InsertIntoStatement insert) {
+      LogicalPlan table = SchemaEvolution.isAsked(plan) ? accepting(insert.table()) : null;
+      return table == null || table == insert.table() ? plan : with(plan, Map.of("table", table));
+    }
+    if (!(plan instanceof V2WriteCommand write)) {
+      return plan;
+    }
+    Map changes = new HashMap();
+    if (write.query() instanceof EvolvingRows held) {
+      changes.put("query", held.child());
+    }
+    if ((Object) write.table() instanceof DataSourceV2Relation relation
+        && (SchemaEvolution.isAsked(plan) || lacksFields(write, relation))) {
+      LogicalPlan table = accepting(relation);
+      if (table != relation) {
+        changes.put("table", table);
+      }
+    }
+    return changes.isEmpty() ? plan : with(plan, changes);
+  }
+
+  private static boolean lacksFields(V2WriteCommand write, DataSourceV2Relation table) {
+    return write.isByName()
+        && ((LogicalPlan) write).origin().sqlText().isEmpty()
+        && ColumnFit.lacksFields(write.query(), table.table().schema());
+  }
+
+  /** Returns the relation of a table of ours so that it accepts any schema; others as they are. */
+  private static LogicalPlan accepting(LogicalPlan plan) {
+    if (!(plan instanceof DataSourceV2Relation relation)
+        || !(relation.table() instanceof DeltalogTable table)
+        || table.acceptsAnySchema()) {
+      return plan;
+    }
+    return (LogicalPlan) with(plan, Collections.singletonMap("table", table.accepting(true)));
+  }
+
+  static TreeNode with(TreeNode plan, Map changes) {
+    try {
+      return (TreeNode) CaseClass.with((Product) plan, changes);
+    } catch (Exception e) {
+      throw new IllegalStateException(
+          "deltalog cannot use this version of Spark's writes: " + e, e);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.expressions.EvalMode$;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/**
+ * Casts of values that Spark's rules let into no column of another type, such as text into a column
+ * of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, by which one
+ * that does not fit is an error. That goes for the policy ANSI alone.
+ */
+public class StoredCast {
+  private final SQLConf conf;
+  private final boolean byName;
+
+  /** Fields of structs are matched by name or by position. */
+  public StoredCast(SQLConf conf, boolean byName) {
+    this.conf = conf;
+    this.byName = byName;
+  }
+
+  /** Returns the value in a type that Spark's rules let into a column, if there is one. */
+  public Expression of(Expression value, DataType column) {
+    if (!conf.storeAssignmentPolicy().equals(SQLConf.StoreAssignmentPolicy$.MODULE$.ANSI())) {
+      return value;
+    }
+    DataType type = storable(value.dataType(), column);
+    if (type.equals(value.dataType())) {
+      return value;
+    }
+    Option zone = Option.apply(conf.sessionLocalTimeZone());
+    Cast cast = new Cast(value, type, zone, EvalMode$.MODULE$.ANSI());
+    cast.setTagValue(Cast$.MODULE$.BY_TABLE_INSERTION(), scala.runtime.BoxedUnit.UNIT);
+    return cast;
+  }
+
+  /** Returns the given type, with the types of the column where Spark only casts on request. */
+  private DataType storable(DataType given, DataType column) {
+    if (given instanceof StructType from && column instanceof StructType to) {
+      StructField[] fields = from.fields().clone();
+      for (int i = 0; i < fields.length; i++) {
+        int at = byName ? position(to, fields[i].name()) : i;
+        if (at >= 0 && at < to.fields().length) {
+          DataType type = storable(fields[i].dataType(), to.fields()[at].dataType());
+          fields[i] =
+              new StructField(fields[i].name(), type, fields[i].nullable(), fields[i].metadata());
+        }
+      }
+      return new StructType(fields);
+    }
+    if (given instanceof ArrayType from && column instanceof ArrayType to) {
+      return new ArrayType(storable(from.elementType(), to.elementType()), from.containsNull());
+    }
+    if (given instanceof MapType from && column instanceof MapType to) {
+      DataType key = storable(from.keyType(), to.keyType());
+      DataType value = storable(from.valueType(), to.valueType());
+      return new MapType(key, value, from.valueContainsNull());
+    }
+    boolean isCast =
+        !Cast$.MODULE$.canANSIStoreAssign(given, column)
+            && Cast$.MODULE$.canAnsiCast(given, column);
+    return isCast ? column : given;
+  }
+
+  private int position(StructType type, String name) {
+    for (int i = 0; i < type.fields().length; i++) {
+      if ((Boolean) conf.resolver().apply(type.fields()[i].name(), name)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+}

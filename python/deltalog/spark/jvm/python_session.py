@@ -1,0 +1,61 @@
+"""Python's view of a session of the JVM, for what PySpark has and the JVM lacks."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+_lock = threading.Lock()
+
+
+def python_session(session: Any) -> SparkSession:
+    """Returns the session for Python. In a sidecar no program of Python has made the application's context."""
+    with _lock:
+        context = _context(session.sparkContext())
+        first = SparkSession._instantiatedSession
+        if first is not None and first._sc is context:
+            return SparkSession(context, session)
+        with _unchanged_sessions():
+            return SparkSession(context, session)
+
+
+def _context(of_jvm: Any) -> SparkContext:
+    """Returns Python's view of a context, which is made once."""
+    known = SparkContext._active_spark_context
+    if known is not None and known._jsc is not None and not known._jsc.sc().isStopped():
+        return known
+    if known is not None:
+        _forget(known)
+    gateway: Any = SparkContext._gateway
+    java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(of_jvm)
+    return SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jvm=gateway.jvm, _jconf=java.getConf()))
+
+
+def _forget(stopped: SparkContext) -> None:
+    """Ends what belongs to a context that the JVM has stopped."""
+    if stopped._accumulatorServer is not None:
+        stopped._accumulatorServer.shutdown()
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+@contextmanager
+def _unchanged_sessions() -> Iterator[None]:
+    """Keeps the default and the active session of the JVM, which PySpark sets when it makes its first session."""
+    gateway: Any = SparkContext._gateway
+    sessions = gateway.jvm.org.apache.spark.sql.classic.SparkSession
+    default, active = sessions.getDefaultSession(), sessions.getActiveSession()
+    try:
+        yield
+    finally:
+        if default.isDefined():
+            sessions.setDefaultSession(default.get())
+        else:
+            sessions.clearDefaultSession()
+        if active.isDefined():
+            sessions.setActiveSession(active.get())
+        else:
+            sessions.clearActiveSession()

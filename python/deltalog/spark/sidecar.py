@@ -1,0 +1,77 @@
+"""The Python process beside a JVM in which no Python program has called `enable`.
+
+    python -m deltalog.spark.sidecar
+
+The JVM (`Sidecar.java`) starts it when it calls Python for the first time, tells it by PySpark's environment variables
+where it listens, and holds its input open. When the input ends, so does the process.
+"""
+
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+import pyspark
+from pyspark import SparkContext
+
+from deltalog.errors import DeltaError, UnsupportedFeatureError
+from deltalog.spark import errors
+from deltalog.spark.bridge import Bridge
+from deltalog.spark.jvm import Jvm, callback
+from deltalog.spark.jvm.failures import told
+from deltalog.spark.jvm.jars import ClassesError, own_version
+from deltalog.spark.secrecy import hide_from_py4j
+
+
+def main() -> int:
+    """Serves the JVM until it ends, and returns the exit status."""
+    # Ctrl-C in a terminal is for the JVM, which cancels the statement.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        connect()
+    except (DeltaError, ClassesError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdin.buffer.read()
+    return 0
+
+
+def connect() -> None:
+    """Lets the JVM call this process.
+
+    Raises `UnsupportedFeatureError` if deltalog or PySpark is of another version here than there.
+    """
+    SparkContext._ensure_initialized()
+    gateway: Any = SparkContext._gateway
+    hide_from_py4j()
+    _check_pyspark(gateway.entry_point.sparkVersion())
+    jvm = Jvm(gateway)
+    _check_version(jvm.classes.version(), own_version())
+    errors.install_conversion()
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # What it logs as JSON is raised as well.
+    gateway.entry_point.connected(callback.serve(jvm, Bridge(jvm, told)))
+
+
+def _check_pyspark(spark: str) -> None:
+    if spark.split(".")[:2] != pyspark.__version__.split(".")[:2]:
+        raise UnsupportedFeatureError(
+            f"the application has Spark {spark}, but {sys.executable} has PySpark {pyspark.__version__}: install "
+            f"PySpark {spark} there"
+        )
+
+
+def _check_version(of_jar: str, own: str) -> None:
+    if of_jar != own:
+        raise UnsupportedFeatureError(
+            f"the jar of the application is of deltalog {of_jar}, but {sys.executable} has deltalog {own}: install "
+            "the same version there"
+        )
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads that still serve calls would be waited for, but the JVM that asked is gone.
+    os._exit(status)

@@ -1,0 +1,70 @@
+"""CREATE TABLE at the location of an existing table: what the statement says must be what the table has.
+
+What it does not say is left to the table, and need not be repeated.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.read.relation import check_expected_schema
+from deltalog.spark.sql.definition import Definition
+from deltalog.spark.sql.protocol_properties import FEATURE
+
+# The value for old rows is fixed when a column is added to a table, and says nothing about its definition.
+_OF_OLD_ROWS = "EXISTS_DEFAULT"
+
+
+def check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
+    """Raises an error if CREATE TABLE does not describe the existing Delta table."""
+    if definition.has_columns:
+        check_expected_schema(existing, jvm.struct(definition.schema_json))
+        if definition.partition_by != list(existing.partition_columns):
+            raise InvalidArgumentError(
+                f"the Delta table {existing.uri} is partitioned by ({', '.join(existing.partition_columns)}), "
+                f"not by ({', '.join(definition.partition_by)})"
+            )
+        _check_rules(definition, existing)
+    if definition.cluster_by is not None and definition.cluster_by != existing.clustering_columns():
+        raise _lacks(existing, f"clustering by ({', '.join(definition.clustering or [])})")
+    if definition.comment is not None and definition.comment != existing.description:
+        raise _lacks(existing, f"comment {definition.comment!r}")
+    for name, value in definition.configuration.items():
+        is_feature = name.startswith(FEATURE)
+        if is_feature and name.removeprefix(FEATURE) in existing.table_features:
+            continue
+        if is_feature or existing.configuration.get(name) != value:
+            raise _lacks(existing, f"property {name}={value}")
+
+
+def _check_rules(definition: Definition, existing: Snapshot) -> None:
+    """Compares NOT NULL, comments, default values and other rules of the columns."""
+    known = dict(_fields(json.loads(existing.schema_json), ""))
+    for name, field in _fields(json.loads(definition.schema_json), ""):
+        found = known[name]
+        if found["nullable"] and not field["nullable"]:
+            raise _lacks(existing, f"rule {name} NOT NULL")
+        metadata = found.get("metadata", {})
+        for key, value in field.get("metadata", {}).items():
+            if key != _OF_OLD_ROWS and metadata.get(key) != value:
+                raise _lacks(existing, f"{key} of the column {name}, {value!r},")
+
+
+def _fields(kind: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields all fields of a type, also those of structs in arrays and maps, with their paths."""
+    if not isinstance(kind, dict):
+        return
+    for field in kind.get("fields", []):
+        name = f"{place}{field['name']}"
+        yield name, field
+        yield from _fields(field["type"], f"{name}.")
+    for part in ("elementType", "keyType", "valueType"):
+        if part in kind:
+            yield from _fields(kind[part], f"{place}{part.removesuffix('Type')}.")
+
+
+def _lacks(existing: Snapshot, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"the Delta table {existing.uri} does not have the {what} of CREATE TABLE")

@@ -1,0 +1,44 @@
+"""The protocol among the properties of a new table, as SHOW CREATE TABLE shows that of another one.
+
+In a definition, `delta.minReaderVersion` and `delta.minWriterVersion` ask
+for the features that these versions have (PROTOCOL.md, "Valid Feature Names in Table Features"). The versions of the
+new table follow from its features.
+"""
+
+from deltalog.spark.errors import InvalidArgumentError
+
+_READER, _WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
+FEATURE = "delta.feature."
+# The features that each version has for the first time. The last ones of both list their features by name.
+_OF_READERS = {1: (), 2: ("columnMapping",), 3: ()}
+_OF_WRITERS = {
+    1: (),
+    2: ("appendOnly", "invariants"),
+    3: ("checkConstraints",),
+    4: ("changeDataFeed", "generatedColumns"),
+    5: ("columnMapping",),
+    6: ("identityColumns",),
+    7: (),
+}
+
+
+def features_of_versions(properties: dict[str, str]) -> dict[str, str]:
+    """Returns the properties with the features that versions imply in the place of these versions."""
+    kept = {name: value for name, value in properties.items() if name not in (_READER, _WRITER)}
+    implied: list[str] = []
+    for name, known in ((_READER, _OF_READERS), (_WRITER, _OF_WRITERS)):
+        if name in properties:
+            implied += _implied(name, properties[name], known)
+    return {f"{FEATURE}{feature}": "supported" for feature in implied} | kept
+
+
+def _implied(name: str, value: str, known: dict[int, tuple[str, ...]]) -> list[str]:
+    newest = max(known)
+    if not value.isdecimal() or int(value) not in known:
+        raise InvalidArgumentError(
+            f"the table property {name} cannot be '{value}': it is a number from 1 to {newest}, or is left out, since "
+            "the protocol of a new table follows from its columns and properties"
+        )
+    asked = int(value)
+    older = known if asked < newest else {}
+    return [feature for version, features in older.items() if version <= asked for feature in features]

@@ -1,0 +1,36 @@
+"""The SQLSTATEs of errors, as the JVM connector gives them where it has the same error."""
+
+from deltalog import errors
+
+# The first class that fits counts.
+_STATES: tuple[tuple[type[BaseException], str], ...] = (
+    (errors.CommitConflictError, "2D521"),
+    (errors.CommitStateUnknownError, "08007"),
+    (errors.NotATableError, "42P01"),
+    (errors.TableReplacedError, "42P01"),
+    (errors.TableAlreadyExistsError, "42P07"),
+    (errors.VersionNotFoundError, "42815"),
+    (errors.SchemaMismatchError, "42KDG"),
+    (errors.UnsupportedFeatureError, "0AKDD"),
+    (errors.InvalidArgumentError, "22023"),
+    (errors.AccessDeniedError, "42501"),
+    (errors.UnavailableError, "08006"),
+    (errors.DeltaError, "XXKDS"),
+)
+
+
+def sql_state(error: BaseException) -> str | None:
+    """Returns the SQLSTATE of an error, or None if it has none."""
+    for kind, state in _STATES:
+        if isinstance(error, kind):
+            return state
+    of_pyspark = getattr(error, "getSqlState", None)
+    return None if of_pyspark is None else of_pyspark()
+
+
+def kind_of(state: str | None) -> type[errors.DeltaError] | None:
+    """Returns the class of the errors of ours that have a SQLSTATE; None if it is none of ours."""
+    for kind, own in _STATES:
+        if own == state and issubclass(kind, errors.DeltaError):
+            return kind
+    return None

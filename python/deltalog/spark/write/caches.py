@@ -1,0 +1,12 @@
+"""Rows of a table that Spark keeps, after a commit."""
+
+from typing import Any
+
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.write.outcome import after_commit
+
+
+def refresh(jvm: Jvm, session: Any, uri: str, version: int | None = None) -> None:
+    """Lets Spark compute the cached rows of a table again, whose version is the one that was committed."""
+    with after_commit(uri, version, "computing cached rows again", "REFRESH TABLE does it"):
+        jvm.static("CachedTables", "refresh", session, uri)

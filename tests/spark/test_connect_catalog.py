@@ -1,0 +1,218 @@
+"""Spark Connect where the server's catalog is ours, by settings alone: clients with and without deltalog."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+
+import deltalog
+from deltalog.spark.configuration import jar
+from tests.spark.connect_server import run_client, running_server
+
+pytest.importorskip("grpc")
+pytest.importorskip("pandas")
+
+# Before Spark 4.1, clients do not hear the SQLSTATE of an error without a condition of Spark, which tells its class.
+HEARS_STATES = not pyspark.__version__.startswith("4.0.")
+
+BEGIN = """
+import json
+from pyspark.sql import SparkSession, functions as sf
+spark = SparkSession.builder.remote({address!r}).create()
+said = {{}}
+def outcome(call):
+    try:
+        return call()
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        return [kinds, str(error).splitlines()[0]]
+def rows(frame):
+    return [list(row) for row in frame.collect()]
+def sql(text, **named):
+    return rows(spark.sql(text, **named))
+"""
+WITH_DELTALOG = """
+import deltalog.spark
+from deltalog.tables import DeltaTable
+deltalog.spark.enable(spark)
+"""
+WITHOUT_DELTALOG = """
+import sys
+sys.modules["deltalog"] = None
+"""
+END = "\nspark.stop()\nprint(json.dumps(said))\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A Connect server that has deltalog by its settings: its address, and its directory."""
+    settings = {
+        "spark.jars": jar(),
+        "spark.sql.extensions": "io.deltalog.spark.DeltalogExtensions",
+        "spark.deltalog.python": sys.executable,
+    }
+    yield from running_server(tmp_path_factory, more=settings)
+
+
+def client(server: tuple[str, Path], tmp_path: Path, begin: str, code: str) -> dict[str, Any]:
+    """Runs the code of a client, and returns what it has put into `said`."""
+    done = run_client(BEGIN.format(address=server[0]) + begin + code + END, tmp_path)
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
+
+
+def ids(path: Path) -> list[tuple[Any, ...]]:
+    table = pa.table(deltalog.DeltaTable(path).to_arrow())
+    return sorted(map(tuple, (row.values() for row in table.select(["id", "p"]).to_pylist())))
+
+
+def test_statements_of_a_client_with_deltalog_are_those_of_the_server(
+    server: tuple[str, Path], tmp_path: Path
+) -> None:
+    """Each is one commit, with conditions and values as texts and as columns, by path and by name."""
+    code = f"""
+for name, place in (("path", {str(tmp_path / "by path")!r}), ("name", {str(tmp_path / "by name")!r})):
+    made = spark.createDataFrame([(i, "old") for i in range(10)], "id int, p string").coalesce(1)
+    made.write.format("deltalog").save(place)
+    spark.sql(f"CREATE TABLE of_{{name}} USING deltalog LOCATION '{{place}}'")
+    by_path = DeltaTable.forPath(spark, place)
+    table = (by_path if name == "path" else DeltaTable.forName(spark, "of_name")).alias("t")
+    counts = [
+        rows(table.delete("t.id = 0")),
+        rows(table.delete(sf.col("t.id") == 1)),
+        rows(table.update("id = 2", {{"p": "upper(p)"}})),
+        rows(table.update(sf.col("id") == 3, {{"p": sf.lit("column")}})),
+    ]
+    source = spark.createDataFrame([(4, "s"), (5, "s"), (20, "s"), (21, "s")], "id int, p string").alias("s")
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate("s.id = 4", {{"p": "concat(t.p, s.p)"}})
+    merge = merge.whenMatchedDelete().whenNotMatchedInsert(sf.col("s.id") == 20, {{"id": "s.id"}})
+    merge = merge.whenNotMatchedInsertAll().whenNotMatchedBySourceUpdate("t.id = 6", {{"p": "'left'"}})
+    counts.append(rows(merge.whenNotMatchedBySourceDelete("t.id = 7").execute()))
+    wider = spark.createDataFrame([(8, "w", 1.5)], "id int, p string, more double").alias("s")
+    evolving = table.merge(wider, "t.id = s.id").withSchemaEvolution().whenMatchedUpdateAll()
+    counts.append(rows(evolving.execute()))
+    counts.append(table.toDF().columns)
+    said[name] = counts
+twice = spark.sql("SELECT 8 AS id, explode(array('a', 'b')) AS p").alias("s")
+said["twice"] = outcome(lambda: table.merge(twice, "t.id = s.id").whenMatchedUpdate(set={{"p": "s.p"}}).execute())
+said["column"] = outcome(lambda: table.update("nothing = 1", {{"p": "'x'"}}))
+said["random"] = outcome(lambda: table.delete("rand() < 2"))
+"""
+    said = client(server, tmp_path, WITH_DELTALOG, code)
+    for name in ("path", "name"):
+        counts = [[[1]], [[1]], [[1]], [[1]], [[6, 2, 2, 2]], [[1, 1, 0, 0]], ["id", "p", "more"]]
+        assert said[name] == counts
+        table = deltalog.DeltaTable(tmp_path / f"by {name}")
+        operations = [commit["operation"] for commit in reversed(table.history())]
+        assert operations == ["WRITE", "DELETE", "DELETE", "UPDATE", "UPDATE", "MERGE", "MERGE"]
+        expected = [(2, "OLD"), (3, "column"), (4, "olds"), (6, "left"), (8, "w"), (9, "old"), (20, None)]
+        assert ids(tmp_path / f"by {name}") == [*expected, (21, "s")]
+    assert "MERGE_CARDINALITY_VIOLATION" in said["twice"][1]
+    assert ("InvalidArgumentError" in said["twice"][0]) == HEARS_STATES
+    assert "AnalysisException" in said["column"][0]
+    assert "UNRESOLVED_COLUMN" in said["column"][1]
+    assert "INVALID_NON_DETERMINISTIC_EXPRESSIONS" in said["random"][1]
+
+
+@pytest.mark.thorough
+def test_verbs_of_a_client_with_deltalog_use_the_catalog_of_the_server(
+    server: tuple[str, Path], tmp_path: Path
+) -> None:
+    code = f"""
+place = {str(tmp_path)!r}
+build = lambda make: make(spark).tableName("built").addColumn("id", "INT").addColumn("p", "STRING")
+table = build(DeltaTable.create).addColumn("twice", "INT", generatedAlwaysAs="id * 2").execute()
+said["again"] = outcome(lambda: build(DeltaTable.create).execute())[1]
+build(DeltaTable.createIfNotExists).execute()
+spark.sql("INSERT INTO built (id, p) VALUES (1, 'a')")
+spark.sql("INSERT INTO built (id, p) VALUES (2, 'b')")
+said["rows"] = sql("SELECT * FROM built ORDER BY id")
+said["optimized"] = table.optimize().executeCompaction().collect()[0].metrics.numFilesAdded
+said["restored"] = table.restoreToVersion(1).collect()[0].num_restored_files
+said["counts"] = [table.count("id = 1"), table.min_max("id"), rows(table.count_by_partition())]
+table.addFeatureSupport("vacuumProtocolCheck")
+table.vacuum()
+said["detail"] = "vacuumProtocolCheck" in table.detail().collect()[0].tableFeatures
+said["history"] = [row.operation for row in table.history().collect()]
+said["clone"] = [table.clone("copied").count(), table.clone(place + "/copy", isShallow=True).count()]
+said["named"] = sql("SELECT count(*) FROM copied")
+said["checked"] = [table.check("rows").count(), table.repair().count()]
+spark.range(3).write.format("parquet").saveAsTable("plain")
+said["converted"] = DeltaTable.convertToDelta(spark, "plain").count()
+said["is"] = [DeltaTable.isDeltaTable(spark, place + "/copy"), DeltaTable.isDeltaTable(spark, place)]
+said["missing"] = outcome(lambda: DeltaTable.forPath(spark, place))
+said["alias"] = outcome(lambda: deltalog.spark.enable(spark, alias_delta=True))
+"""
+    said = client(server, tmp_path, WITH_DELTALOG, code)
+    assert "TABLE_OR_VIEW_ALREADY_EXISTS" in said["again"]
+    assert said["rows"] == [[1, "a", 2], [2, "b", 4]]
+    assert said["optimized"] == 1
+    assert said["restored"] == 1
+    assert said["counts"] == [1, [1, 1], [[1]]]
+    assert said["detail"]
+    assert "OPTIMIZE" in said["history"]
+    assert said["clone"] == [1, 1]
+    assert said["named"] == [[1]]
+    assert said["checked"] == [0, 0]
+    assert said["converted"] == 3
+    assert said["is"] == [True, False]
+    assert {"NotATableError", "AnalysisException"} <= set(said["missing"][0])
+    assert "does not know the name delta" in said["alias"][1]
+
+
+@pytest.mark.newest
+def test_a_client_without_deltalog_needs_none(server: tuple[str, Path], tmp_path: Path) -> None:
+    code = f"""
+import threading, time
+path = {str(tmp_path / "t")!r}
+sql("CREATE TABLE plain_t (id INT, p STRING) USING deltalog PARTITIONED BY (p)")
+sql("INSERT INTO plain_t VALUES (1, 'a'), (2, 'b')")
+frame = spark.createDataFrame([(2, "b"), (3, "it's")], "id int, p string")
+frame.write.format("deltalog").mode("append").saveAsTable("plain_t")
+frame.writeTo("plain_t").append()
+frame.writeTo("plain_u").using("deltalog").partitionedBy("p").createOrReplace()
+frame.where("id = 3").writeTo("plain_u").overwrite(sf.col("id") == 3)
+frame.write.format("deltalog").save(path)
+sql(f"UPDATE deltalog.`{{path}}` SET p = 'u' WHERE id = :i", args={{"i": 3}})
+said["path"] = sorted(rows(spark.read.format("deltalog").load(path)))
+said["read"] = sql(f"SELECT count(*) FROM deltalog.`{{path}}` VERSION AS OF 0")
+merged = frame.withColumn("p", sf.lit("m")).alias("s").mergeInto("plain_u", sf.expr("plain_u.id = s.id"))
+merged.whenMatched().updateAll().whenNotMatched().insertAll().merge()
+said["merged"] = sql("SELECT * FROM plain_u ORDER BY ALL")
+said["optimized"] = sql("OPTIMIZE plain_t WHERE p = :p", args={{"p": "b"}})[0][1][:2]
+said["quoted"] = sql("OPTIMIZE plain_t WHERE p = :p AND p IS NOT NULL", args={{"p": "it's"}})[0][1][:2]
+said["nameless"] = outcome(lambda: sql("OPTIMIZE plain_t WHERE p = ?", args=["b"]))[1]
+said["history"] = [row.operation for row in spark.sql("DESCRIBE HISTORY plain_t").collect()]
+said["refused"] = outcome(lambda: sql("VACUUM plain_t RETAIN 0 HOURS"))
+slept = "CAST(java_method('java.lang.Thread', 'sleep', 1500L) AS STRING)"
+slow = f"SELECT CAST(id AS INT), {{slept}} FROM range(0, 40, 1, 20)"
+version = len(said["history"])
+found = []
+def write():
+    found.append(outcome(lambda: sql(f"INSERT INTO plain_t {{slow}}"))[1])
+thread = threading.Thread(target=write)
+thread.start()
+deadline = time.monotonic() + 60
+while not spark.interruptAll() and time.monotonic() < deadline:
+    time.sleep(0.2)
+thread.join()
+said["interrupted"] = found
+said["committed"] = spark.sql("DESCRIBE HISTORY plain_t").count() - version
+"""
+    said = client(server, tmp_path, WITHOUT_DELTALOG, code)
+    assert said["path"] == [[2, "b"], [3, "u"]]
+    assert said["read"] == [[2]]
+    assert said["merged"] == [[2, "m"], [3, "m"]]
+    assert said["optimized"] == [1, 3]
+    assert said["quoted"] == [1, 2]
+    assert "name, as in :name" in said["nameless"]
+    assert said["history"][:3] == ["OPTIMIZE", "OPTIMIZE", "WRITE"]
+    assert "retention" in said["refused"][1]
+    assert "OPERATION_CANCELED" in said["interrupted"][0] or "cancel" in said["interrupted"][0].lower()
+    assert said["committed"] == 0

@@ -1,0 +1,150 @@
+"""dbt with the materialisations that it has for Delta tables: in a session, and through a Thrift server.
+
+dbt is fetched from PyPI into an environment of its own, because it does not fit that of the tests.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltalog
+from deltalog.spark.configuration import jar
+from deltalog.spark.jvm.jars import SERVICE
+from tests.conftest import missing
+from tests.spark.servers import free_port, running, thrift_command
+
+pytestmark = [pytest.mark.newest, pytest.mark.thorough, pytest.mark.timeout(1200)]
+
+PROJECT = Path(__file__).parent / "dbt_project"
+# dbt-core 1.12 and newer download a program when they are installed.
+PACKAGES = ("dbt-spark", "dbt-core<1.12", "PyHive[hive-pure-sasl]")
+MORE = ("--vars", "{more: 5}")
+STEPS = (
+    ("seed",),
+    ("run",),
+    ("snapshot",),
+    ("test",),
+    ("run", *MORE),
+    ("snapshot",),
+    ("test",),
+    ("docs", "generate"),
+    ("seed", "--full-refresh"),
+    ("run", "--full-refresh", "--select", "appended"),
+)
+
+# dbt finds the session that a program has enabled.
+PROGRAM = """
+import json, sys
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+import deltalog.spark
+directory, steps = sys.argv[1], json.loads(sys.argv[2])
+settings = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.warehouse.dir": directory + "/warehouse",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={directory}/metastore;create=true",
+}
+builder = SparkSession.builder.master("local[2]").enableHiveSupport()
+for name, value in settings.items():
+    builder = builder.config(name, value)
+spark = deltalog.spark.enable(builder.getOrCreate(), alias_delta=True)
+for step in steps:
+    done = dbtRunner().invoke([*step, "--profiles-dir", "."])
+    if not done.success:
+        sys.exit(f"dbt {step} has failed: {done.exception}")
+spark.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with dbt, and with the PySpark and the deltalog under test."""
+    directory = tmp_path_factory.mktemp("dbt")
+    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+    made = directory / "bin" / "python"
+    command = [str(made), "-m", "pip", "install", "--quiet", *PACKAGES]
+    fetched = subprocess.run(command, capture_output=True, text=True, check=False)
+    if fetched.returncode != 0:
+        missing(f"dbt cannot be fetched: {fetched.stderr.splitlines()[-1]}")
+    [site] = directory.glob("lib/python*/site-packages")
+    of_tests = [str(Path(deltalog.__file__).parent.parent), sysconfig.get_path("purelib")]
+    (site / "under_test.pth").write_text("\n".join(of_tests))
+    return made
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(PROJECT, tmp_path / "project"))
+
+
+def environment(target: str, port: int) -> dict[str, str]:
+    more = {"DBT_TARGET_NAME": target, "THRIFT_PORT": str(port), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+    return {**os.environ, **more}
+
+
+def test_in_a_session(python: Path, project: Path) -> None:
+    command = [str(python), "-W", "ignore", "-c", PROGRAM, str(project), json.dumps(STEPS)]
+    done = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=False, env=environment("session", 1)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    check(project)
+
+
+def test_through_a_thrift_server(python: Path, project: Path) -> None:
+    """A jar on the class path of the server registers the name delta, which dbt uses."""
+    port, alias = free_port(), project / "delta.jar"
+    with zipfile.ZipFile(alias, "w") as archive:
+        archive.writestr(SERVICE, "io.deltalog.spark.DeltaAlias\n")
+    server = thrift_command(port, project, "--driver-class-path", f"{jar()}:{alias}")
+    dbt = [str(python), "-c", "from dbt.cli.main import cli; cli()"]
+    with running(server, port, project, project / "server.log"):
+        for step in STEPS:
+            done = subprocess.run(
+                [*dbt, *step, "--profiles-dir", "."],
+                cwd=project,
+                capture_output=True,
+                text=True,
+                check=False,
+                env=environment("thrift", port),
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+    check(project)
+
+
+def check(project: Path) -> None:
+    """Looks at the tables after all steps."""
+
+    def table(name: str) -> deltalog.DeltaTable:
+        return deltalog.DeltaTable(project / "warehouse" / "shop.db" / name)
+
+    def rows(name: str, *columns: str) -> list[tuple[Any, ...]]:
+        found = table(name).to_pyarrow_table().select(columns)
+        return sorted(tuple(row.values()) for row in found.to_pylist())
+
+    def operations(name: str) -> list[str]:
+        return [commit["operation"] for commit in reversed(table(name).history())]
+
+    assert rows("orders", "id", "customer") == [(1, "ann"), (2, "bob"), (3, "ann")]
+    assert rows("per_customer", "customer", "orders") == [("ann", 1), ("bob", 1)]
+    assert table("per_customer").metadata().partition_columns == ["customer"]
+    assert rows("merged", "id", "amount", "note") == [(1, 15, "added"), (2, 25, "added"), (3, 35, "added")]
+    assert {"ADD COLUMNS", "MERGE"} <= set(operations("merged"))
+    assert table("merged").metadata().description == "Orders by their ids."
+    replaced = "CREATE OR REPLACE TABLE AS SELECT"
+    assert operations("appended") == [replaced, "WRITE", replaced]
+    assert sorted(amount for (amount,) in rows("days", "amount")) == [10, 20, 35]
+    assert len(rows("seen", "id")) == 6
+    assert operations("seen")[-1] == "MERGE"
+    catalog = json.loads((project / "target" / "catalog.json").read_text())
+    assert list(catalog["nodes"]["model.shop.merged"]["columns"]) == ["id", "customer", "amount", "note"]
+    assert catalog["errors"] is None

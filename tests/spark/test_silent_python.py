@@ -1,0 +1,57 @@
+"""A Python process that does not answer the JVM any more."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = [pytest.mark.newest, pytest.mark.timeout(900)]
+
+# The call of a table is the one in which the process stops, until its parent wakes it up.
+CODE = """
+    import os, signal, sys
+    from pyspark.sql import SparkSession
+    import deltalog.spark
+    from deltalog.spark.bridge.tables import TableCalls
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    spark = deltalog.spark.enable(builder.config("spark.deltalog.python.timeout", "2s").getOrCreate())
+    path = sys.argv[1]
+    spark.range(3).write.format("deltalog").save(path)
+    read, stops = TableCalls.read, [True]
+
+    def slow(*arguments):
+        if stops and stops.pop():
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return read(*arguments)
+
+    TableCalls.read = slow
+    try:
+        spark.read.format("deltalog").load(path)
+    except Exception as error:
+        print("FAILED", " ".join(str(error).split()), flush=True)
+    print("COUNT", spark.read.format("deltalog").load(path).count(), flush=True)
+"""
+
+
+@pytest.mark.thorough
+def test_a_call_of_a_stopped_process_fails_after_the_time_out(path: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(CODE), path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if "has not answered" in line:
+            os.kill(process.pid, signal.SIGCONT)
+            break
+    output, rest = process.communicate(timeout=600)
+    assert "FAILED" in output, "".join(lines) + rest
+    assert "Python has not answered for 2.0 s (spark.deltalog.python.timeout)" in output
+    assert "COUNT 3" in output, rest
