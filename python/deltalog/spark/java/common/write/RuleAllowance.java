@@ -52,7 +52,7 @@ public class RuleAllowance implements Serializable {
 
   /** Counts a value. */
   public void take(long bytes) {
-    ensure(bytes);
+    ensure((double) bytes);
     ((long[]) COUNTS.get())[1] += bytes;
   }
 }
