@@ -67,6 +67,7 @@ __all__ = [
     "delete_rows",
     "drop_feature",
     "evaluate",
+    "expression_bytes",
     "forget_snapshots",
     "function_names",
     "generate_manifests",
@@ -638,6 +639,13 @@ def rule_functions() -> tuple[list[str], list[str]]:
     """Returns the names, in lower case, of the functions that expressions of tables may call.
 
     First those that have the same value for the same arguments, then those of the moment when the statement began.
+    """
+
+def expression_bytes() -> int:
+    """Returns the bytes that the values of an expression may have at once.
+
+    Raises:
+        InvalidArgumentError: If the variable `DELTALOG_EXPRESSION_BYTES` is not a size.
     """
 
 def default_value(schema_json: str, sql: str) -> ArrowStream:

@@ -39,6 +39,7 @@ OLDEST = {
     "test_insert_evolution",
     "test_job_output",
     "test_jvm",
+    "test_large_expressions",
     "test_log_answers",
     "test_own_rows",
     "test_portable",

@@ -89,7 +89,8 @@ def test_an_entry_that_cannot_be_changed_is_worth_a_warning(
 def test_parameters_in_the_condition_of_optimize(spark: SparkSession, name: str) -> None:
     spark.sql(f"CREATE TABLE {name} (id INT, day DATE, p STRING) USING deltalog PARTITIONED BY (day, p)")
     for number in range(2):
-        spark.sql(f"INSERT INTO {name} VALUES ({number}, DATE '2024-01-01', 'it''s'), ({number}, NULL, 'b')")
+        rows = f"""({number}, DATE '2024-01-01', "it's"), ({number}, NULL, 'b')"""
+        spark.sql(f"INSERT INTO {name} VALUES {rows}")
     day = spark.sql("SELECT DATE '2024-01-01' AS day").collect()[0].day
     text = f"OPTIMIZE {name} WHERE day = :day AND p IN ('b', :p)"
     [done] = spark.sql(text, args={"day": day, "p": "it's"}).collect()

@@ -154,7 +154,7 @@ REFUSED = [
 
 REFUSAL = (
     "(?i)not supported|unsupported|does not support|cannot be changed by deltalog|NOT_ENOUGH_DATA_COLUMNS|"
-    "CANNOT_SAFELY_CAST|PARTITIONS_ALREADY_EXIST|come and go with their rows"
+    "CANNOT_SAFELY_CAST|CAST_INVALID_INPUT|PARTITIONS_ALREADY_EXIST|come and go with their rows"
 )
 
 

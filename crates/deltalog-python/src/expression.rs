@@ -23,6 +23,12 @@ pub(crate) fn rule_functions() -> (Vec<String>, Vec<String>) {
     deltalog::rule_functions()
 }
 
+/// Returns the bytes that the values of an expression may have at once.
+#[pyfunction]
+pub(crate) fn expression_bytes(py: Python<'_>) -> PyResult<usize> {
+    call(py, deltalog::expression_bytes)
+}
+
 /// Returns a stream with one row and one column, `value`: the default value of the column that the schema has, the same
 /// for all rows of a write.
 #[pyfunction]

@@ -135,6 +135,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(expression::function_names, module)?)?;
     module.add_function(wrap_pyfunction!(expression::rule_functions, module)?)?;
+    module.add_function(wrap_pyfunction!(expression::expression_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(expression::default_value, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;

@@ -79,6 +79,7 @@ mod analyze;
 mod auto_compaction;
 mod background;
 mod by_name;
+mod byte_size;
 mod calendar;
 mod change_files;
 mod changes;
@@ -157,6 +158,8 @@ pub use optimize::{
     ClusteringStats, Curve, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize,
 };
 pub use pending_write::{PendingWrite, WriteOutcome};
+#[doc(hidden)]
+pub use predicate::expression_bytes;
 #[doc(hidden)]
 pub use predicate::function_names;
 pub use predicate::{

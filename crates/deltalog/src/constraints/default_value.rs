@@ -10,8 +10,7 @@ use chrono::Utc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::limits::EXPRESSION_BYTES;
-use crate::predicate::Expression;
+use crate::predicate::{Expression, expression_bytes};
 use crate::row_bytes::{too_large, weight};
 
 /// The default value of a column. Unlike a constraint, it is evaluated only if it is needed, so that a writer that
@@ -110,11 +109,12 @@ impl DefaultValue {
             return Ok(value);
         }
         let bytes = weight(&value, 0, 1).saturating_mul(rows);
-        if rows > 1 && bytes > EXPRESSION_BYTES {
+        let allowed = expression_bytes()?;
+        if rows > 1 && bytes > allowed {
             return Err(too_large(
                 format!("the default value of {rows} rows has {bytes} bytes"),
-                format!("it may have {EXPRESSION_BYTES} bytes at once"),
-                "write fewer rows at once",
+                format!("it may have {allowed} bytes at once"),
+                "write fewer rows at once, or set DELTALOG_EXPRESSION_BYTES",
             ));
         }
         take(&value, &UInt64Array::from_value(0, rows), None)

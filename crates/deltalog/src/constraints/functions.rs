@@ -39,7 +39,7 @@ const OF_SPARK: &str = "
     to_unix_timestamp to_utc_timestamp try_make_interval try_make_timestamp try_make_timestamp_ltz
     try_make_timestamp_ntz try_to_date try_to_time try_to_timestamp unix_date unix_nanos unix_timestamp
 
-    aggregate array_append array_binary_search array_compact array_distinct array_except array_insert
+    aggregate array_append array_compact array_distinct array_except array_insert
     array_intersect array_join array_max
     array_min array_position array_prepend array_remove array_repeat array_size array_sort array_union arrays_overlap
     arrays_zip element_at exists filter flatten forall get map_concat map_contains_key map_entries map_filter

@@ -25,6 +25,7 @@
 //! - A literal is never rounded to the type of a column; a comparison with the same result for all values of
 //!   that type becomes a constant.
 
+mod allowance;
 mod ast;
 mod bind;
 mod bind_compare;
@@ -54,6 +55,7 @@ mod token;
 mod values;
 mod zone;
 
+pub use allowance::expression_bytes;
 pub use ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 pub(crate) use bind_value::literal_of;
 pub use bound::{BoundColumn, BoundPredicate};

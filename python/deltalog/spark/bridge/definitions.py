@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from deltalog._internal import rule_functions
+from deltalog._internal import expression_bytes, rule_functions
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.options import Options
 from deltalog.spark.secrecy import check_table_options
@@ -19,7 +19,9 @@ class DefinitionCalls(Role):
 
     def rule_functions(self) -> str:
         always, by_statement = rule_functions()
-        return json.dumps({"always": always, "byStatement": by_statement})
+        # Spark's writers copy a value several times.
+        of_row = expression_bytes() // 4
+        return json.dumps({"always": always, "byStatement": by_statement, "bytes": of_row})
 
     def create(self, session: Any, definition: str) -> None:
         statements.create(self._jvm, session, Definition.of(definition))

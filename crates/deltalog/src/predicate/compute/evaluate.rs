@@ -166,16 +166,16 @@ impl Rows<'_> {
                 | O::TimestampMillis
                 | O::TimestampMicros,
                 _,
-            ) => time(operation, values, &self.room(operation, active))?,
+            ) => time(operation, values, &self.room(operation, active)?)?,
             (O::Shift(by, clock), [of]) => shift(by, clock, of)?,
             (O::Math(of), _) => math(of, values)?,
             (O::Digest(of), _) => digest(of, values)?,
             (O::Size | O::ArrayContains, _) => of_parts(operation, values)?,
-            (O::Regex(of), _) => matches(of, values, &self.room(operation, active))?,
+            (O::Regex(of), _) => matches(of, values, &self.room(operation, active)?)?,
             (O::ConcatWith | O::Repeat | O::Hex | O::Unhex | O::Ascii | O::Character | O::Translate, _) => {
-                strings(operation, values, &self.room(operation, active))?
+                strings(operation, values, &self.room(operation, active)?)?
             }
-            _ => text(operation, values, &self.room(operation, active))?,
+            _ => text(operation, values, &self.room(operation, active)?)?,
         };
         if operation.has_nulls() {
             return Ok(result);

@@ -1,6 +1,6 @@
 //! The memory that values take while an expression is computed.
 //!
-//! - The values of all operands that are still needed have [`EXPRESSION_BYTES`] at most. Columns do not count: they are
+//! - The values of all operands that are still needed have [`expression_bytes`] at most. Columns do not count: they are
 //!   there anyway.
 //! - Who makes strings asks before each one, so that no string is made that is too long.
 //! - What is too large for a batch may not be so for fewer rows: the error is one for which
@@ -9,7 +9,7 @@
 use super::super::filter::Rows;
 use super::operation::{Form, Operation};
 use crate::error::{Error, Result};
-use crate::limits::EXPRESSION_BYTES;
+use crate::predicate::allowance::expression_bytes;
 use crate::row_bytes::{too_large, weight};
 use arrow::array::{Array, ArrayRef, StringBuilder};
 use arrow::buffer::BooleanBuffer;
@@ -26,8 +26,8 @@ pub(in crate::predicate) struct Memory {
 }
 
 impl Memory {
-    fn left(&self) -> usize {
-        EXPRESSION_BYTES.saturating_sub(self.operands.get()).saturating_sub(self.kept.get())
+    fn left(&self) -> Result<usize> {
+        Ok(expression_bytes()?.saturating_sub(self.operands.get()).saturating_sub(self.kept.get()))
     }
 
     /// Calls `compute` and counts its values instead of those of its operands.
@@ -62,17 +62,21 @@ impl Memory {
 
     /// Refuses values of a function that have more bytes than are left.
     pub(super) fn ensure(&self, function: &'static str, bytes: usize) -> Result<()> {
-        match bytes <= self.left() {
+        match bytes <= self.left()? {
             true => Ok(()),
-            false => Err(refused(function, bytes)),
+            false => Err(refused(function, bytes)?),
         }
     }
 }
 
 impl Rows<'_> {
     /// Returns the room for the strings of an operation.
-    pub(super) fn room<'a>(&self, operation: Operation, active: &'a BooleanBuffer) -> Room<'a> {
-        Room { function: operation.name(), active, left: Cell::new(self.memory.left()), made: Cell::new(0) }
+    ///
+    /// # Errors
+    /// Those of [`expression_bytes`].
+    pub(super) fn room<'a>(&self, operation: Operation, active: &'a BooleanBuffer) -> Result<Room<'a>> {
+        let left = Cell::new(self.memory.left()?);
+        Ok(Room { function: operation.name(), active, left, made: Cell::new(0) })
     }
 }
 
@@ -94,7 +98,7 @@ impl Room<'_> {
     pub(super) fn ensure(&self, bytes: usize) -> Result<()> {
         match bytes <= self.left.get() {
             true => Ok(()),
-            false => Err(refused(self.function, bytes.saturating_add(self.made.get()))),
+            false => Err(refused(self.function, bytes.saturating_add(self.made.get()))?),
         }
     }
 
@@ -121,12 +125,13 @@ impl Room<'_> {
     }
 }
 
-fn refused(function: &str, bytes: usize) -> Error {
-    too_large(
+fn refused(function: &str, bytes: usize) -> Result<Error> {
+    let allowed = expression_bytes()?;
+    Ok(too_large(
         format!("the values of {function} have {bytes} bytes"),
-        format!("those of an expression may have {EXPRESSION_BYTES} bytes at once"),
-        "make them shorter, or leave out such rows by a condition or CASE",
-    )
+        format!("those of an expression may have {allowed} bytes at once"),
+        "make them shorter, leave out such rows by a condition or CASE, or set DELTALOG_EXPRESSION_BYTES",
+    ))
 }
 
 impl Operation {

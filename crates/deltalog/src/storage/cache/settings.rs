@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::byte_size::bytes_of;
 use crate::error::{Error, Result};
 
 /// The names of the options.
@@ -65,21 +66,8 @@ impl CacheSettings {
     }
 }
 
-/// Returns the number of bytes that a text such as `10GiB` or `500 MB` stands for. Both units are powers of two, as in
-/// the properties of tables.
 fn bytes(what: &str, text: &str) -> Result<u64> {
-    let lower = text.trim().to_ascii_lowercase();
-    let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match lower.get(digits.len()..).unwrap_or_default().trim() {
-        "" | "b" => Some(1),
-        "k" | "kb" | "kib" => Some(1 << 10),
-        "m" | "mb" | "mib" => Some(1 << 20),
-        "g" | "gb" | "gib" => Some(1 << 30),
-        "t" | "tb" | "tib" => Some(1 << 40),
-        _ => None,
-    };
-    let size = unit.and_then(|unit: u64| digits.parse::<u64>().ok()?.checked_mul(unit));
-    match size {
+    match bytes_of(text) {
         Some(size) if size >= LEAST => Ok(size),
         Some(_) => Err(Error::invalid_argument(format!("{what} is less than 64MiB: '{text}'"))
             .with_hint("pass a larger size, or leave out the directory of the cache")),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request ──(bytes leave)── silence ── answer ──(bytes come)── silence ── …
-//!                           └─ at most `read_timeout` each
+//!                           └─ at most `read_timeout` each, and all that is left for the last one
 //! request ── silence ── again ── silence ── again …  at most `retry_timeout`, or 30 s, altogether
 //! ```
 //!
@@ -52,6 +52,17 @@ impl Limits {
     /// Returns how long a request may take after a silence.
     pub(super) fn left(&self, waited: Duration) -> Duration {
         self.altogether.saturating_sub(waited).max(self.altogether / LEAST_SHARE)
+    }
+
+    /// Returns how long a request may be silent after a silence. If none could follow that has as much time, it gets
+    /// all that is left: a store that always takes a little longer than the limit is heard then.
+    fn of_request(&self, waited: Duration) -> Option<Duration> {
+        let once = self.once?;
+        let left = self.left(waited);
+        let is_last = self.are_over(waited + once) || left < once * 2;
+        // Before, no request has had its time; after it, others have had all of theirs.
+        let is_between = (once..self.altogether).contains(&waited);
+        Some(if is_last && is_between { left } else { once.min(left) })
     }
 
     /// Returns whether a request is not sent again after a silence.
@@ -149,7 +160,7 @@ async fn answered<T>(
     silence: &Silence,
 ) -> Result<T, Unanswered> {
     let since = silence.begin(limits.altogether);
-    let limit = limits.once.map(|once| once.min(limits.left(since.elapsed())));
+    let limit = limits.of_request(since.elapsed());
     let mut sending = std::pin::pin!(sending);
     let answer = loop {
         let Some(limit) = limit else { break sending.await };
@@ -365,6 +376,24 @@ mod tests {
             read.extend_from_slice(&piece);
         }
         assert_eq!(read, [bytes.as_slice(), b"end"].concat());
+    }
+
+    /// A store whose answers always take longer than the limit for one request is heard if all the time suffices.
+    #[test]
+    fn the_last_request_has_all_the_time_that_is_left() {
+        let seconds = Duration::from_secs;
+        let limits = Limits { once: Some(seconds(12)), altogether: seconds(30) };
+        assert_eq!(limits.of_request(Duration::ZERO), Some(seconds(12)));
+        assert_eq!(limits.of_request(seconds(12)), Some(seconds(18)));
+        assert_eq!(limits.of_request(seconds(29)), Some(seconds(2)));
+        assert_eq!(limits.of_request(seconds(40)), Some(seconds(2)));
+        let quick = Limits { once: Some(seconds(1)), ..limits };
+        assert_eq!(quick.of_request(seconds(23)), Some(seconds(1)));
+        assert_eq!(quick.of_request(seconds(24)), Some(seconds(6)));
+        assert_eq!(quick.of_request(seconds(40)), Some(seconds(1)));
+        let slow = Limits { once: Some(seconds(25)), ..limits };
+        assert_eq!(slow.of_request(Duration::ZERO), Some(seconds(25)));
+        assert_eq!(Limits { once: None, ..limits }.of_request(seconds(12)), None);
     }
 
     #[test]

@@ -142,7 +142,9 @@ public class RuleExpression {
   public static RuleRefusal refusalOfDefault(String table, String column, String sql) {
     RuleExpression value = new RuleExpression(table, DEFAULT, column, sql);
     try {
-      value.check(value.parsed(), new HashSet());
+      Expression parsed = value.parsed();
+      value.check(parsed, new HashSet());
+      value.computeOnce(parsed);
       return null;
     } catch (RuleRefusal e) {
       return e;
@@ -181,7 +183,45 @@ public class RuleExpression {
         throw refused("its value is another one at another time");
       }
     }
-    return resolved;
+    return RuleGrowth.isIn(resolved)
+        ? RuleGrowth.bounded(resolved, new RuleAllowance(RuleFunctions.bytes(), tooLarge()))
+        : resolved;
+  }
+
+  /** Refuses a default value that is too large: Spark computes it without a bound. */
+  private void computeOnce(Expression parsed) {
+    if (parsed.children().isEmpty()) {
+      return;
+    }
+    Expression resolved;
+    try {
+      resolved = analyzed(parsed, new Attribute[0]);
+    } catch (RuleRefusal e) {
+      return; // Spark has the same reason, if it needs the value.
+    }
+    if (!RuleGrowth.isIn(resolved)) {
+      return;
+    }
+    if (!RuleGrowth.isKnown(resolved)) {
+      throw refused("it makes a value whose size is not known before the value is needed");
+    }
+    RuleRefusal tooLarge = tooLarge();
+    try {
+      RuleGrowth.bounded(resolved, new RuleAllowance(RuleFunctions.bytes(), tooLarge)).eval(null);
+    } catch (RuntimeException e) {
+      // Spark meets all other errors itself, if it needs the value.
+      if (tooLarge.sql().equals(e.getMessage())) {
+        throw tooLarge;
+      }
+    }
+  }
+
+  private RuleRefusal tooLarge() {
+    return refused(
+        "its values would have more than "
+            + RuleFunctions.bytes()
+            + " bytes in a row, a fourth of what the environment variable DELTALOG_EXPRESSION_BYTES"
+            + " allows for many");
   }
 
   private Expression parsed() {

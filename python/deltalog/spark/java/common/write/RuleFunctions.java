@@ -25,6 +25,11 @@ public class RuleFunctions {
     return has("byStatement", name);
   }
 
+  /** Returns the bytes that the values of an expression may have for a row. */
+  public static long bytes() {
+    return ((Number) lists().get("bytes")).longValue();
+  }
+
   private static boolean has(String list, String name) {
     return ((Set) lists().get(list)).contains(name.toLowerCase(Locale.ROOT));
   }
