@@ -120,16 +120,24 @@ public class PythonCalls {
    */
   private ClientServerConnection connect(int milliseconds) throws IOException {
     Socket socket = new Socket();
-    socket.setSoTimeout(milliseconds);
-    InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
-    socket.connect(new InetSocketAddress(loopback, port), milliseconds);
-    Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
-    ClientServerConnection connection =
-        new ClientServerConnection(
-            gateway(), socket, server.getCustomCommands(), client, server, 0, token);
-    connection.setInitiatedFromClient(true);
-    connection.start();
-    return connection;
+    boolean isConnected = false;
+    try {
+      socket.setSoTimeout(milliseconds);
+      InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+      socket.connect(new InetSocketAddress(loopback, port), milliseconds);
+      Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
+      ClientServerConnection connection =
+          new ClientServerConnection(
+              gateway(), socket, server.getCustomCommands(), client, server, 0, token);
+      connection.setInitiatedFromClient(true);
+      connection.start();
+      isConnected = true;
+      return connection;
+    } finally {
+      if (!isConnected) {
+        socket.close();
+      }
+    }
   }
 
   private ClientServerConnection connect() {

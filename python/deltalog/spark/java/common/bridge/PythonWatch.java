@@ -97,8 +97,15 @@ final class PythonWatch implements Runnable {
         }
       }
     } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      end();
+    } catch (RuntimeException e) {
+      end();
+      throw e;
     }
+  }
+
+  private synchronized void end() {
+    isRunning = false; // Also after a failure: the next call starts another thread.
   }
 
   /**
