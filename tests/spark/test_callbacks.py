@@ -151,7 +151,7 @@ def test_errors_that_pyspark_raised_in_a_callback_keep_their_condition(
     """The raised error is a copy of the kept one, although its class does not accept its own `args`."""
     from pyspark.errors.exceptions.captured import AnalysisException
 
-    frame = spark.sql("SELECT 'x' AS id, 1L AS p")
+    frame = spark.sql("SELECT array(1) AS id, 1L AS p")
     caught = []
     for _ in range(2):
         with pytest.raises(AnalysisException, match="id") as raised:
