@@ -35,8 +35,12 @@ public final class FatalFiles {
       return PageClaims.damaged(path, "the Parquet file is nested too deeply to be read");
     }
     if (fatal instanceof OutOfMemoryError && isClaimed(fatal, claims)) {
-      return PageClaims.damaged(
-          path, "the Parquet file claims more values or entries than the memory holds");
+      return new FileFault(
+          FileFault.CORRUPT,
+          "the Parquet file claims more values or entries than the memory holds",
+          "read it again with more memory for each task; if that fails, too, restore the file",
+          path,
+          null);
     }
     if (error instanceof Error fault) {
       throw fault;
