@@ -177,8 +177,10 @@ def read_jars(place: Path) -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in place.glob("*.jar")}
     if tarfile.is_tarfile(place):
         with tarfile.open(place) as archive:
-            files = [member for member in archive if member.name.endswith(".jar")]
-            return {Path(file.name).name: archive.extractfile(file).read() for file in files}  # type: ignore[union-attr]
+            files = {member.name: archive.extractfile(member) for member in archive}
+            return {
+                Path(name).name: file.read() for name, file in files.items() if file and name.endswith(".jar")
+            }
     with zipfile.ZipFile(place) as wheel:
         return {Path(name).name: wheel.read(name) for name in wheel.namelist() if name.endswith(".jar")}
 

@@ -105,7 +105,9 @@ def test_a_footer_that_claims_a_long_list_ends_no_process(
     footer = b"\x15\x02\x19\xfc" + varint(count) + b"\0" * 40
     file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     for statement in ("SELECT * FROM {t}", "DELETE FROM {t} WHERE id % 2 = 1"):
-        with pytest.raises(CorruptDataError, match="claims more values or entries than the memory holds") as damaged:
+        with pytest.raises(
+            CorruptDataError, match="claims more values or entries than the memory holds"
+        ) as damaged:
             spark.sql(statement.replace("{t}", f"deltalog.`{tmp_path / 't'}`")).collect()
         assert file.name in str(damaged.value)
     assert spark.range(3).count() == 3

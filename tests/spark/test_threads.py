@@ -1,5 +1,6 @@
 """Statements in threads other than the first, whose JVM threads have no session of their own yet."""
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -109,7 +110,7 @@ def test_a_table_is_not_replaced_by_another_format_in_any_thread(
 
 def test_tables_of_other_formats_are_written_in_any_thread(spark: SparkSession, table: str, run: Run) -> None:
     for count in (2, 3):
-        run(lambda count=count: spark.range(count).write.mode("overwrite").saveAsTable(table))  # type: ignore[misc]
+        run(functools.partial(spark.range(count).write.mode("overwrite").saveAsTable, table))
         assert ids(spark, table) == list(range(count))
 
 

@@ -22,8 +22,8 @@ pub(crate) const TEXT_LEVELS: usize = 100;
 /// The levels of values and conditions in an expression. A function of a text may take four of them.
 pub(crate) const EXPRESSION_LEVELS: usize = 4 * TEXT_LEVELS;
 
-/// The bytes that the values of an expression, those of its operands included, have at once for the rows of a batch, if
-/// the user has not set another number (`predicate::expression_bytes`).
+/// The bytes that the values of an expression and of its operands may have at once, for the rows of a batch. Users may
+/// set another number (`predicate::expression_bytes`).
 pub(crate) const EXPRESSION_BYTES: usize = 128 << 20;
 
 /// The bytes of a constant that is computed once, and not for each batch.

@@ -13,7 +13,7 @@ use super::beneath::Place;
 use super::ranges::{self, Plan, RemoteFile};
 use crate::error::Error;
 
-/// The bytes that are read of a local file for a page header, most of which have less than a hundred.
+/// How many bytes of a local file are read at once for a page header, which usually has less than a hundred.
 ///
 /// A file of 10,000 columns has 20,000 headers or more: buffers of the usual 8 KiB take longer to fill and to allocate
 /// than the pages do.

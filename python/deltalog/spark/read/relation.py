@@ -8,6 +8,7 @@ from typing import Any
 
 from deltalog._internal import Snapshot, SparkChanges
 from deltalog.arguments import ChangeRange, milliseconds
+from deltalog.spark import protocol_properties
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import last_location, location_of, uri_of
@@ -84,21 +85,11 @@ def table_state(session: Any, snapshot: Snapshot) -> str:
         {
             "relation": _rows(session, snapshot),
             "properties": properties,
-            "protocol": _protocol(snapshot),
+            "protocol": protocol_properties.shown(snapshot),
             "columns": snapshot.schema_json,
             "clustering": snapshot.clustering_columns(),
         }
     )
-
-
-def _protocol(snapshot: Snapshot) -> dict[str, str]:
-    """Returns the protocol as the JVM connector shows it among the properties of a table."""
-    shown = {
-        "delta.minReaderVersion": str(snapshot.min_reader_version),
-        "delta.minWriterVersion": str(snapshot.min_writer_version),
-    }
-    features = {*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}
-    return shown | {f"delta.feature.{feature}": "supported" for feature in features}
 
 
 def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options) -> str:

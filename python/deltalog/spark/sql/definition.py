@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from deltalog.spark.errors import InvalidArgumentError
-from deltalog.spark.sql.protocol_properties import features_of_versions
+from deltalog.spark.protocol_properties import features_of_versions
 from deltalog.spark.write.settings import Settings
 
 # Properties by which Spark tells a catalog other things.

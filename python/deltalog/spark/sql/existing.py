@@ -10,9 +10,9 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.protocol_properties import FEATURE
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition
-from deltalog.spark.sql.protocol_properties import FEATURE
 
 # The value for old rows is fixed when a column is added to a table, and says nothing about its definition.
 _OF_OLD_ROWS = "EXISTS_DEFAULT"

@@ -27,7 +27,7 @@ import scala.Option;
 public final class EntryColumns {
   private static final Logger LOG = LoggerFactory.getLogger(EntryColumns.class);
   private static final Pattern NOT_FOR_HIVE = Pattern.compile("[,:;]");
-  private static final String[] EVOLVING = {"mergeSchema", "overwriteSchema"};
+  private static final String[] EVOLVING = {SchemaEvolution.OPTION, "overwriteSchema"};
 
   private EntryColumns() {}
 

@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Product;
 
 /** Writes and statements that add columns of their rows to the table. */
@@ -31,7 +30,7 @@ public class SchemaEvolution {
     if (isStated(write)) {
       return true;
     }
-    String option = new CaseInsensitiveStringMap(options(write)).get(OPTION);
+    String option = options(write).get(OPTION);
     return option == null ? isOfSession() : option.trim().equalsIgnoreCase("true");
   }
 
@@ -40,8 +39,9 @@ public class SchemaEvolution {
     return Boolean.TRUE.equals(CaseClass.field((Product) write, "withSchemaEvolution"));
   }
 
-  private static Map options(TreeNode write) {
-    Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+  /** Returns the options by their names, in any case. */
+  private static Map<String, String> options(TreeNode write) {
+    Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     Object table;
     if (write instanceof InsertIntoStatement insert) {
       table = insert.table();

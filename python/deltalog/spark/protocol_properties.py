@@ -1,10 +1,11 @@
-"""The protocol among the properties of a new table, as SHOW CREATE TABLE shows that of another one.
+"""The protocol among the properties of a table, as the JVM connector shows it.
 
-In a definition, `delta.minReaderVersion` and `delta.minWriterVersion` ask
+SHOW CREATE TABLE repeats these properties. In a definition, `delta.minReaderVersion` and `delta.minWriterVersion` ask
 for the features that these versions have (PROTOCOL.md, "Valid Feature Names in Table Features"). The versions of the
 new table follow from its features.
 """
 
+from deltalog._internal import Snapshot
 from deltalog.spark.errors import InvalidArgumentError
 
 _READER, _WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
@@ -20,6 +21,13 @@ _OF_WRITERS = {
     6: ("identityColumns",),
     7: (),
 }
+
+
+def shown(snapshot: Snapshot) -> dict[str, str]:
+    """Returns the protocol of a table as properties."""
+    versions = {_READER: str(snapshot.min_reader_version), _WRITER: str(snapshot.min_writer_version)}
+    features = {*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}
+    return versions | {f"{FEATURE}{feature}": "supported" for feature in features}
 
 
 def features_of_versions(properties: dict[str, str]) -> dict[str, str]:
