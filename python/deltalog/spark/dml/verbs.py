@@ -207,7 +207,9 @@ def _assignments(spark: SparkSession, plans: Any, values: Values) -> Any:
 
 
 def _executed(spark: SparkSession, plan: Any) -> DataFrame:
-    return _answer(spark, *execute(_jvm(spark), spark._jsparkSession, plan))
+    jvm, session = _jvm(spark), spark._jsparkSession
+    run = jvm.static("StatementRun", "of", session, plan)
+    return _answer(spark, *execute(jvm, session, run, run.description()))
 
 
 def _answer(spark: SparkSession, name: str, metrics: Metrics) -> DataFrame:
