@@ -41,6 +41,7 @@ OLDEST = {
     "test_jvm",
     "test_large_expressions",
     "test_log_answers",
+    "test_messages",
     "test_own_rows",
     "test_portable",
     "test_procedures",
