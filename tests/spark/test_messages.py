@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import pytest
 from py4j.clientserver import JavaClient
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from deltalog.spark.bridge import Bridge
+from deltalog.tables import DeltaTable
 from tests.spark.processes import run_python
 
 
@@ -196,6 +198,45 @@ def test_writes_take_few_messages_whatever_the_number_of_columns(
     finally:
         spark.catalog.dropTempView("given")
     assert max(few.values()) <= 13, few
+
+
+def test_verbs_take_few_messages_whatever_the_number_of_values(
+    spark: SparkSession, tmp_path: Path, messages: Messages
+) -> None:
+    """A clause is a message more than in a statement, and so is a value that is no text."""
+
+    def counts(columns: int) -> dict[str, int]:
+        path = f"{tmp_path}/{columns}"
+        names = [f"c{number}" for number in range(columns)]
+        rows = spark.range(100).selectExpr("id", *(f"id AS {name}" for name in names))
+        rows.write.format("deltalog").option("delta.enableDeletionVectors", "true").save(path)
+        table = DeltaTable.forPath(spark, path)
+        source = spark.range(95, 105).selectExpr("id", *(f"-id AS {name}" for name in names))
+        aliased = table.alias("t"), source.alias("s")
+        values = dict.fromkeys(names, "7")
+
+        def merge(number: int) -> object:
+            merging = aliased[0].merge(aliased[1], f"t.id = s.id AND s.id >= 90 + {number}")
+            matched = merging.whenMatchedUpdate(f"t.id > {number}", values)
+            return matched.whenNotMatchedInsertAll(f"s.id = 100 + {number}").execute()
+
+        verbs: dict[str, Callable[[int], object]] = {
+            "delete": lambda number: table.delete(f"id = {number}"),
+            "update": lambda number: table.update(f"id = {number} + 10", values),
+            "update by a column": lambda number: table.update(sf.col("id") == number + 20, {"id": sf.lit(0)}),
+            "merge": merge,
+        }
+        found = {}
+        for name, verb in verbs.items():
+            verb(1)  # Classes and their members are looked up once.
+            found[name] = messages.taken(functools.partial(verb, 2))
+        return found
+
+    few = counts(2)
+    assert counts(20) == few
+    assert few["delete"] <= 16, few
+    assert few["update"] <= 16, few
+    assert few["merge"] <= 20, few
 
 
 @pytest.mark.newest

@@ -33,7 +33,6 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 from deltalog.spark.write.identity import counted_columns
 from deltalog.spark.write.interrupts import RunningWrite
 
-_SOURCE = "__deltalog_source"
 # Sources up to so many bytes are broadcast. Spark's own limit is for sizes that are guessed; this one is known.
 _BROADCAST = 64 << 20
 
@@ -75,7 +74,7 @@ def _merge(statement: Statement, running: RunningWrite) -> None:
             records = statement.has_feed and bool(updates)
 
             def change(text: str) -> Any:
-                return run.change(text, records)
+                return run.change(text, records, _BROADCAST)
 
             missing = left_out(write, updates)
             # The rows have the numbers of the source's rows, which tell what is inserted.

@@ -54,7 +54,7 @@ class Executors(NamedTuple):
 
     @classmethod
     def of(cls, spark: Any) -> "Executors":
-        return cls(Jvm(spark.sparkContext._gateway), spark._jsparkSession)
+        return cls(Jvm.of(spark), spark._jsparkSession)
 
     def optimize(
         self,

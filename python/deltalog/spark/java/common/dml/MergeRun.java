@@ -68,10 +68,13 @@ public class MergeRun extends StatementRun {
     plans.resolve((List) Json.value(computed, List.class));
   }
 
-  /** Carries out the clauses for rows of the target. */
-  public Object change(String description, boolean records) throws IOException {
+  /**
+   * Carries out the clauses for rows of the target. A source of up to so many bytes is broadcast.
+   */
+  public Object change(String description, boolean records, long broadcast) throws IOException {
+    boolean isSmall = source.size() <= broadcast;
     Object reports =
-        write(() -> plans.changed(source.plan(), filters, source.isSmall(), records), description);
+        write(() -> plans.changed(source.plan(), filters, isSmall, records), description);
     joined = job();
     return reports;
   }

@@ -10,12 +10,6 @@ import org.apache.spark.sql.functions;
 
 /** The source of a MERGE, evaluated once. It is to be released. */
 class MergeSource {
-  /**
-   * Sources up to so many bytes are broadcast. Spark's own limit is for sizes that are guessed;
-   * this one is known.
-   */
-  private static final long BROADCAST = 64 << 20;
-
   private final SparkSession session;
   private final MergeIntoTable merge;
   private final KeptRows kept;
@@ -74,10 +68,9 @@ class MergeSource {
     return filters;
   }
 
-  /** Returns whether the rows can be broadcast. */
-  boolean isSmall() {
-    long guessed = count() * rows().schema().defaultSize();
-    return (stored < 0 ? guessed : stored) <= BROADCAST;
+  /** Returns about how many bytes the rows have. */
+  long size() {
+    return stored < 0 ? count() * rows().schema().defaultSize() : stored;
   }
 
   /** Lets the executors forget the rows. */

@@ -1,11 +1,15 @@
 package io.deltalog.spark;
 
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
 import java.util.function.Supplier;
+import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * A DELETE, UPDATE or MERGE that is being executed. Python decides what is to be done
@@ -46,6 +50,13 @@ public class StatementRun {
   public Object reports() throws IOException {
     FileJob failed = job;
     return failed == null ? new byte[0] : failed.reports();
+  }
+
+  /** Returns a frame with the one row of the result, whose numbers are separated by spaces. */
+  public Dataset answer(String numbers) {
+    Object[] row = Arrays.stream(numbers.split(" ")).map(Long::valueOf).toArray();
+    StructType columns = StatementCommand.columns(statement instanceof MergeIntoTable);
+    return (Dataset) session.createDataFrame(List.of(RowFactory.create(row)), columns);
   }
 
   StatementTarget target() {
