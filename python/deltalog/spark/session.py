@@ -1,5 +1,6 @@
 """`enable`, which makes the format `deltalog` available in a Spark session."""
 
+import os
 import threading
 from typing import Any
 
@@ -40,8 +41,8 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
     the name of the format, `format("delta")`, and applies only to `spark`.
 
     Raises:
-        UnsupportedFeatureError: the JVM has classes of another version of deltalog, or
-            `PYSPARK_PIN_THREAD=false` is set.
+        UnsupportedFeatureError: the JVM has classes of another version of deltalog, another Python process has
+            enabled deltalog in it and still runs, or `PYSPARK_PIN_THREAD=false` is set.
         InvalidArgumentError: `alias_delta` is true, but another format is called `delta`. Nothing is enabled then.
         PySparkRequiredError: the session's server is older than Spark 4.
     """
@@ -112,9 +113,18 @@ def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
 
 
 def _bridge(jvm: Jvm) -> None:
-    """Lets the JVM call this process; does nothing if it already can."""
+    """Lets the JVM call this process; does nothing if it already can.
+
+    Raises an error if the JVM calls another process that still runs, whose statements would lose it.
+    """
     global _bridged
     if _bridged is not jvm.gateway:
+        other = jvm.static("Bridge", "other", os.getpid())
+        if other:
+            raise UnsupportedFeatureError(
+                f"the Python process {other} has enabled deltalog in the JVM of this session, and receives its calls: "
+                "end that process first. Without enable, SQL and DataFrames of this process use the other one"
+            )
         errors.install_conversion()
         jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway
