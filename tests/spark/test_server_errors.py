@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 from pyspark.sql.connect.client import core
 
 from deltalog import errors
