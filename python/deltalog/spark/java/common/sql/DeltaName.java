@@ -1,15 +1,18 @@
 package io.deltalog.spark;
 
+import java.lang.reflect.Field;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.Set;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.DataSourceManager;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import scala.Option;
@@ -33,6 +36,9 @@ public final class DeltaName {
   private static volatile String chosen = AUTO;
 
   private static volatile Found found;
+
+  private static final Field REGISTERED =
+      HiddenFields.orNull(DataSourceManager.class, "runtimeDataSourceBuilders");
 
   private DeltaName() {}
 
@@ -84,9 +90,20 @@ public final class DeltaName {
   /** Returns what else has the name in a session, which may be null, or null. */
   public static String owner(SparkSession session) {
     String ofJars = ownerAmongJars();
-    boolean isOfPython =
-        session != null && session.sessionState().dataSourceManager().dataSourceExists(NAME);
+    boolean isOfPython = session != null && isOfPython(session.sessionState().dataSourceManager());
     return ofJars == null && isOfPython ? "a Python Data Source" : ofJars;
+  }
+
+  /**
+   * Returns whether a Python Data Source has been registered under the name. Spark's own methods
+   * would start a Python process, to look for sources that nothing has registered.
+   */
+  private static boolean isOfPython(DataSourceManager manager) {
+    try {
+      return REGISTERED != null && ((Map) REGISTERED.get(manager)).containsKey(NAME);
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e); // It is accessible.
+    }
   }
 
   /**
