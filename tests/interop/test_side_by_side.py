@@ -15,7 +15,8 @@ from tests.interop.side_by_side.engines import Observed, observations
 
 IS_QUICK = os.environ.get("DELTALOG_TESTS") == "quick"
 PARAMETERS = [
-    pytest.param(case, id=case.key, marks=[pytest.mark.thorough] if case.is_thorough else []) for case in cases()
+    pytest.param(case, id=case.key, marks=[pytest.mark.thorough] if case.is_thorough else [])
+    for case in cases()
 ]
 
 

@@ -42,6 +42,7 @@ OLDEST = {
     "test_large_expressions",
     "test_log_answers",
     "test_own_rows",
+    "test_pandas_api",
     "test_portable",
     "test_procedures",
     "test_session",

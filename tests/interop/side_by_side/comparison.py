@@ -19,7 +19,9 @@ def found_differences(theirs: Observed, ours: Observed) -> dict[str, tuple[str, 
     """Returns what each side has, by the aspects in which they differ."""
     aspects = dict.fromkeys([*theirs, *ours])
     pairs = {aspect: (theirs.get(aspect, ""), ours.get(aspect, "")) for aspect in aspects}
-    return {aspect: pair for aspect, pair in pairs.items() if aspect not in NOT_COMPARED and pair[0] != pair[1]}
+    return {
+        aspect: pair for aspect, pair in pairs.items() if aspect not in NOT_COMPARED and pair[0] != pair[1]
+    }
 
 
 def expected_differences(case: Case) -> dict[str, tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Writes what both engines do now into the table, with `?` where a difference has no reason yet.
 
-    python -m tests.interop.side_by_side.record [GROUP…]
+python -m tests.interop.side_by_side.record [GROUP…]
 """
 
 from __future__ import annotations
