@@ -31,7 +31,9 @@ def ps(spark: SparkSession) -> Iterator[Any]:
         warnings.simplefilter("ignore")
         import pyspark.pandas
 
-        yield pyspark.pandas
+        # Spark 4.0 has no pandas in the ANSI mode.
+        with pyspark.pandas.option_context("compute.fail_on_ansi_mode", False):
+            yield pyspark.pandas
 
 
 @pytest.fixture

@@ -86,8 +86,8 @@ class Engine:
             return self._spark.sql(statement)
         text = statement.removeprefix(PYTHON)
         if isinstance(ast.parse(text).body[-1], ast.Expr):
-            return eval(text, names)
-        exec(text, names)
+            return eval(text, names)  # noqa: S307 (the table is ours)
+        exec(text, names)  # noqa: S102 (the table is ours)
         return None
 
     def _tables(self, directory: Path, texts: Texts) -> dict[str, str]:
@@ -96,8 +96,11 @@ class Engine:
         for log in sorted(directory.rglob("_delta_log")):
             name, path = log.parent.name, log.parent
             found |= {f"{name} {aspect}": text for aspect, text in log_state(log).items()}
-            frame = self._spark.read.format("delta").load(str(path))
             try:
+                if path.parent == directory / "tables":
+                    frame = self._spark.table(name)
+                else:
+                    frame = self._spark.read.format("delta").load(str(path))
                 found[f"{name} columns"] = columns_text(frame.schema)
                 found[f"{name} rows"] = texts.rows(frame)
             except Exception as error:  # noqa: BLE001 (compared with the other engine's)

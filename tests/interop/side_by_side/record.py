@@ -41,7 +41,7 @@ def _tell(case: Case, theirs: Observed, ours: Observed) -> None:
     for name, side in (("connector", theirs), ("deltalog", ours)):
         for what in ("set-up", "message"):
             if what in side:
-                print(f"{case.key} [{name}]: {side[what][:300]}")
+                sys.stdout.write(f"{case.key} [{name}]: {side[what][:300]}\n")
 
 
 if __name__ == "__main__":
