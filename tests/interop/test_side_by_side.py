@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from tests.interop.conftest import JARS, PYTHON
 from tests.interop.side_by_side import comparison
 from tests.interop.side_by_side.cases import Case, cases
 from tests.interop.side_by_side.engines import Observed, observations
+from tests.interop.side_by_side.page import PAGE, page
 
-IS_QUICK = os.environ.get("DELTALOG_TESTS") == "quick"
 PARAMETERS = [
-    pytest.param(case, id=case.key, marks=[pytest.mark.thorough] if case.is_thorough else [])
-    for case in cases()
+    pytest.param(case, id=case.key, marks=[] if case.is_quick else [pytest.mark.thorough]) for case in cases()
 ]
 
 
@@ -36,7 +34,7 @@ def _is_case(item: pytest.Item) -> bool:
     return item.path == Path(__file__) and hasattr(item, "callspec")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", PARAMETERS)
 def test_both_do_the_same_but_for_the_known_differences(
     observed: dict[str, tuple[Observed, Observed]], case: Case
@@ -47,3 +45,14 @@ def test_both_do_the_same_but_for_the_known_differences(
     should_be = "\n".join(comparison.lines(case, theirs, ours))
     assert comparison.found_errors(theirs, ours) == case.errors, should_be
     assert comparison.found_differences(theirs, ours) == comparison.expected_differences(case), should_be
+
+
+def test_each_difference_has_its_reason_and_each_case_its_name() -> None:
+    every = cases()
+    assert len({case.key for case in every}) == len(every) >= 150
+    without = [case.key for case in every for known in case.differences if known.reason in ("", "?")]
+    assert without == []
+
+
+def test_the_page_of_the_differences_is_current() -> None:
+    assert PAGE.read_text() == page(), "python -m tests.interop.side_by_side.page writes it"

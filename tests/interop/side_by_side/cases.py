@@ -13,7 +13,7 @@ A file of `statements` has one group. Its cases are separated by empty lines:
 Each line is a statement of SQL, or of Python after `>>>`. An indented line continues the one before. All but the
 last one are the set-up. `{dir}` is a directory of the case. `!` names the error with which the connector and deltalog
 refuse the last statement, once if the name is the same. `~` is a known difference: what differs, what the connector
-has, what deltalog has, and the reason. `% thorough` leaves the case out of quick runs.
+has, what deltalog has, and the reason. Quick runs have only the cases with `% quick`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Case:
     statements: list[str] = field(default_factory=list)
     errors: tuple[str, str] | None = None
     differences: list[Difference] = field(default_factory=list)
-    is_thorough: bool = False
+    is_quick: bool = False
 
     @property
     def key(self) -> str:
@@ -74,8 +74,8 @@ def of_group(group: str, text: str) -> list[Case]:
         elif line.startswith("~ "):
             aspect, theirs, ours, reason = line[2:].split(" | ")
             case.differences.append(Difference(aspect, theirs, ours, reason))
-        elif line == "% thorough":
-            case.is_thorough = True
+        elif line == "% quick":
+            case.is_quick = True
         elif line.startswith("  "):
             case.statements[-1] += " " + line.strip()
         else:

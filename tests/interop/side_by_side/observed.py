@@ -79,7 +79,9 @@ def log_state(log: Path) -> dict[str, str]:
             metadata = action.get("metaData", metadata)
             protocol = action.get("protocol", protocol)
     properties = {
-        name: value for name, value in metadata.get("configuration", {}).items() if name not in HIDDEN_PROPERTIES
+        name: value
+        for name, value in metadata.get("configuration", {}).items()
+        if name not in HIDDEN_PROPERTIES
     }
     features = sorted({*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())})
     versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
