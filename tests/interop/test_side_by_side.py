@@ -25,7 +25,8 @@ def observed(
     """What both engines have done with all cases that are tested now."""
     if not (PYTHON.exists() and any(JARS.glob("*.jar"))):
         missing("the JVM connector is not set up; `make test-python` does it")
-    chosen = [item.callspec.params["case"] for item in request.session.items if _is_case(item)]
+    calls = [item.callspec for item in request.session.items if _is_case(item)]  # type: ignore[attr-defined]
+    chosen = [call.params["case"] for call in calls]
     found = observations(chosen, tmp_path_factory.mktemp("side_by_side"))
     return {case.key: pair for case, pair in zip(chosen, found, strict=True)}
 

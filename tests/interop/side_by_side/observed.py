@@ -70,7 +70,9 @@ def columns_text(schema: StructType) -> str:
 
 def log_state(log: Path) -> dict[str, str]:
     """Returns the operations of a log, oldest first, and what the newest version says about the table."""
-    operations, metadata, protocol = [], {}, {}
+    operations: list[str] = []
+    metadata: dict[str, Any] = {}
+    protocol: dict[str, Any] = {}
     for commit in sorted(log.glob("*.json")):
         for line in commit.read_text().splitlines():
             action = json.loads(line)

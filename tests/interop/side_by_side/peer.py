@@ -10,6 +10,7 @@ one answer per line: an object with what can be compared, by its name. What Spar
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import sys
@@ -27,9 +28,9 @@ from tests.interop.side_by_side.observed import Texts, columns_text, log_state
 def connector_session(jars: list[str]) -> tuple[SparkSession, Any]:
     # The jar has the Python API as well.
     sys.path.extend(jar for jar in jars if "delta-spark" in jar)
-    from delta.tables import DeltaTable
+    table_class = importlib.import_module("delta.tables").DeltaTable
 
-    return with_connector(builder(), jars).getOrCreate(), DeltaTable
+    return with_connector(builder(), jars).getOrCreate(), table_class
 
 
 def deltalog_session() -> tuple[SparkSession, Any]:
