@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 VOLATILE = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
     # Spark numbers the columns of a plan.
-    (re.compile(r"#\d+"), ""),
+    (re.compile(r"#\d+L?"), ""),
     (re.compile(r"part-\d+-ID[-.\w]*"), "FILE"),
 )
 # Numbers and names that each engine gives in its own way, and that users do not see.
@@ -80,16 +80,16 @@ def log_state(log: Path) -> dict[str, str]:
                 operations.append(action["commitInfo"].get("operation", "none"))
             metadata = action.get("metaData", metadata)
             protocol = action.get("protocol", protocol)
+    if not metadata:
+        return {}  # What was refused may leave an empty log.
     properties = {
-        name: value
-        for name, value in metadata.get("configuration", {}).items()
-        if name not in HIDDEN_PROPERTIES
+        name: value for name, value in metadata["configuration"].items() if name not in HIDDEN_PROPERTIES
     }
     features = sorted({*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())})
     versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
     return {
         "history": ", ".join(operations),
-        "partitions": ", ".join(metadata.get("partitionColumns", ())),
+        "partitions": ", ".join(metadata["partitionColumns"]),
         "comment": metadata.get("description") or "",
         "properties": ", ".join(f"{name}={value}" for name, value in sorted(properties.items())),
         "protocol": f"{versions}" + (f": {', '.join(features)}" if features else ""),

@@ -95,21 +95,25 @@ class Engine:
         """Returns what is in all tables below the directory."""
         found: dict[str, str] = {}
         for log in sorted(directory.rglob("_delta_log")):
-            name, path = log.parent.name, log.parent
-            found |= {f"{name} {aspect}": text for aspect, text in log_state(log).items()}
-            try:
-                if path.parent == directory / "tables":
-                    frame = self._spark.table(name)
-                else:
-                    frame = self._spark.read.format("delta").load(str(path))
-                found[f"{name} columns"] = columns_text(frame.schema)
-                found[f"{name} rows"] = texts.rows(frame)
-            except Exception as error:  # noqa: BLE001 (compared with the other engine's)
-                found[f"{name} rows"] = error_name(error)
+            name, state = log.parent.name, log_state(log)
+            found |= {f"{name} {aspect}": text for aspect, text in state.items()}
+            if state:
+                found |= self._content(log.parent, texts)
         return found
 
+    def _content(self, path: Path, texts: Texts) -> dict[str, str]:
+        name, error = path.name, None
+        # The path of a clone does not say where its files may be.
+        for read in (self._spark.read.format("delta").load, self._spark.table):
+            try:
+                frame = read(name if error else str(path))
+                return {f"{name} columns": columns_text(frame.schema), f"{name} rows": texts.rows(frame)}
+            except Exception as raised:  # noqa: BLE001, PERF203 (compared with the other engine's)
+                error = error or raised
+        return {f"{name} rows": error_name(error)}
 
-def error_name(error: Exception) -> str:
+
+def error_name(error: Exception | None) -> str:
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     state = error.getSqlState() if isinstance(error, PySparkException) else None
     return " ".join(filter(None, (condition or type(error).__name__, state)))
