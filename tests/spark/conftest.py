@@ -43,6 +43,7 @@ OLDEST = {
     "test_log_answers",
     "test_messages",
     "test_own_rows",
+    "test_pandas_api",
     "test_portable",
     "test_procedures",
     "test_session",
