@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use url::Url;
 
 use super::checksum::{believable, understood};
-use super::{Facts, Snapshot};
+use super::{Facts, LeftOver, Snapshot};
 use crate::definition::TableHeader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{
@@ -19,7 +19,6 @@ use crate::protocol::{
 };
 use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
-use crate::upkeep::LeftOver;
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]

@@ -17,12 +17,10 @@ mod checksum;
 mod cleanup;
 mod compaction;
 mod duties;
-mod left_over;
 
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
-pub(crate) use left_over::{LeftOver, MOST_OWN_COMMITS};
 
 use crate::checkpoint;
 use crate::environment::Environment;
