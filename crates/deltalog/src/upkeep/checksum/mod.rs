@@ -64,7 +64,7 @@ pub(super) struct Since {
     pub(super) version: u64,
     /// The version that the transaction was based on; `None` if it created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::since`](super::CommittedVersion::since).
+    /// See [`CommittedVersion::since`](crate::transaction::CommittedVersion::since).
     pub(super) commits: Option<Vec<Commit>>,
 }
 
