@@ -29,7 +29,8 @@ newest_spark := $(lastword $(SPARKS))
 # `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
 WHEEL_SPARKS := $(if $(filter wheel sdist test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
 wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spark) $(filter $(SPARKS), \
-	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%))))
+	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%) \
+	$(MAKECMDGOALS:test-python=$(JVM_SPARK)))))
 wheel_jars := $(wheel_sparks:%=$(jars)/deltalog-spark-%.jar)
 
 wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(wheel_jars) \

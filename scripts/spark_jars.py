@@ -35,8 +35,8 @@ MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
 SYMBOLS = "META-INF/deltalog-spark-symbols"
 SERVICES = {
-    "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": "DeltalogSource",
-    "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": "DeltalogExtensions",
+    "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": ("DeltalogSource", "DeltaAlias"),
+    "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("DeltalogExtensions",),
 }
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
@@ -165,7 +165,7 @@ def build(release: str, directory: Path) -> Path:
         MARKER: stamp(),
         BUILD: build_of_spark(spark_jars),
         SYMBOLS: symbols(classes.values(), PACKAGE),
-        **{service: f"{PACKAGE}.{name}\n" for service, name in SERVICES.items()},
+        **{service: "".join(f"{PACKAGE}.{name}\n" for name in names) for service, names in SERVICES.items()},
     }
     write_jar(jar, {**classes, **{name: text.encode() for name, text in texts.items()}})
     return jar

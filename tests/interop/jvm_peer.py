@@ -19,15 +19,11 @@ import pyarrow.ipc
 from pyspark.sql import DataFrame, SparkSession
 
 
-def session(jars: list[str]) -> SparkSession:
+def builder() -> SparkSession.Builder:
+    """Returns what a session has without the connector, too."""
     return (
         SparkSession.builder.master("local[2]")
-        .config("spark.jars", ",".join(jars))
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         .config("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")
-        .config("spark.databricks.delta.snapshotPartitions", "1")
-        .config("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false")
         .config("spark.sql.session.timeZone", "UTC")
         # Tables are small: compiling code for a query takes longer than running it.
         .config("spark.sql.codegen.wholeStage", "false")
@@ -43,7 +39,16 @@ def session(jars: list[str]) -> SparkSession:
         .config("spark.sql.ui.retainedExecutions", "10")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
+    )
+
+
+def with_connector(builder: SparkSession.Builder, jars: list[str]) -> SparkSession.Builder:
+    return (
+        builder.config("spark.jars", ",".join(jars))
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config("spark.databricks.delta.snapshotPartitions", "1")
+        .config("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false")
     )
 
 
@@ -81,7 +86,7 @@ def main() -> None:
     # The connector prints some errors. Answers have the standard output to themselves.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    spark = session(sys.argv[1:])
+    spark = with_connector(builder(), sys.argv[1:]).getOrCreate()
     for line in sys.stdin:
         request = json.loads(line)
         try:

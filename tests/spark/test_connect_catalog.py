@@ -147,7 +147,11 @@ spark.range(3).write.format("parquet").saveAsTable("plain")
 said["converted"] = DeltaTable.convertToDelta(spark, "plain").count()
 said["is"] = [DeltaTable.isDeltaTable(spark, place + "/copy"), DeltaTable.isDeltaTable(spark, place)]
 said["missing"] = outcome(lambda: DeltaTable.forPath(spark, place))
-said["alias"] = outcome(lambda: deltalog.spark.enable(spark, alias_delta=True))
+said["alias"] = [spark.read.format("delta").load(place + "/copy").count()]
+said["off"] = outcome(
+    lambda: deltalog.spark.enable(spark, alias_delta=False).read.format("delta").load(place + "/copy").count()
+)[1]
+said["alias"].append(deltalog.spark.enable(spark, alias_delta=True).table(f"delta.`{{place}}/copy`").count())
 """
     said = client(server, tmp_path, WITH_DELTALOG, code)
     assert "TABLE_OR_VIEW_ALREADY_EXISTS" in said["again"]
@@ -163,7 +167,8 @@ said["alias"] = outcome(lambda: deltalog.spark.enable(spark, alias_delta=True))
     assert said["converted"] == 3
     assert said["is"] == [True, False]
     assert {"NotATableError", "AnalysisException"} <= set(said["missing"][0])
-    assert "does not know the name delta" in said["alias"][1]
+    assert said["alias"] == [1, 1]
+    assert "DATA_SOURCE_NOT_FOUND" in said["off"]
 
 
 @pytest.mark.newest

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 import deltalog
 from deltalog.spark.configuration import jar
-from deltalog.spark.jvm.jars import SERVICE
 from tests.conftest import missing
 from tests.spark.servers import free_port, running, thrift_command
 
@@ -56,7 +54,7 @@ settings = {
 builder = SparkSession.builder.master("local[2]").enableHiveSupport()
 for name, value in settings.items():
     builder = builder.config(name, value)
-spark = deltalog.spark.enable(builder.getOrCreate(), alias_delta=True)
+spark = deltalog.spark.enable(builder.getOrCreate())
 for step in steps:
     done = dbtRunner().invoke([*step, "--profiles-dir", "."])
     if not done.success:
@@ -101,11 +99,8 @@ def test_in_a_session(python: Path, project: Path) -> None:
 
 
 def test_through_a_thrift_server(python: Path, project: Path) -> None:
-    """A jar on the class path of the server registers the name delta, which dbt uses."""
-    port, alias = free_port(), project / "delta.jar"
-    with zipfile.ZipFile(alias, "w") as archive:
-        archive.writestr(SERVICE, "io.deltalog.spark.DeltaAlias\n")
-    server = thrift_command(port, project, "--driver-class-path", f"{jar()}:{alias}")
+    port = free_port()
+    server = thrift_command(port, project, "--driver-class-path", jar())
     dbt = [str(python), "-c", "from dbt.cli.main import cli; cli()"]
     with running(server, port, project, project / "server.log"):
         for step in STEPS:

@@ -195,6 +195,18 @@ def test_an_interpreter_that_cannot_serve_is_named(
 
 @pytest.mark.newest
 @pytest.mark.thorough
+def test_statements_that_wait_for_python_fail_with_one_error(job: Path, tmp_path: Path) -> None:
+    """Each of them would otherwise start a process, after all others before it have failed."""
+    lines = ("echo started >> starts", "while [ ! -e go ]; do sleep 0.1; done", "echo of no use", "exit 3")
+    interpreter = script(tmp_path, "slow", *lines)
+    found = steps(job, tmp_path, "waiters", spark_deltalog_python=interpreter)
+    assert "has ended with the exit status 3: of no use" in found["first"]
+    assert found["first"] == found["second"]
+    assert (tmp_path / "starts").read_text() == "started\n"
+
+
+@pytest.mark.newest
+@pytest.mark.thorough
 def test_executors_in_other_processes_have_the_jar(job: Path, tmp_path: Path) -> None:
     found = steps(job, tmp_path, "statements", master="local-cluster[2,1,1024]", spark_executor_memory="512m")
     assert (found["append"], found["mergeInto"]) == ("7", "3")

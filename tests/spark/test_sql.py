@@ -199,3 +199,14 @@ def test_sessions_without_us_cannot_bypass_the_log(spark: SparkSession, sql_tabl
         with pytest.raises(UnsupportedFeatureError, match=r"call deltalog\.spark\.enable"):
             other.sql(statement)
         assert everything_under(sql_table) == before, statement
+
+
+def test_an_error_of_a_script_is_sparks_own(spark: SparkSession) -> None:
+    """It is a checked exception, which the interface of parsers does not declare."""
+    spark.conf.set("spark.sql.scripting.enabled", "true")
+    try:
+        with pytest.raises(Exception, match="INVALID_VARIABLE_DECLARATION") as caught:
+            spark.sql("BEGIN SELECT 1; DECLARE x INT; END")
+    finally:
+        spark.conf.unset("spark.sql.scripting.enabled")
+    assert "UndeclaredThrowableException" not in str(caught.value)

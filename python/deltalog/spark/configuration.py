@@ -9,6 +9,7 @@ import pyspark
 
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.jvm import alias
 from deltalog.spark.jvm.jars import PACKAGE, ClassesError, jar_of
 from deltalog.spark.session import enable
 
@@ -21,12 +22,13 @@ _Builder = TypeVar("_Builder")
 
 
 @raises_pyspark_errors
-def configure(builder: _Builder) -> _Builder:
+def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder:
     """Gives deltalog to the session that `builder` makes, and to all sessions of its application; returns `builder`.
 
     Adds the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
     `spark-defaults.conf` have there. `enable` is not needed then. Further calls have no effect. A builder of Spark
-    Connect gets no settings, because a server has its own; its session is enabled.
+    Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` says whether the
+    format is also called `delta`, as in `enable`.
 
     ```python
     spark = deltalog.spark.configure(SparkSession.builder).getOrCreate()
@@ -45,7 +47,9 @@ def configure(builder: _Builder) -> _Builder:
         _check_extensions(given[EXTENSIONS])
         chosen.config(JARS, _with(given[JARS], jar()))
         chosen.config(EXTENSIONS, _with(given[EXTENSIONS], OURS))
-    chosen.getOrCreate = _enabling(chosen.getOrCreate)
+        if alias_delta is not None:
+            chosen.config(alias.SETTING, str(alias_delta).lower())
+    chosen.getOrCreate = _enabling(chosen.getOrCreate, alias_delta)
     return builder
 
 
@@ -61,12 +65,12 @@ def jar(spark: str | None = None) -> str:
         raise UnsupportedFeatureError(str(error)) from None
 
 
-def _enabling(make: Any) -> Any:
+def _enabling(make: Any, alias_delta: bool | None) -> Any:
     """Returns a method of a builder that also connects Python, so that Spark calls this process."""
 
     @functools.wraps(make)
     def made() -> Any:
-        return enable(make())
+        return enable(make(), alias_delta=alias_delta)
 
     made._deltalog = True  # type: ignore[attr-defined]
     return made

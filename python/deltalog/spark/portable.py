@@ -64,17 +64,28 @@ _DEFAULT_PARTITIONS = 16
 _BOUNDS = ("starting", "ending")
 
 
-def enable(spark: SparkSession, alias_delta: bool = False) -> None:
-    """Registers the source, with `alias_delta` also under the name `delta`. Further calls have no effect.
+def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
+    """Registers the source, also under the name `delta` unless `alias_delta` is false. Further calls have no effect.
 
-    Files are pruned by filters if the session allows it (Spark 4.1 and newer).
+    Without `alias_delta`, the name of another source is left alone; if it is true, that is an error. Files are pruned
+    by filters if the session allows it (Spark 4.1 and newer).
     """
-    if alias_delta:
-        has_alias(spark)
+    has_name = alias_delta is not False and _may_have_alias(spark, insists=alias_delta is True)
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
-    if alias_delta:
+    if has_name:
         spark.dataSource.register(PruningAlias if pushes else Alias)
+
+
+def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
+    """Returns whether `delta` is free or ours. Raises an error if it is not and the caller insists."""
+    try:
+        has_alias(spark)
+    except InvalidArgumentError:
+        if insists:
+            raise
+        return False
+    return True
 
 
 def has_alias(spark: SparkSession) -> bool:

@@ -1,5 +1,6 @@
 """`enable`, which makes the format `deltalog` available in a Spark session."""
 
+import os
 import threading
 from typing import Any
 
@@ -26,23 +27,23 @@ _bridged: Any = None  # The gateway whose JVM calls this process.
 
 
 @raises_pyspark_errors
-def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
+def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSession:
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
     Later sessions are those of `newSession()` and `cloneSession()`, of the batches of streams, of new Spark contexts,
     and of Spark Connect's clients of this application. Further calls have no effect. A session that was in use before
     needs a call of its own; until then, it refuses statements on tables that are named.
 
-    With `alias_delta=True` the format is also called `delta`, so that existing notebooks and catalogs work:
-    `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. The alias applies to
-    all sessions of the application. Under Spark Connect, and where the Python Data Source is used instead of the
-    native path, it is only the name of the format, `format("delta")`, and applies only to `spark`.
+    The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
+    ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another source has the name, such as the
+    JVM connector, whose tables stay its own. `alias_delta=False` turns the name off and `alias_delta=True` insists on
+    it, in `spark` and later sessions. Where the Python Data Source is used instead of the native path, `delta` is only
+    the name of the format, `format("delta")`, and applies only to `spark`.
 
     Raises:
-        UnsupportedFeatureError: the JVM has classes of another version of deltalog, or
-            `PYSPARK_PIN_THREAD=false` is set.
-        InvalidArgumentError: `alias_delta` is set, but another format is called `delta`, such as that of the JVM
-            connector. Nothing is enabled then.
+        UnsupportedFeatureError: the JVM has classes of another version of deltalog, another Python process has
+            enabled deltalog in it and still runs, or `PYSPARK_PIN_THREAD=false` is set.
+        InvalidArgumentError: `alias_delta` is true, but another format is called `delta`. Nothing is enabled then.
         PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
@@ -64,8 +65,8 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         if alias_delta:
             alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
-        if alias_delta:
-            alias.add(jvm, spark._jsparkSession)
+        if alias_delta is not None:
+            alias.choose(jvm, spark._jsparkSession, alias_delta)
         jvm.static("SessionSetup", "extend", spark._jsparkSession)
         _analyze_statements(jvm, spark)
         _parse_statements(jvm, spark)
@@ -74,7 +75,7 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     return spark
 
 
-def _enable_connect(spark: SparkSession, alias_delta: bool) -> SparkSession:
+def _enable_connect(spark: SparkSession, alias_delta: bool | None) -> SparkSession:
     """Registers the Python Data Source with a server, unless its catalog is ours: it has everything then."""
     if not has_our_catalog(spark):
         try:
@@ -85,6 +86,8 @@ def _enable_connect(spark: SparkSession, alias_delta: bool) -> SparkSession:
             raise without_extensions(spark) from error
     from deltalog.spark import portable
 
+    if alias_delta is not None:
+        spark.conf.set(alias.SETTING, str(alias_delta).lower())
     if alias_delta and not portable.has_alias(spark):
         raise UnsupportedFeatureError(
             "alias_delta=True is not possible: the server of this session does not know the name delta"
@@ -92,7 +95,7 @@ def _enable_connect(spark: SparkSession, alias_delta: bool) -> SparkSession:
     return spark
 
 
-def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
+def _enable_portable(spark: SparkSession, alias_delta: bool | None) -> SparkSession:
     from deltalog.spark import portable
 
     hide_secrets(spark)
@@ -110,9 +113,18 @@ def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
 
 
 def _bridge(jvm: Jvm) -> None:
-    """Lets the JVM call this process; does nothing if it already can."""
+    """Lets the JVM call this process; does nothing if it already can.
+
+    Raises an error if the JVM calls another process that still runs, whose statements would lose it.
+    """
     global _bridged
     if _bridged is not jvm.gateway:
+        other = jvm.static("Bridge", "other", os.getpid())
+        if other:
+            raise UnsupportedFeatureError(
+                f"the Python process {other} has enabled deltalog in the JVM of this session, and receives its calls: "
+                "end that process first. Without enable, SQL and DataFrames of this process use the other one"
+            )
         errors.install_conversion()
         jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway

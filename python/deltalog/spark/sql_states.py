@@ -6,6 +6,7 @@ from deltalog import errors
 _STATES: tuple[tuple[type[BaseException], str], ...] = (
     (errors.CommitConflictError, "2D521"),
     (errors.CommitStateUnknownError, "08007"),
+    (errors.AfterCommitError, "2DKD0"),
     (errors.NotATableError, "42P01"),
     (errors.TableReplacedError, "42P01"),
     (errors.TableAlreadyExistsError, "42P07"),

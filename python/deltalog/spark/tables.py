@@ -410,7 +410,7 @@ class DeltaTable:
         mode = "create or replace" if replaces else "create"
         text = None if properties is None else json.dumps(dict(properties))
         request = CloneRequest(target, bool(is_shallow), mode, None, text, self._reached_by())
-        jvm, session = Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession
+        jvm, session = Jvm.of(self._spark), self._spark._jsparkSession
         cloned(jvm, session, source, request, self._spark.conf.get(USER_METADATA, None))
         return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
@@ -577,14 +577,14 @@ class DeltaTable:
         """Lets Spark compute cached rows of the table again, which are others now."""
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
-            refresh(Jvm(self._spark.sparkContext._gateway), self._spark._jsparkSession, location.uri)
+            refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri)
 
     def _update_entry(self) -> None:
         """Brings the columns in the entry of the table's name into step."""
         if self._name is None:
             return
         if not is_connect(self._spark):
-            jvm = Jvm(self._spark.sparkContext._gateway)
+            jvm = Jvm.of(self._spark)
             jvm.static("EntryColumns", "update", self._spark._jsparkSession, self._name)
         elif has_our_catalog(self._spark):
             self._ask(UPDATE_ENTRY, name=self._name)

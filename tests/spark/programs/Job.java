@@ -37,6 +37,7 @@ public class Job {
         case "errors" -> errors();
         case "deaths" -> deaths();
         case "interpreters" -> interpreters();
+        case "waiters" -> waiters();
         default -> throw new IllegalArgumentException(part);
       }
     }
@@ -119,6 +120,24 @@ public class Job {
         "CREATE TEMP VIEW found AS SELECT '/nowhere' AS path, 0L AS length, true AS isDir, 0L AS"
             + " modificationTime");
     return session.sql("VACUUM t USING INVENTORY (SELECT * FROM found) DRY RUN").count();
+  }
+
+  /** Statements that begin while an interpreter starts, which ends when it sees the file `go`. */
+  private static void waiters() throws Exception {
+    List<Thread> threads =
+        List.of("first", "second").stream()
+            .map(name -> new Thread(() -> step(name, () -> sql("SELECT * FROM deltalog.`/none`"))))
+            .toList();
+    threads.forEach(Thread::start);
+    for (Thread thread : threads) {
+      while (!List.of(thread.getStackTrace()).toString().contains("CurrentPython")) {
+        Thread.sleep(20);
+      }
+    }
+    step("go", () -> new File("go").createNewFile());
+    for (Thread thread : threads) {
+      thread.join();
+    }
   }
 
   private static void errors() {

@@ -12,8 +12,8 @@ from deltalog.spark.write import evolution
 class StatementCalls(Role):
     """Answers `StatementCalls.java`."""
 
-    def change(self, session: Any, statement: Any) -> str:
-        return " ".join(map(str, counts(*execute(self._jvm, session, statement))))
+    def change(self, session: Any, statement: Any, description: str) -> str:
+        return " ".join(map(str, counts(*execute(self._jvm, session, statement, description))))
 
     def evolved(self, planner: str, data_schema: str) -> str:
         return evolution.changed_columns(planner_of(planner).snapshot, schema.of_data(data_schema))

@@ -23,11 +23,10 @@ def install_conversion() -> None:
 
     def convert_exception(info: Any, *arguments: Any, **named: Any) -> Any:
         error = convert(info, *arguments, **named)
-        # An error with a condition is one of Spark that deltalog has met.
         classes = json.loads(info.metadata.get("classes", "[]"))
-        kind = (
-            kind_of(error.getSqlState()) if _EXCEPTION in classes and error.getCondition() is None else None
-        )
+        # An error with a condition is one of Spark that deltalog has met. Clients of Spark 4.0 make an empty one.
+        is_own = _EXCEPTION in classes and not error.getCondition()
+        kind = kind_of(error.getSqlState()) if is_own else None
         if kind is None:
             return error
         own = as_pyspark_error(kind(_message(str(error.getMessage()))))

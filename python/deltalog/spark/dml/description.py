@@ -3,8 +3,8 @@
 import json
 from typing import Any, NamedTuple
 
-from deltalog.spark.dml.text import Clause, StatementText
-from deltalog.spark.jvm import Jvm
+from deltalog.spark.dml.generated import Clause
+from deltalog.spark.dml.text import StatementText
 from deltalog.spark.options import Options
 from deltalog.spark.sources import Source
 from deltalog.spark.write.settings import Settings
@@ -26,12 +26,25 @@ class Description(NamedTuple):
     """The tables that it reads beside its target."""
     has_subquery: bool
     settings: Settings
+    assigned: set[str]
+    """The columns, in lower case, to which an UPDATE gives a value as a whole or in part."""
+    updates: list[Clause]
+    """The clauses of a MERGE that change rows, with the numbers that `MergePlans.java` gives them."""
+    inserts: list[Clause]
+    """The same for those that insert rows."""
+    with_schema_evolution: bool
+    """Whether a MERGE says that it adds columns."""
 
     @classmethod
-    def of(cls, jvm: Jvm, session: Any, statement: Any) -> "Description":
-        """Describes a resolved statement of Spark, in which the current time has a value."""
-        parts = json.loads(jvm.static("StatementDescription", "json", session, statement))
-        clauses = [_clauses(parts, name) for name in ("matched", "notMatched", "notMatchedBySource")]
+    def of(cls, text: str) -> "Description":
+        """Reads what a statement says of itself."""
+        parts = json.loads(text)
+        matched, inserting, by_source = (
+            parts.get(name, []) for name in ("matched", "notMatched", "notMatchedBySource")
+        )
+        clauses = [
+            [(condition, action) for condition, action, _ in kind] for kind in (matched, inserting, by_source)
+        ]
         return cls(
             StatementText(parts["name"], parts["predicate"], *clauses),
             parts["isTable"],
@@ -41,8 +54,17 @@ class Description(NamedTuple):
             Source.of(parts["otherSources"]),
             parts["hasSubquery"],
             Settings.of_parts(parts["settings"]),
+            _lower(parts.get("assigned", [])),
+            _writing([*matched, *by_source]),
+            _writing(inserting),
+            parts.get("withSchemaEvolution", False),
         )
 
 
-def _clauses(parts: dict[str, Any], name: str) -> list[Clause]:
-    return [(condition, action) for condition, action in parts.get(name, [])]
+def _writing(clauses: list[Any]) -> list[Clause]:
+    numbered = enumerate(clauses, 1)
+    return [(number, _lower(assigned)) for number, (_, action, assigned) in numbered if action != "delete"]
+
+
+def _lower(names: list[str]) -> set[str]:
+    return {name.lower() for name in names}

@@ -16,22 +16,27 @@ rows of the files that may match ──► condition, new values ──► one j
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from deltalog._internal import DeltaError
 from deltalog.spark.dml import identities
+from deltalog.spark.dml.description import Description
 from deltalog.spark.dml.generated import left_out
 from deltalog.spark.dml.merge import merge
-from deltalog.spark.dml.statement import Metrics, Statement, assigned_columns
+from deltalog.spark.dml.statement import Metrics, Statement
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 
 
-def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
+def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Metrics]:
     """Executes a resolved DELETE, UPDATE or MERGE; returns which of them it is, and its metrics.
+
+    `run` is its `StatementRun` in the JVM, and `description` what that says of itself.
 
     If anything fails before the commit, the written files are deleted.
     """
@@ -40,12 +45,12 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
         "UPDATE": _update,
         "MERGE": merge,
     }
-    statement = Statement(jvm, session, plan)
+    statement = Statement(jvm, session, run, Description.of(description))
     if statement.target.applied is not None:
         return statement.text.name, statement.skip(statement.target.applied)
     statement.settings.check_calendar()
     started = time.monotonic()
-    with running_write(session.sparkContext()) as running:
+    with running_write(session) as running:
         try:
             kinds[statement.text.name](statement, running)
             scan_ms = round(1000 * (time.monotonic() - started))
@@ -62,40 +67,41 @@ def execute(jvm: Jvm, session: Any, plan: Any) -> tuple[str, Metrics]:
 
 
 def _delete(statement: Statement, running: RunningWrite) -> None:
-    condition = statement.plan.condition()
+    filters = json.loads(statement.run.filters())
     # The change data files of a commit must have all changes, so that all rows have to be read that may get there.
     reads_all = statement.has_feed and not statement.uses_vectors
-    removed = None if reads_all else statement.target.exact(condition)
-    files = statement.planned(statement.target.stored(condition), removed=removed)
+    files = statement.planned(filters["stored"], removed=None if reads_all else filters["exact"])
     if files.kept > 0:
-        with statement.target.scan(files) as scan:
-            plan = statement.jvm.static("RowPlans", "delete", scan, condition)
-            statement.run(plan, running, writes=False, left_out={})
+        with statement.target.scan(files) as relation:
+            step = partial(statement.run.delete, relation)
+            statement.change(step, running, writes=False, left_out={})
     statement.plan_copies()
 
 
 def _update(statement: Statement, running: RunningWrite) -> None:
-    jvm = statement.jvm
-    condition = jvm.static("StatementDescription", "condition", statement.plan)
-    files = statement.planned(statement.target.stored(condition))
-    assignments = statement.plan.assignments()
-    assigned = assigned_columns(jvm, assignments)
-    identities.check_assigned(statement.target.write, assigned)
+    run, write = statement.run, statement.target.write
+    files = statement.planned(json.loads(run.filters())["stored"])
+    assigned = statement.description.assigned
+    identities.check_assigned(write, assigned)
     records = statement.has_feed
     rewrites = False
-    if condition is not None and not statement.uses_vectors and not statement.has_subquery:
+    if statement.text.predicate is not None and not statement.uses_vectors and not statement.has_subquery:
         # Whole files are written again. To find them, only the columns of the condition are read.
-        with statement.target.scan(files) as scan:
-            if scan.showsStored():
-                rewrites = True
-                files = statement.rewrites(jvm.static("RowPlans", "delete", scan, condition))
+        with statement.target.scan(files) as relation:
+            numbers = run.changedFiles(relation, running.tag)
+        if numbers is not None:
+            rewrites = True
+            files = statement.target.statement.rewrites(
+                {int(number) for number in numbers.split(",") if number}
+            )
     if files.kept > 0:
-        with statement.target.scan(files) as scan:
-            values = scan.updated(assignments)
-            kind = "rewrite" if rewrites else "update"
-            plan = jvm.static("RowPlans", kind, scan, values, condition, records)
-            missing = left_out(statement.target.write, [(1, assigned)])
-            statement.run(plan, running, writes=True, left_out=missing, records=records)
+        with statement.target.scan(files) as relation:
+
+            def step(text: str) -> Any:
+                return run.update(relation, text, rewrites, records)
+
+            missing = left_out(write, [(1, assigned)])
+            statement.change(step, running, writes=True, left_out=missing, records=records)
     if not rewrites:
         statement.plan_copies()
 

@@ -2,6 +2,8 @@
 
 import logging
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from deltalog._internal import AlreadyApplied, SparkPlan
@@ -16,7 +18,7 @@ from deltalog.spark.write.balance import balance
 from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.spark.write.identity import Counted, numbers
 from deltalog.spark.write.interrupts import RunningWrite
-from deltalog.spark.write.job import engine_info, run_job
+from deltalog.spark.write.job import engine_info, job_text, receive
 from deltalog.spark.write.record import log_applied
 from deltalog.spark.write.rows import FileRows, described
 
@@ -26,7 +28,6 @@ Metrics = dict[str, int]
 _log = logging.getLogger("deltalog.spark")
 
 _OPERATION = "__deltalog_operation"
-_FILE = "__deltalog_file"
 # As in `RowAction.java`.
 _WRITE = 2
 _COPY = 16
@@ -38,12 +39,13 @@ _MARKERS = 3
 class Statement:
     """A statement that is being executed."""
 
-    def __init__(self, jvm: Jvm, session: Any, plan: Any) -> None:
-        self.jvm, self.session = jvm, session
-        self.plan = jvm.static("Plans", "atOneTime", plan)
-        self._description = Description.of(jvm, session, self.plan)
-        self.text, self.settings = self._description.text, self._description.settings
-        self.target = Target(jvm, session, self.plan, self._description)
+    def __init__(self, jvm: Jvm, session: Any, run: Any, description: Description) -> None:
+        self.session = session
+        # The `StatementRun` of the JVM, which carries out the steps.
+        self.run = run
+        self.description = description
+        self.text, self.settings = description.text, description.settings
+        self.target = Target(jvm, session, description)
         if self.text.updates or self.text.not_matched:
             fit.check_policy(self.settings, self.target.uri)
         self.source_rows = 0
@@ -61,17 +63,16 @@ class Statement:
         if self.target.applied is None and self._may_record():
             self.target.statement.check_recordable()
 
-    def planned(self, filters: Any, keeps_matches: bool = False, removed: str | None = None) -> Any:
-        """Returns the files that may have rows for which the filters, a sequence of Spark, are true.
+    def planned(self, filters: str, keeps_matches: bool = False, removed: str | None = None) -> Any:
+        """Returns the files that may have rows for which the filters, as `FilterText.java` writes them, are true.
 
         Rows that stay may matter to the statement as well (`keeps_matches`), so that it depends on these files. If the
         statement removes exactly the rows that meet a condition (`removed`), files all of whose rows do are removed
         unread, and are not among the files.
         """
-        text = self.jvm.static("FilterText", "of", filters)
         time_zone, source_filters = self.settings.time_zone, self.target.source_filters
         files = self.target.statement.plan(
-            text, time_zone, self.has_subquery, keeps_matches, removed, source_filters
+            filters, time_zone, self.has_subquery, keeps_matches, removed, source_filters
         )
         table = self.target.snapshot
         _log.info(
@@ -84,23 +85,10 @@ class Statement:
         )
         return files
 
-    def rewrites(self, rows: Any) -> Any:
-        """Returns those of the planned files that have some of the rows, a plan with marker columns alone.
-
-        The job over them must write all of their rows.
-        """
-        functions = self.jvm.functions
-        numbers = functions.collect_set(functions.col(_FILE)).cast("array<string>")
-        found = fit.dataset(self.jvm, self.session, rows).agg(
-            functions.concat_ws(",", self.jvm.seq([numbers])), self.jvm.seq([])
-        )
-        text = str(found.head().getString(0))
-        return self.target.statement.rewrites({int(number) for number in text.split(",") if number})
-
     @property
     def has_subquery(self) -> bool:
         """Whether the statement reads more than its target."""
-        return self._description.has_subquery
+        return self.description.has_subquery
 
     @property
     def _columns(self) -> list[str]:
@@ -121,23 +109,24 @@ class Statement:
         """Whether rows are deleted by deletion vectors. Otherwise, their files are rewritten."""
         return self.target.statement.uses_vectors
 
-    def run(
+    def change(
         self,
-        plan: Any,
+        step: Callable[[str], Any],
         running: RunningWrite,
         writes: bool,
         left_out: LeftOut,
         more: int = 0,
         records: bool = False,
         counted: Counted | None = None,
-    ) -> Any:
-        """Runs the job of a plan. Its rows have the table's columns if it `writes`, and marker columns.
+    ) -> None:
+        """Carries out a step of the `StatementRun`, which is given the description of its job. Its rows have the
+        table's columns if it `writes`, and marker columns.
 
         `left_out` are the generated columns to compute; `more` is the number of further markers. If it `records`
         changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
         """
-        jvm, write = self.jvm, self.target.write
-        rows = FileRows(fit.dataset(jvm, self.session, plan), [])
+        write = self.target.write
+        rows = FileRows({}, [])
         if writes:
             is_written = f"{quoted(_OPERATION)} & {_WRITE | _COPY} = {_WRITE}"
             missing = {column for column, clauses in left_out.items() if clauses is None}
@@ -152,13 +141,25 @@ class Statement:
                 "files": fit.file_columns(write, self._columns, self.target.tracking + _MARKERS + more),
                 "balance": self._balance,
             }
-            rows = described(jvm, self.session, rows.rows, write, parts)
+            rows = described(write, parts)
         self._has_recorded |= records
-        marked = jvm.new("MarkedRows", _MARKERS + more, self.removes_once, records, self.target.tracking)
-        job = run_job(jvm, rows, write, self.target.options, running, marked)
+        marked = self._marked(_MARKERS + more, self.removes_once, records)
+        self._receive(step, job_text(rows, write, self.target.options, running, marked), running)
         if counted:
             write.end_identity_values()
-        return job
+
+    def _marked(self, markers: int, removes_once: bool, records: bool) -> dict[str, Any]:
+        """Describes the rows of a job, for `MarkedRows.java`."""
+        return {
+            "markers": markers,
+            "removesOnce": removes_once,
+            "records": records,
+            "tracking": self.target.tracking,
+        }
+
+    def _receive(self, step: Callable[[str], Any], text: str, running: RunningWrite) -> None:
+        running.check()
+        receive(self.target.write, partial(step, text), self.run.reports)
 
     def plan_copies(self) -> None:
         """Plans the copies of rows that stay, of files with rows that go, after the job that has found these.
@@ -182,14 +183,13 @@ class Statement:
         """Carries out the copies, and records the rows that go if the plan has them."""
         started = time.monotonic()
         if self._copies is not None:
-            jvm, write = self.jvm, self.target.write
-            records = self._copies_with_removed
-            with self.target.scan(self._copies) as scan:
-                data = fit.dataset(jvm, self.session, jvm.static("RowPlans", "copy", scan))
-                files = fit.file_columns(write, self._columns, self.target.tracking + _MARKERS)
-                rows = described(jvm, self.session, data, write, {"files": files, "balance": self._balance})
-                marked = jvm.new("MarkedRows", _MARKERS, False, records, self.target.tracking)
-                run_job(jvm, rows, write, self.target.options, running, marked)
+            write = self.target.write
+            files = fit.file_columns(write, self._columns, self.target.tracking + _MARKERS)
+            rows = described(write, {"files": files, "balance": self._balance})
+            marked = self._marked(_MARKERS, removes_once=False, records=self._copies_with_removed)
+            text = job_text(rows, write, self.target.options, running, marked)
+            with self.target.scan(self._copies) as relation:
+                self._receive(partial(self.run.copy, relation), text, running)
         self.rewrite_ms = round(1000 * (time.monotonic() - started))
 
     def commit(self, scan_ms: int) -> tuple[Metrics, int | None]:
@@ -217,8 +217,3 @@ class Statement:
         self.target.record.finish(self.session)
         log_applied(applied, self.target.uri)
         return {}
-
-
-def assigned_columns(jvm: Jvm, assignments: Any) -> set[str]:
-    """Returns the columns, in lower case, to which assignments give a value as a whole or in part."""
-    return {str(name).lower() for name in jvm.items(jvm.static("Plans", "assigned", assignments))}

@@ -19,13 +19,12 @@ from deltalog.spark.write.record import Record
 class Target:
     """The target of a statement."""
 
-    def __init__(self, jvm: Jvm, session: Any, plan: Any, description: Description) -> None:
-        self._jvm, self._session, self._name = jvm, session, description.text.name
+    def __init__(self, jvm: Jvm, session: Any, description: Description) -> None:
+        self._session, self._name = session, description.text.name
         if not description.is_table:
             raise UnsupportedFeatureError(
                 f"{self._name} changes rows of a table only, not of a view, which may leave out rows or compute columns"
             )
-        self._found = jvm.static("StatementTarget", "of", plan)
         self.options = description.options
         location = location_of(jvm, session, self.options)
         location.ensure_in_reach()
@@ -50,21 +49,11 @@ class Target:
         if not isinstance(begun, AlreadyApplied):
             self.statement, self.write = begun
 
-    def stored(self, condition: Any | None) -> Any:
-        """Returns the parts of a condition by which files can be left out, as a sequence of Spark."""
-        return self._jvm.seq([]) if condition is None else self._found.stored(condition)
-
-    def exact(self, condition: Any) -> str | None:
-        """Returns the text of a condition, if it means the same to deltalog as to Spark."""
-        text = self._found.exact(condition)
-        return None if text is None else str(text)
-
     @contextmanager
-    def scan(self, plan: SparkPlan) -> Iterator[Any]:
-        """Yields the `StatementScan` of planned files, which can be read inside of the `with`."""
+    def scan(self, plan: SparkPlan) -> Iterator[str]:
+        """Yields the description of a relation of planned files, which can be read inside of the `with`."""
         with kept(StatementPlanner(self.snapshot, plan)) as key:
-            described = statement_relation(self._session, self.snapshot, key, self._name)
-            yield self._jvm.new("StatementScan", self._session, described, self._found)
+            yield statement_relation(self._session, self.snapshot, key, self._name)
 
     @property
     def tracking(self) -> int:

@@ -1,10 +1,9 @@
 """`DeltaTable.delete`, `update` and `merge`: the plans that Spark's parser makes of the statements, made by calls."""
 
-from collections.abc import Sequence
+import json
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog.errors import hinted
@@ -34,7 +33,7 @@ Changed = DataFrame | ServerTarget | Target
 
 def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
     """Returns a frame of a table, by whose columns conditions and values of its statements may refer to the table."""
-    own = _jvm(spark).new("OwnColumns", columns_id)
+    own = Jvm.of(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
 
 
@@ -44,7 +43,7 @@ def delete(spark: SparkSession, target: Changed, condition: Condition | None, co
         return spark.createDataFrame([target.delete(condition)], _AFFECTED)
     if isinstance(target, Target):
         return _answer(spark, "DELETE", connect_verbs.delete(target, condition))
-    return _executed(spark, _plans(spark, columns_id).delete(target._jdf, _column(condition)))
+    return _executed(spark, _plans(spark, columns_id).delete(target._jdf, _given(condition)))
 
 
 def update(
@@ -60,8 +59,7 @@ def update(
     if isinstance(target, Target):
         return _answer(spark, "UPDATE", connect_verbs.update(target, condition, values))
     plans = _plans(spark, columns_id)
-    assignments = _assignments(spark, plans, values)
-    return _executed(spark, plans.update(target._jdf, assignments, _column(condition)))
+    return _executed(spark, plans.update(target._jdf, _values(plans, values), _given(condition)))
 
 
 class DeltaMergeBuilder:
@@ -165,49 +163,41 @@ class DeltaMergeBuilder:
             metrics = connect_merge.merge(self._target, self._source, self._condition, *kinds, self._evolves)
             return _answer(self._spark, "MERGE", metrics)
         plans = _plans(self._spark, self._columns_id)
-        clauses = [_actions(self._spark, plans, kind) for kind in kinds]
-        condition = _column(self._condition)
-        plan = plans.merge(self._target._jdf, self._source._jdf, condition, *clauses, self._evolves)
-        return _executed(self._spark, plan)
-
-
-def _jvm(spark: SparkSession) -> Jvm:
-    return Jvm(spark.sparkContext._gateway)
+        adding = (plans.whenMatched, plans.whenNotMatched, plans.whenNotMatchedBySource)
+        for add, clauses in zip(adding, kinds, strict=True):
+            for action, condition, values in clauses:
+                add(action, _given(condition), _values(plans, values))
+        condition = _given(self._condition)
+        run = plans.merge(self._target._jdf, self._source._jdf, condition, self._evolves)
+        return _executed(self._spark, run)
 
 
 def _plans(spark: SparkSession, columns_id: str) -> Any:
-    jvm = _jvm(spark)
-    return jvm.new("VerbPlans", spark._jsparkSession, jvm.new("OwnColumns", columns_id))
+    return Jvm.of(spark).new("VerbPlans", spark._jsparkSession, columns_id)
 
 
-def _actions(spark: SparkSession, plans: Any, clauses: Sequence[MergeClause]) -> Any:
-    """Returns clauses as those of Spark's plan, in a sequence of Spark."""
-    made = []
-    for action, condition, values in clauses:
-        holds = _column(condition)
-        if action == "delete":
-            made.append(plans.deleting(holds))
-        elif values is None:
-            made.append(plans.updatingAll(holds) if action == "update" else plans.insertingAll(holds))
-        else:
-            assignments = _assignments(spark, plans, values)
-            make = plans.updating if action == "update" else plans.inserting
-            made.append(make(holds, assignments))
-    return _jvm(spark).seq(made)
+def _given(value: Condition | None) -> Any:
+    """Returns a condition or a value for `VerbPlans.java`."""
+    return value if value is None or isinstance(value, str) else value._jc
 
 
-def _column(condition: Condition | None) -> Any:
-    if condition is None:
+def _values(plans: Any, values: Values | None) -> str | None:
+    """Describes the values of columns for `VerbPlans.java`, which takes those that are no text one by one."""
+    if values is None:
         return None
-    return (sf.expr(condition) if isinstance(condition, str) else condition)._jc
+    described: list[tuple[str, str | None]] = []
+    for name, value in values.items():
+        if isinstance(value, str):
+            described.append((name, value))
+        else:
+            plans.take(value._jc)
+            described.append((name, None))
+    return json.dumps(described)
 
 
-def _assignments(spark: SparkSession, plans: Any, values: Values) -> Any:
-    return _jvm(spark).seq(plans.assignment(name, _column(value)) for name, value in values.items())
-
-
-def _executed(spark: SparkSession, plan: Any) -> DataFrame:
-    return _answer(spark, *execute(_jvm(spark), spark._jsparkSession, plan))
+def _executed(spark: SparkSession, run: Any) -> DataFrame:
+    done = execute(Jvm.of(spark), spark._jsparkSession, run, run.description())
+    return DataFrame(run.answer(" ".join(map(str, counts(*done)))), spark)
 
 
 def _answer(spark: SparkSession, name: str, metrics: Metrics) -> DataFrame:

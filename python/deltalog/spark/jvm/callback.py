@@ -5,6 +5,7 @@ machine. Here each connection starts with a token. The server also has its own p
 server, which `foreachBatch` starts for example, cannot find them. `PythonCalls.java` is the client.
 """
 
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -50,7 +51,7 @@ def serve(jvm: Jvm, bridge: Any) -> Any:
     server = PythonServer(gateway._gateway_client, gateway.java_parameters, parameters, properties)
     server.start()
     java_server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
-    return jvm.new("PythonCalls", java_server, server.get_listening_port(), token, _TARGET)
+    return jvm.new("PythonCalls", java_server, server.get_listening_port(), token, _TARGET, os.getpid())
 
 
 _answered = threading.local()

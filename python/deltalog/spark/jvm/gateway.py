@@ -1,6 +1,7 @@
 """Conversions between Python and the JVM of a session."""
 
 import functools
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -35,6 +36,15 @@ class Jvm:
         self._types: dict[str, _Type] = {}
         self._classes: dict[str, Any] = {}
         self._members: dict[tuple[object, ...], Any] = {}
+
+    @classmethod
+    def of(cls, spark: Any) -> "Jvm":
+        """Returns the JVM of a classic session, with all that was looked up before for its application."""
+        context = spark.sparkContext
+        known = _of_contexts.get(context)
+        if known is None:
+            known = _of_contexts[context] = cls(context._gateway)
+        return known
 
     @functools.cached_property
     def classes(self) -> Any:
@@ -100,3 +110,6 @@ class Jvm:
     def struct(self, schema_json: str) -> Any:
         """Returns a `StructType` from its JSON form."""
         return self.java("org.apache.spark.sql.types.DataType").fromJson(schema_json)
+
+
+_of_contexts: "weakref.WeakKeyDictionary[Any, Jvm]" = weakref.WeakKeyDictionary()

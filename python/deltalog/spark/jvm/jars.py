@@ -15,7 +15,6 @@ from deltalog._internal import UnsupportedFeatureError
 # The name is the same in every version, because settings of sessions contain names of classes.
 PACKAGE = "io.deltalog.spark"
 SOURCE = f"{PACKAGE}.DeltalogSource"
-SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _MARKER = "META-INF/deltalog-spark-version"
 _DIRECTORY = Path(__file__).parent.parent / "jars"
 

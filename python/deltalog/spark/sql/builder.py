@@ -186,7 +186,7 @@ class DeltaTableBuilder:
         self._columns.append(PlannedColumn(name, kind, is_json, nullable, json.dumps(metadata)))
 
     def _jvm(self) -> Jvm:
-        return Jvm(self._spark.sparkContext._gateway)
+        return Jvm.of(self._spark)
 
 
 def _identity(column: str, generator: object, allows_values: bool) -> dict[str, Any]:

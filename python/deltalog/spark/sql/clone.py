@@ -154,9 +154,8 @@ def _copied(
         return plan.execute()
     # An error of a task about a file is then one about the source.
     file_errors.remember(TableVersion.of(source))
-    context = session.sparkContext()
-    with running_write(context) as running:
-        tasks = plan.tasks(context.defaultParallelism())
+    with running_write(session) as running, running.tagging():
+        tasks = plan.tasks(session.sparkContext().defaultParallelism())
         job = jvm.new("CopyJob", session, source.uri, uri, packed(tasks))
         try:
             running.check()

@@ -30,7 +30,7 @@ from deltalog.spark.read.relation import statement_relation
 from deltalog.spark.sql.division import least_size, reason_for_driver
 from deltalog.spark.write import fit
 from deltalog.spark.write.interrupts import running_write
-from deltalog.spark.write.job import run_job
+from deltalog.spark.write.job import job_text, run_job
 from deltalog.spark.write.rows import FileRows, described
 from deltalog.spark.write.settings import Settings
 
@@ -54,7 +54,7 @@ class Executors(NamedTuple):
 
     @classmethod
     def of(cls, spark: Any) -> "Executors":
-        return cls(Jvm(spark.sparkContext._gateway), spark._jsparkSession)
+        return cls(Jvm.of(spark), spark._jsparkSession)
 
     def optimize(
         self,
@@ -121,18 +121,19 @@ class Executors(NamedTuple):
         tracking = len(snapshot.row_tracking_columns or ())
         more = tracking + _MARKERS + (0 if ordering is None else _KEYS)
         files = fit.file_columns(write, schema.field_names(snapshot.schema_json), more)
+        in_files = described(write, {"files": files})
+        made, columns = json.dumps(in_files.parts), json.dumps(in_files.partition_columns)
         are_last = write.directory_columns is not None
         told = None
         with kept(StatementPlanner(snapshot, plan.files(batch))) as key:
-            with running_write(session.sparkContext()) as running:
+            with running_write(session) as running, running.tagging():
                 try:
                     relation = statement_relation(session, snapshot, key, name)
                     scan = self.jvm.static("BinRows", "scan", session, relation)
                     if ordering is None:
-                        rows = described(self.jvm, session, scan, write, {"files": files})
-                        columns = json.dumps(rows.partition_columns)
+                        rows = self.jvm.static("FileRows", "of", session, scan, made)
                         moved = self.jvm.static(
-                            "BinRows", "packed", session, rows.rows, bins, columns, are_last, more
+                            "BinRows", "packed", session, rows, bins, columns, are_last, more
                         )
                     else:
                         by, is_hilbert, bits = ordering
@@ -141,11 +142,11 @@ class Executors(NamedTuple):
                         )
                         counts = struct.unpack(f">{sum(count for count, *_ in outputs)}q", ordered.counts())
                         told = counts, partial(_places, session, ordered, snapshot)
-                        rows = described(self.jvm, session, ordered.keyed(), write, {"files": files})
-                        columns = json.dumps(rows.partition_columns)
-                        moved = ordered.shuffled(rows.rows, columns, are_last, more)
+                        rows = self.jvm.static("FileRows", "of", session, ordered.keyed(), made)
+                        moved = ordered.shuffled(rows, columns, are_last, more)
                     marked = self.jvm.new("BinRows", bins, tracking)
-                    run_job(self.jvm, FileRows(moved, []), write, Options({}), running, marked)
+                    text = job_text(FileRows({}, []), write, Options({}), running)
+                    run_job(self.jvm, session, moved, text, write, running, marked)
                     running.begin_commit()
                 except BaseException:
                     with contextlib.suppress(DeltaError):  # The first error is the one to raise.
@@ -160,7 +161,7 @@ def _places(session: Any, ordered: Any, snapshot: Snapshot, rows: bytes) -> byte
 
     An interrupt ends the search and the commit.
     """
-    with running_write(session.sparkContext()) as running:
+    with running_write(session) as running, running.tagging():
         try:
             found = ordered.find(rows)
         except Exception as error:  # noqa: BLE001 (whatever fails, the bins stay as they are)

@@ -25,7 +25,7 @@ def location_in(spark: SparkSession, path: str, given: Mapping[str, str]) -> tup
     The options that are given say how its store is reached, and name the roots.
     """
     options = Options({**given, "path": path})
-    jvm, session = Jvm(spark.sparkContext._gateway), spark._jsparkSession
+    jvm, session = Jvm.of(spark), spark._jsparkSession
     location = location_of(jvm, session, options)
     return location, [uri_of(jvm, session, root) for root in options.allowed_roots]
 

@@ -11,7 +11,6 @@ from typing import Any
 from deltalog._internal import SparkWrite
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, SchemaMismatchError
-from deltalog.spark.jvm import Jvm
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings
 
@@ -90,11 +89,6 @@ def partition_positions(pending: SparkWrite, names: list[str]) -> list[int]:
     """Returns the positions of the partition columns among the columns `names`."""
     known = _positions(names)
     return [known[name.lower()] for name in pending.partition_columns]
-
-
-def dataset(jvm: Jvm, session: Any, plan: Any) -> Any:
-    """Returns a DataFrame of the JVM for a resolved plan."""
-    return jvm.java("org.apache.spark.sql.classic.Dataset").ofRows(session, plan)
 
 
 def _positions(names: list[str]) -> dict[str, int]:

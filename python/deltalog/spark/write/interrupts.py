@@ -23,11 +23,11 @@ _running: set["RunningWrite"] = set()
 
 
 class RunningWrite:
-    """A write between its start and its commit, whose Spark jobs have the tag `tag`."""
+    """A write between its start and its commit, whose Spark jobs have the tag `tag`. `session` is the JVM's."""
 
-    def __init__(self, spark_context: Any) -> None:
+    def __init__(self, session: Any) -> None:
         self.tag = f"deltalog-write-{uuid.uuid4()}"
-        self._spark_context = spark_context
+        self._session = session
         self._interrupted = False
 
     def check(self) -> None:
@@ -50,7 +50,7 @@ class RunningWrite:
 
         Spark reports that a job has failed while other tasks of it still run, which it has told to end.
         """
-        status = self._spark_context.statusTracker()
+        status = self._session.sparkContext().statusTracker()
         stages = [
             stage
             for job in status.getJobIdsForTag(self.tag)
@@ -66,28 +66,35 @@ class RunningWrite:
             ):
                 time.sleep(0.01)
 
+    @contextmanager
+    def tagging(self) -> Iterator[None]:
+        """Gives the tag to all jobs that this thread starts. A `FileJob` and a statement tag their jobs themselves."""
+        context = self._session.sparkContext()
+        context.addJobTag(self.tag)
+        try:
+            yield
+        finally:
+            context.removeJobTag(self.tag)
+
     def _cancel(self) -> None:
         """Cancels the jobs of the write repeatedly until it has ended.
 
         The interrupt may arrive before a job has started, and a write may have several jobs.
         """
+        context = self._session.sparkContext()
         while self in _running:
-            self._spark_context.cancelJobsWithTag(self.tag)
+            context.cancelJobsWithTag(self.tag)
             time.sleep(_CANCEL_EVERY_SECONDS)
 
 
 @contextmanager
-def running_write(spark_context: Any) -> Iterator[RunningWrite]:
-    """Registers a write and tags the jobs that this thread starts for it. `spark_context` is the JVM's."""
-    write = RunningWrite(spark_context)
+def running_write(session: Any) -> Iterator[RunningWrite]:
+    """Registers a write of a session of the JVM."""
+    write = RunningWrite(session)
     with _lock:
         _running.add(write)
     try:
-        spark_context.addJobTag(write.tag)
-        try:
-            yield write
-        finally:
-            spark_context.removeJobTag(write.tag)
+        yield write
     finally:
         with _lock:
             _running.discard(write)

@@ -8,7 +8,7 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +131,12 @@ def run(
     If anything fails before the commit, the written files are deleted.
     """
     session, settings, record = request.session, request.settings, request.record
-    with running_write(session.sparkContext()) as running:
+    with running_write(session) as running:
         try:
             settings.check_calendar()
             compaction = AutoCompaction.of(settings)
-            run_job(request.jvm, file_rows(request, pending), pending, request.options, running)
+            text = job_text(file_rows(request, pending), pending, request.options, running)
+            run_job(request.jvm, session, request.rows, text, pending, running)
             running.begin_commit()
         except BaseException:
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
@@ -150,28 +151,50 @@ def run(
     return outcome
 
 
-def run_job(
-    jvm: Jvm,
+def job_text(
     rows: FileRows,
     pending: SparkWrite,
     options: Options,
     running: RunningWrite,
-    marked: Any | None = None,
-) -> Any:
-    """Writes the rows, and hands the reports of the tasks to the write. Those of a job that fails are needed to delete
-    its files. Returns the `FileJob`.
+    marked: Mapping[str, Any] | None = None,
+) -> str:
+    """Describes a job that writes rows, for `FileJob.java`. The rows of a statement are marked (`MarkedRows.java`)."""
+    parts = {
+        "tag": running.tag,
+        "url": pending.location,
+        "rows": rows.parts,
+        "partitionColumns": rows.partition_columns,
+        "options": {**pending.parquet_options, **options.for_parquet_writer()},
+        "marked": marked,
+    }
+    return json.dumps(parts)
 
-    The rows of a statement are marked (`MarkedRows.java`).
-    """
-    columns = json.dumps(rows.partition_columns)
-    writer_options = json.dumps({**pending.parquet_options, **options.for_parquet_writer()})
+
+def run_job(
+    jvm: Jvm,
+    session: Any,
+    rows: Any,
+    text: str,
+    pending: SparkWrite,
+    running: RunningWrite,
+    marked: Any | None = None,
+) -> None:
+    """Writes rows of the JVM, as `job_text` describes it. `marked` is a `MarkedRows` of a kind of its own."""
     running.check()
-    job = jvm.new("FileJob", rows.rows, pending.location, columns, writer_options, marked, rows.parts)
+    job = jvm.new("FileJob", session, rows, text, marked)
+    receive(pending, job.run, job.reports)
+
+
+def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], Any]) -> None:
+    """Runs a job, and hands to the write what its tasks report. Of a job that fails, the write needs these `reports` to
+    delete its files.
+    """
     try:
-        job.run()
-    finally:
-        pending.add_reports(_received(job.reports()))
-    return job
+        found = run()
+    except BaseException:
+        pending.add_reports(_received(reports()))
+        raise
+    pending.add_reports(_received(found))
 
 
 def _received(reports: Any) -> bytes:

@@ -6,12 +6,10 @@ the number of columns. Each part of the description is made by a module of its o
 `balance`. Columns are known by their positions among those of the table.
 """
 
-import json
 from typing import Any, NamedTuple
 
 from deltalog._internal import SparkWrite
 from deltalog.spark import schema
-from deltalog.spark.jvm import Jvm
 from deltalog.spark.write import fit, rules
 from deltalog.spark.write.balance import balance
 from deltalog.spark.write.identity import counted_columns, numbers
@@ -19,18 +17,16 @@ from deltalog.spark.write.request import WriteRequest
 
 
 class FileRows(NamedTuple):
-    """Rows that can be written as they are."""
+    """How rows become those of files."""
 
-    rows: Any
-    """A DataFrame of the JVM."""
+    parts: dict[str, Any]
+    """What `FileRows.java` makes of them; empty for rows that can be written as they are."""
     partition_columns: list[str]
-    """The columns by which Spark partitions the rows."""
-    parts: int = 0
-    """The number of parts of rows that are shuffled by `BalancedRows.java`; 0 for others."""
+    """The columns by which Spark then partitions the rows."""
 
 
 def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
-    """Returns the rows of a write as files have them."""
+    """Describes how the rows of a write become those of files."""
     names = request.names
     parts: dict[str, Any] = {}
     missing: set[str] = set()
@@ -47,11 +43,11 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
     parts["rules"] = rules.enforced(pending, names, missing)
     parts["files"] = fit.file_columns(pending, names)
     parts["balance"] = balance(request.options, request.settings, pending)
-    return described(request.jvm, request.session, request.rows, pending, parts)
+    return described(pending, parts)
 
 
-def described(jvm: Jvm, session: Any, rows: Any, pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
-    """Returns rows of the JVM as files have them, by the parts of a description that there are."""
+def described(pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
+    """Describes how rows become those of files, by the parts of a description that there are."""
     parts = {name: part for name, part in parts.items() if part}
     columns = fit.text_columns(pending)
     if balanced := parts.get("balance"):
@@ -60,5 +56,4 @@ def described(jvm: Jvm, session: Any, rows: Any, pending: SparkWrite, parts: dic
             **balanced,
             "columns": pending.partition_columns if "numbers" in parts else columns,
         }
-    made = jvm.static("FileRows", "of", session, rows, json.dumps(parts)) if parts else rows
-    return FileRows(made, columns, balanced["parts"] if balanced else 0)
+    return FileRows(parts, columns)

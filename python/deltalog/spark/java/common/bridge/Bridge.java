@@ -25,6 +25,11 @@ public class Bridge {
     return Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, new PythonRole(type));
   }
 
+  /** Returns the id of another Python process that receives the calls and still runs, or 0. */
+  public static int other(int process) {
+    return PYTHON.other(process);
+  }
+
   /** Sets the Python program that receives all further calls. */
   public static void install(PythonCalls program) {
     PYTHON.set(program);

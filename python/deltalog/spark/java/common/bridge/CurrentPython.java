@@ -1,5 +1,7 @@
 package io.deltalog.spark;
 
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import scala.Option;
@@ -9,12 +11,23 @@ import scala.Option;
  * which the first call starts.
  *
  * <p>A sidecar that has died is replaced at the next call. It ends when a program has called
- * enable, but not during a call: a statement needs the process in which it has begun.
+ * enable, but not during a call: a statement needs the process in which it has begun. While it
+ * starts, calls wait for it without a lock, and all of them fail if it does not.
  */
 final class CurrentPython {
   private PythonCalls program;
   private Sidecar sidecar;
   private int callsOfSidecar;
+
+  /** The sidecar that is being started, or null. */
+  private CompletableFuture<Sidecar> starting;
+
+  /** Returns the id of another process whose program receives calls and still runs, or 0. */
+  int other(int process) {
+    PythonCalls known = program();
+    boolean isOther = known != null && known.process() != process && known.isListening();
+    return isOther ? known.process() : 0;
+  }
 
   /** Sets the program. */
   synchronized void set(PythonCalls program) {
@@ -39,24 +52,75 @@ final class CurrentPython {
   }
 
   /** Returns the sidecar for a call, or null if it is a call of the program. */
-  private synchronized Sidecar begun() {
-    if (sidecar != null && !sidecar.isAlive()) {
-      sidecar.end();
-      sidecar = null;
+  private Sidecar begun() {
+    while (true) {
+      CompletableFuture<Sidecar> awaited;
+      synchronized (this) {
+        if (sidecar != null && !sidecar.isAlive()) {
+          sidecar.end();
+          sidecar = null;
+        }
+        if (sidecar != null) {
+          callsOfSidecar++;
+          return sidecar;
+        }
+        if (program != null) {
+          return null;
+        }
+        if (starting == null) {
+          starting = new CompletableFuture<>();
+          // Not in this thread, whose statement may be cancelled while others wait.
+          Thread thread = new Thread(this::start, "deltalog-sidecar-start");
+          thread.setDaemon(true);
+          thread.start();
+        }
+        awaited = starting;
+      }
+      await(awaited);
     }
-    if (program != null && sidecar == null) {
-      return null;
+  }
+
+  private static void await(CompletableFuture<Sidecar> start) {
+    try {
+      start.get();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while Python starts for deltalog", e);
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof RuntimeException failure) {
+        throw failure;
+      }
+      throw new IllegalStateException("Python cannot be started for deltalog", e.getCause());
     }
-    if (sidecar == null) {
+  }
+
+  /** Starts a sidecar, or fails the calls that wait for it. */
+  private void start() {
+    try {
       Option<SparkContext> application = SparkContext$.MODULE$.getActive();
       if (application.isEmpty()) {
         throw new IllegalStateException("deltalog cannot be used after the end of the application");
       }
-      sidecar = Sidecar.start(application.get().conf());
-      callsOfSidecar = 0;
+      started(Sidecar.start(application.get().conf()), null);
+    } catch (RuntimeException | Error e) {
+      started(null, e);
     }
-    callsOfSidecar++;
-    return sidecar;
+  }
+
+  private void started(Sidecar made, Throwable failure) {
+    CompletableFuture<Sidecar> awaited;
+    synchronized (this) {
+      sidecar = made;
+      callsOfSidecar = 0;
+      awaited = starting;
+      starting = null;
+      endSidecar(); // A program may have come in between.
+    }
+    if (failure == null) {
+      awaited.complete(made);
+    } else {
+      awaited.completeExceptionally(failure);
+    }
   }
 
   private synchronized void ended(Sidecar used) {

@@ -40,15 +40,32 @@ public class PythonCalls {
   private final int port;
   private final String token;
   private final String target;
+  private final int process;
   private final LinkedBlockingDeque idle = new LinkedBlockingDeque(MOST_IDLE);
   private final PythonWatch watch = new PythonWatch(this);
 
-  /** Creates a client for the object with the id target, through the port of 127.0.0.1. */
-  public PythonCalls(GatewayServer server, int port, String token, String target) {
+  /**
+   * Creates a client for the object with the id target of a process, through the port of 127.0.0.1.
+   */
+  public PythonCalls(GatewayServer server, int port, String token, String target, int process) {
     this.server = server;
     this.port = port;
     this.token = token;
     this.target = target;
+    this.process = process;
+  }
+
+  int process() {
+    return process;
+  }
+
+  /** Returns whether the process still has its port. It may be too busy to answer. */
+  boolean isListening() {
+    try (Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port)) {
+      return socket.isConnected();
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   /** Calls Python's `call(role, method, *arguments)` and returns its result. */

@@ -1,15 +1,16 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** DELETE, UPDATE and MERGE. */
 public interface StatementCalls {
   /**
    * Executes a resolved statement. Returns the numbers of its result, separated by spaces: affected
    * rows, and for MERGE also the updated, deleted and inserted ones.
+   *
+   * @param description what the statement says of itself (StatementDescription)
    */
-  String change(SparkSession session, LogicalPlan statement);
+  String change(SparkSession session, StatementRun statement, String description);
 
   /**
    * Returns the columns that a MERGE adds or changes, as the JSON of a schema.

@@ -34,7 +34,7 @@ public class CatalogEntries {
   public static boolean isOurs(String provider) {
     return "deltalog".equalsIgnoreCase(provider)
         || DeltalogSource.class.getName().equals(provider)
-        || DeltaAlias.is(provider);
+        || DeltaName.is(provider);
   }
 
   public static boolean isEntry(CatalogTable table) {

@@ -1,5 +1,7 @@
 package io.deltalog.spark;
 
+import java.util.Map;
+
 /**
  * What the rows of a job are beside the table's columns: how a statement marks them (RowAction),
  * and its rules.
@@ -18,11 +20,23 @@ public class MarkedRows {
    * the job records changes, all rows but copies go to the change data feed, without the last
    * columns of the table's files, which track rows.
    */
-  public MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
+  MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
     this.markers = markers;
     this.removesOnce = removesOnce;
     this.records = records;
     this.tracking = tracking;
+  }
+
+  /** Returns them by the fields of a description (`dml/statement.py`); NONE for null. */
+  static MarkedRows of(Map fields) {
+    if (fields == null) {
+      return NONE;
+    }
+    return new MarkedRows(
+        ((Number) fields.get("markers")).intValue(),
+        ((Boolean) fields.get("removesOnce")).booleanValue(),
+        ((Boolean) fields.get("records")).booleanValue(),
+        ((Number) fields.get("tracking")).intValue());
   }
 
   /**

@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.plans.LeftOuter$;
 import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import scala.Option;
-import scala.collection.immutable.Seq;
 
 /**
  * The plans of a MERGE: the target's rows joined with the source, and the source's rows to insert.
@@ -44,9 +43,9 @@ public class MergePlans {
    * Fits the values of all clauses to the columns of the table. To be called first. The names of
    * the columns that are computed where an INSERT clause leaves them out are in lower case.
    */
-  public void resolve(Seq computed) {
+  public void resolve(List computed) {
     Attribute[] columns = scan.columns();
-    Set names = new HashSet(Plans.list(computed));
+    Set names = new HashSet(computed);
     AssignedValues assigned = scan.values();
     matched = new MergeClauses(statement.matchedActions(), columns, 1, names, assigned);
     bySource =
@@ -147,11 +146,10 @@ public class MergePlans {
    * are recorded, rows that are changed also come as they were.
    */
   public LogicalPlan changed(
-      LogicalPlan source, Seq filters, boolean isBroadcast, boolean records) {
+      LogicalPlan source, List filters, boolean isBroadcast, boolean records) {
     LogicalPlan target = scan.plan();
-    List conditions = Plans.list(filters);
-    for (int i = 0; i < conditions.size(); i++) {
-      target = new Filter((Expression) conditions.get(i), target);
+    for (int i = 0; i < filters.size(); i++) {
+      target = new Filter((Expression) filters.get(i), target);
     }
     LogicalPlan right = source;
     if (isBroadcast) {
@@ -212,7 +210,7 @@ public class MergePlans {
    * Returns the rows that the clauses with these numbers insert, of the rows of the source that
    * have not matched.
    */
-  public LogicalPlan inserted(LogicalPlan source, Seq clauses) {
+  public LogicalPlan inserted(LogicalPlan source, List clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());
     Attribute number = numbered.output().last();
     List columns = new ArrayList();
@@ -228,13 +226,13 @@ public class MergePlans {
       columns.add(Plans.alias(Plans.nothing(column.dataType()), column.name()));
     }
     List actions = new ArrayList();
-    List numbers = Plans.list(clauses);
-    for (int i = 0; i < numbers.size(); i++) {
-      int clause = ((Integer) numbers.get(i)).intValue();
+    List numbers = new ArrayList();
+    for (int i = 0; i < clauses.size(); i++) {
+      int clause = ((Integer) clauses.get(i)).intValue();
       Expression isOfClause = new EqualTo(number, Plans.integer(clause));
       actions.add(
           Plans.branch(isOfClause, Plans.integer(RowAction.WRITE | RowAction.ofClause(clause))));
-      numbers.set(i, Plans.integer(clause));
+      numbers.add(Plans.integer(clause));
     }
     columns.add(Plans.alias(Plans.choose(actions, Plans.integer(0)), RowAction.OPERATION));
     columns.add(Plans.alias(Plans.integer(0), RowAction.FILE));

@@ -25,8 +25,13 @@ public class StatementCommand extends LogicalPlan implements Command {
     this.output = output;
   }
 
-  /** Returns the columns of the result, with the names of the JVM connector. */
+  /** Returns the columns of the result as attributes. */
   public static Seq counts(boolean isMerge) {
+    return DataTypeUtils$.MODULE$.toAttributes(columns(isMerge));
+  }
+
+  /** Returns the columns of the result, with the names of the JVM connector. */
+  static StructType columns(boolean isMerge) {
     StructType columns = new StructType().add("num_affected_rows", DataTypes.LongType, false);
     if (isMerge) {
       columns =
@@ -35,7 +40,7 @@ public class StatementCommand extends LogicalPlan implements Command {
               .add("num_deleted_rows", DataTypes.LongType, false)
               .add("num_inserted_rows", DataTypes.LongType, false);
     }
-    return DataTypeUtils$.MODULE$.toAttributes(columns);
+    return columns;
   }
 
   public LogicalPlan statement() {

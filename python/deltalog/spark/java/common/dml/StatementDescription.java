@@ -59,26 +59,35 @@ public class StatementDescription {
     if (!(statement instanceof MergeIntoTable merge)) {
       parts.put("name", statement instanceof UpdateTable ? "UPDATE" : "DELETE");
       parts.put("predicate", readable(condition(statement)));
+      if (statement instanceof UpdateTable update) {
+        parts.put("assigned", Plans.assigned(update.assignments()));
+      }
       return;
     }
 
     parts.put("name", "MERGE");
+    parts.put("withSchemaEvolution", Boolean.valueOf(merge.withSchemaEvolution()));
     parts.put("predicate", FilterText.qualified(merge.mergeCondition()));
     parts.put("matched", clauses(merge.matchedActions()));
     parts.put("notMatched", clauses(merge.notMatchedActions()));
     parts.put("notMatchedBySource", clauses(merge.notMatchedBySourceActions()));
   }
 
-  /** Returns the condition of each clause, and what it does. */
+  /** Returns the condition of each clause, what it does, and the columns that it assigns. */
   private static List clauses(Seq actions) {
     List all = Plans.list(actions);
     for (int i = 0; i < all.size(); i++) {
       MergeAction action = (MergeAction) all.get(i);
-      String done =
-          action instanceof UpdateAction
-              ? "update"
-              : action instanceof DeleteAction ? "delete" : "insert";
-      all.set(i, new String[] {qualified(given(action.condition())), done});
+      String done = "delete";
+      List assigned = List.of();
+      if (action instanceof UpdateAction update) {
+        done = "update";
+        assigned = Plans.assigned(update.assignments());
+      } else if (action instanceof InsertAction insert) {
+        done = "insert";
+        assigned = Plans.assigned(insert.assignments());
+      }
+      all.set(i, new Object[] {qualified(given(action.condition())), done, assigned});
     }
     return all;
   }

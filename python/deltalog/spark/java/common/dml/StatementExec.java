@@ -15,7 +15,8 @@ public class StatementExec extends OwnCommandExec {
 
   @Override
   public Seq run() {
-    String[] found = Bridge.statements().change(session(), command.statement()).split(" ");
+    StatementRun run = StatementRun.of(session(), command.statement());
+    String[] found = Bridge.statements().change(session(), run, run.description()).split(" ");
     StatementTarget target = StatementTarget.of(command.statement());
     if (target.name() != null && target.evolved() != null) {
       EntryColumns.update(session(), target.name());

@@ -1,5 +1,9 @@
 package io.deltalog.spark;
 
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -9,91 +13,121 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.CommandExecutionMode$;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.functions;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
  * The plans of the verbs, as Spark's parser makes them of statements. Spark resolves and checks
  * both alike.
+ *
+ * <p>A condition is null, SQL text, or a Column. The values of columns, which may be fields of
+ * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is handed
+ * over before (`take`), and has null in the place of the text.
  */
 public class VerbPlans {
   private final SparkSession session;
   private final OwnColumns own;
+  private final Queue taken = new ArrayDeque();
+  private final List matched = new ArrayList();
+  private final List notMatched = new ArrayList();
+  private final List bySource = new ArrayList();
 
-  /** The columns are those of the table's frames. */
-  public VerbPlans(SparkSession session, OwnColumns own) {
+  /** The columns are those of the table's frames, by the id of the table. */
+  public VerbPlans(SparkSession session, String columnsId) {
     this.session = session;
-    this.own = own;
+    this.own = new OwnColumns(columnsId);
   }
 
-  public LogicalPlan delete(Dataset target, Column condition) {
-    Expression rows =
-        condition == null ? Literal$.MODULE$.TrueLiteral() : session.expression(condition);
+  /** Takes a value of the next assignments. */
+  public void take(Column value) {
+    taken.add(value);
+  }
+
+  public StatementRun delete(Dataset target, Object condition) {
+    Expression rows = condition == null ? Literal$.MODULE$.TrueLiteral() : expression(condition);
     return resolved(new DeleteFromTable(target.logicalPlan(), rows));
   }
 
-  /** Returns the plan of an UPDATE; assignments are those of the method of this name. */
-  public LogicalPlan update(Dataset target, Seq assignments, Column condition) {
-    return resolved(new UpdateTable(target.logicalPlan(), assignments, optional(condition)));
+  public StatementRun update(Dataset target, String values, Object condition) {
+    return resolved(
+        new UpdateTable(target.logicalPlan(), assignments(values), optional(condition)));
   }
 
-  /** Returns the plan of a MERGE; the clauses are those of the methods of their names. */
-  public LogicalPlan merge(
-      Dataset target,
-      Dataset source,
-      Column condition,
-      Seq matched,
-      Seq notMatched,
-      Seq bySource,
-      boolean evolvesSchema) {
+  /** Returns a MERGE with the clauses that were added. */
+  public StatementRun merge(
+      Dataset target, Dataset source, Object condition, boolean evolvesSchema) {
     return resolved(
         new MergeIntoTable(
             target.logicalPlan(),
             source.logicalPlan(),
-            session.expression(condition),
-            matched,
-            notMatched,
-            bySource,
+            expression(condition),
+            Plans.seq(matched),
+            Plans.seq(notMatched),
+            Plans.seq(bySource),
             evolvesSchema));
   }
 
-  /** Returns the assignment of a value to a column, which may be a field of a struct. */
-  public Assignment assignment(String column, Column value) {
-    return new Assignment(UnresolvedAttribute.quotedString(column), session.expression(value));
+  /** Adds a clause for rows that match; without values it gives those of the source. */
+  public void whenMatched(String action, Object condition, String values) {
+    matched.add(clause(action, condition, values));
   }
 
-  public MergeAction updating(Column condition, Seq assignments) throws Exception {
-    return (MergeAction)
-        CaseClass.create(UpdateAction.class, new Object[] {optional(condition), assignments});
+  public void whenNotMatched(String action, Object condition, String values) {
+    notMatched.add(clause(action, condition, values));
   }
 
-  public MergeAction updatingAll(Column condition) {
-    return new UpdateStarAction(optional(condition));
+  public void whenNotMatchedBySource(String action, Object condition, String values) {
+    bySource.add(clause(action, condition, values));
   }
 
-  public MergeAction deleting(Column condition) {
-    return new DeleteAction(optional(condition));
+  private MergeAction clause(String action, Object condition, String values) {
+    Option holds = optional(condition);
+    return switch (action) {
+      case "delete" -> new DeleteAction(holds);
+      case "update" -> values == null ? new UpdateStarAction(holds) : updating(holds, values);
+      case "insert" ->
+          values == null
+              ? new InsertStarAction(holds)
+              : new InsertAction(holds, assignments(values));
+      default -> throw new IllegalArgumentException(action);
+    };
   }
 
-  public MergeAction inserting(Column condition, Seq assignments) {
-    return new InsertAction(optional(condition), assignments);
+  private MergeAction updating(Option condition, String values) {
+    Object[] fields = {condition, assignments(values)};
+    try {
+      return (MergeAction) CaseClass.create(UpdateAction.class, fields);
+    } catch (Exception e) {
+      throw new IllegalStateException(
+          "deltalog cannot use the clauses of this version of Spark: " + e, e);
+    }
   }
 
-  public MergeAction insertingAll(Column condition) {
-    return new InsertStarAction(optional(condition));
+  private Seq assignments(String values) {
+    List made = new ArrayList();
+    for (String[] value : (String[][]) Json.value(values, String[][].class)) {
+      Object given = value[1] == null ? taken.remove() : value[1];
+      made.add(new Assignment(UnresolvedAttribute.quotedString(value[0]), expression(given)));
+    }
+    return Plans.seq(made);
   }
 
-  private Option optional(Column condition) {
-    return condition == null ? Option.empty() : Option.apply(session.expression(condition));
+  private Option optional(Object condition) {
+    return condition == null ? Option.empty() : Option.apply(expression(condition));
   }
 
-  private LogicalPlan resolved(LogicalPlan plan) {
+  private Expression expression(Object given) {
+    return session.expression(given instanceof String text ? functions.expr(text) : (Column) given);
+  }
+
+  private StatementRun resolved(LogicalPlan plan) {
     QueryExecution query =
         session.sessionState().executePlan(own.bound(plan), CommandExecutionMode$.MODULE$.SKIP());
     query.assertAnalyzed();
     LogicalPlan analyzed = query.analyzed();
-    return analyzed instanceof StatementCommand statementCommand
-        ? statementCommand.statement()
-        : analyzed;
+    LogicalPlan statement =
+        analyzed instanceof StatementCommand command ? command.statement() : analyzed;
+    return StatementRun.of(session, statement);
   }
 }

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -98,7 +99,19 @@ public class StatementParser implements InvocationHandler {
     try {
       return method.invoke(next, arguments);
     } catch (InvocationTargetException e) {
-      throw e.getCause();
+      throw throwable(e.getCause(), method);
     }
+  }
+
+  /**
+   * Returns what a proxy can throw. Errors of scripts are checked, but the interface does not
+   * declare them.
+   */
+  private static Throwable throwable(Throwable failure, Method method) {
+    boolean isAllowed =
+        failure instanceof RuntimeException
+            || failure instanceof Error
+            || Arrays.stream(method.getExceptionTypes()).anyMatch(type -> type.isInstance(failure));
+    return isAllowed ? failure : new DeltalogException(null, null, null, failure);
   }
 }

@@ -29,6 +29,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Installation.check();
     ThriftServerJar.check();
+    DeltaName.check();
     extend(extensions);
     return BoxedUnit.UNIT;
   }

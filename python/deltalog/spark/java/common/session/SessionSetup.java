@@ -15,7 +15,9 @@ public class SessionSetup {
   static final String CATALOG = "spark.sql.catalog.spark_catalog";
   static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
 
-  /** The catalog that notebooks set for the JVM connector. With the alias, its class is missing. */
+  /**
+   * The catalog that notebooks set for the JVM connector. If `delta` is ours, its class is missing.
+   */
   private static final String CATALOG_OF_CONNECTOR =
       "org.apache.spark.sql.delta.catalog.DeltaCatalog";
 
@@ -63,7 +65,7 @@ public class SessionSetup {
   private static boolean isFree(String catalog) {
     return catalog == null
         || catalog.equals(BUILTIN)
-        || (DeltaAlias.is(DeltaAlias.NAME) && catalog.equals(CATALOG_OF_CONNECTOR));
+        || (catalog.equals(CATALOG_OF_CONNECTOR) && DeltaName.isOurs());
   }
 
   /**

@@ -40,39 +40,43 @@ public class FileJob extends AbstractFunction0 {
   private static final int INLINE = 1 << 14;
 
   private final QueryExecution query;
+  private final String tag;
   private final String root;
-  private final String[] partitionColumns;
+  private final List partitionColumns;
   private final Map options;
   private final MarkedRows marked;
   private final TableCommitProtocol protocol;
   private final int parts;
 
   /**
-   * Creates a job that writes the rows to the table at a URL. The values of the partition columns
-   * are text. The rows of a statement are marked; null stands for those of a write.
+   * Creates a job that writes rows, which first become those of files (FileRows).
    *
-   * @param partitionColumns the names, as a JSON array
-   * @param options the options of Spark's Parquet writer, as JSON
-   * @param parts the number of parts of BalancedRows; 0 for other rows
+   * @param description the JSON of `write/job.py`. The values of the partition columns that it
+   *     names are text.
+   * @param marked what the rows are beside the table's columns; null if the description says it
    */
-  public FileJob(
-      Dataset data,
-      String url,
-      String partitionColumns,
-      String options,
-      MarkedRows marked,
-      int parts) {
-    this.parts = parts;
-    this.query = data.queryExecution();
-    this.root = Locations.path(query.sparkSession(), url);
-    this.partitionColumns = (String[]) Json.value(partitionColumns, String[].class);
-    this.options = TableOptions.scala(Json.object(options));
-    this.marked = marked == null ? MarkedRows.NONE : marked;
+  public FileJob(SparkSession session, Dataset rows, String description, MarkedRows marked) {
+    java.util.Map parts = Json.object(description);
+    java.util.Map files = (java.util.Map) parts.get("rows");
+    java.util.Map balance = (java.util.Map) files.get("balance");
+    this.parts = balance == null ? 0 : ((Number) balance.get("parts")).intValue();
+    this.query = FileRows.of(session, rows, files).queryExecution();
+    this.tag = (String) parts.get("tag");
+    this.root = Locations.path(query.sparkSession(), (String) parts.get("url"));
+    this.partitionColumns = (List) parts.get("partitionColumns");
+    this.options = TableOptions.scala((java.util.Map) parts.get("options"));
+    this.marked = marked == null ? MarkedRows.of((java.util.Map) parts.get("marked")) : marked;
     int open = query.sparkSession().sessionState().conf().maxConcurrentOutputFileWriters();
     this.protocol = this.marked.protocol(root, open > 0);
   }
 
-  public void run() {
+  /** Runs the job, and returns what its tasks report. */
+  public Object run() throws IOException {
+    JobTag.during(query.sparkSession().sparkContext(), tag, this::balanced);
+    return reports();
+  }
+
+  private void balanced() {
     if (parts > 0) {
       BalancedRows.planned(new BalancedJob(this), parts);
     } else {
@@ -127,11 +131,11 @@ public class FileJob extends AbstractFunction0 {
 
   private Seq partitions(Seq columns) {
     List found = new ArrayList();
-    for (int i = 0; i < partitionColumns.length; i++) {
+    for (int i = 0; i < partitionColumns.size(); i++) {
       Iterator each = columns.iterator();
       while (each.hasNext()) {
         Attribute column = (Attribute) each.next();
-        if (column.name().equals(partitionColumns[i])) {
+        if (column.name().equals(partitionColumns.get(i))) {
           found.add(column);
         }
       }

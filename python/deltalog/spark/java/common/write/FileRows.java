@@ -37,7 +37,11 @@ public class FileRows extends AbstractFunction0 {
 
   /** Returns the rows by a description in JSON. */
   public static Dataset of(SparkSession session, Dataset rows, String description) {
-    FileRows made = new FileRows(session, rows, Json.object(description));
+    return of(session, rows, Json.object(description));
+  }
+
+  static Dataset of(SparkSession session, Dataset rows, Map description) {
+    FileRows made = new FileRows(session, rows, description);
     return (Dataset) SQLConf$.MODULE$.withExistingConf(session.sessionState().conf(), made);
   }
 

@@ -1,0 +1,80 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.functions;
+
+/** The source of a MERGE, evaluated once. It is to be released. */
+class MergeSource {
+  private final SparkSession session;
+  private final MergeIntoTable merge;
+  private final KeptRows kept;
+  private List keys;
+  private KeySummary summary;
+  private long stored;
+
+  MergeSource(SparkSession session, MergeIntoTable merge) {
+    this.session = session;
+    this.merge = merge;
+    Object[] columns = {
+      functions.col("*"), functions.monotonically_increasing_id().alias("__deltalog_source")
+    };
+    Dataset given = Dataset.ofRows(session, merge.sourceTable());
+    this.kept = new KeptRows(given.select(Plans.seq(Arrays.asList(columns))));
+  }
+
+  /** Evaluates the rows, counts them and finds their keys. To be called first. */
+  void measure() {
+    // All are there before the job that looks at the keys: it would not know of rows that are
+    // computed anew while it runs.
+    kept.evaluate();
+    stored = kept.bytes();
+    keys = MergePlans.keys(merge);
+    summary = new KeyJob(Dataset.ofRows(session, MergePlans.sourceKeys(merge, plan(), keys))).run();
+  }
+
+  int id() {
+    return kept.id();
+  }
+
+  /** Returns a plan that reads the rows. */
+  LogicalPlan plan() {
+    return kept.plan();
+  }
+
+  Dataset rows() {
+    return Dataset.ofRows(session, plan());
+  }
+
+  /** Returns the rows that have not matched. */
+  Dataset unmatched(SourceMatches matches) {
+    return rows().where(matches.excludes(MergePlans.sourceNumber(plan())));
+  }
+
+  long count() {
+    return summary.count();
+  }
+
+  /** Returns conditions that are true for all rows of the target that can match. */
+  List filters() {
+    List filters = MergePlans.targetFilters(merge);
+    for (int i = 0; i < keys.size(); i++) {
+      filters.add(((MergeKey) keys.get(i)).filter(summary, i));
+    }
+    return filters;
+  }
+
+  /** Returns about how many bytes the rows have. */
+  long size() {
+    return stored < 0 ? count() * rows().schema().defaultSize() : stored;
+  }
+
+  /** Lets the executors forget the rows. */
+  void release() {
+    kept.release();
+  }
+}

@@ -1,0 +1,85 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Supplier;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A DELETE, UPDATE or MERGE that is being executed. Python decides what is to be done
+ * (`dml/execute.py`), and each step of it is one call.
+ *
+ * <p>Steps that write rows take the JSON of RelationDescription of the files that they read, and
+ * that of FileJob. They return what the tasks report.
+ */
+public class StatementRun {
+  final SparkSession session;
+  final LogicalPlan statement;
+  private volatile FileJob job;
+
+  StatementRun(SparkSession session, LogicalPlan statement) {
+    this.session = session;
+    this.statement = statement;
+  }
+
+  /** Returns the run of a resolved statement, in which the current time has a value. */
+  public static StatementRun of(SparkSession session, LogicalPlan statement) {
+    LogicalPlan plan = Plans.atOneTime(statement);
+    return plan instanceof MergeIntoTable merge
+        ? new MergeRun(session, merge)
+        : new RowsRun(session, plan);
+  }
+
+  /** Returns the JSON of StatementDescription. */
+  public String description() {
+    return StatementDescription.json(session, statement);
+  }
+
+  /** Copies the rows that stay, of files with rows that go. */
+  public Object copy(String relation, String description) throws IOException {
+    return write(() -> RowPlans.copy(scan(relation)), description);
+  }
+
+  /** Returns what the tasks of a step that has failed have reported before. */
+  public Object reports() throws IOException {
+    FileJob failed = job;
+    return failed == null ? new byte[0] : failed.reports();
+  }
+
+  /** Returns a frame with the one row of the result, whose numbers are separated by spaces. */
+  public Dataset answer(String numbers) {
+    Object[] row = Arrays.stream(numbers.split(" ")).map(Long::valueOf).toArray();
+    StructType columns = StatementCommand.columns(statement instanceof MergeIntoTable);
+    return (Dataset) session.createDataFrame(List.of(RowFactory.create(row)), columns);
+  }
+
+  StatementTarget target() {
+    return StatementTarget.of(statement);
+  }
+
+  StatementScan scan(String relation) {
+    return new StatementScan(session, relation, target());
+  }
+
+  Dataset rows(LogicalPlan plan) {
+    return Dataset.ofRows(session, plan);
+  }
+
+  /** Runs the job of a plan, which is made as a part of the step. */
+  Object write(Supplier<LogicalPlan> plan, String description) throws IOException {
+    job = null; // A failure before the job has no reports.
+    job = new FileJob(session, rows(plan.get()), description, null);
+    return job.run();
+  }
+
+  /** Returns the job of the last step. */
+  FileJob job() {
+    return job;
+  }
+}

@@ -1,0 +1,24 @@
+package io.deltalog.spark;
+
+import org.apache.spark.SparkContext;
+
+/** The tag of a write, by which its jobs are cancelled (`write/interrupts.py`). */
+final class JobTag {
+  private JobTag() {}
+
+  /** Runs something whose jobs in this thread have the tag. */
+  static void during(SparkContext context, String tag, Runnable work) {
+    // A write whose other jobs have the tag as well has given it to the thread.
+    boolean isNew = !context.getJobTags().contains(tag);
+    if (isNew) {
+      context.addJobTag(tag);
+    }
+    try {
+      work.run();
+    } finally {
+      if (isNew) {
+        context.removeJobTag(tag);
+      }
+    }
+  }
+}

@@ -1,0 +1,83 @@
+"""The table of statements: what each of them is, and where the two engines are known to differ.
+
+A file of `statements` has one group. Its cases are separated by empty lines:
+
+    # What the case is about
+    CREATE TABLE t (a INT) USING delta
+    INSERT INTO t VALUES (1),
+      (2)
+    >>> DeltaTable.forName(spark, "t").delete("a = 1")
+    ! DELTA_SOMETHING 42000 | InvalidArgumentError
+    ~ t rows | (1) | (2) | The reason.
+
+Each line is a statement of SQL, or of Python after `>>>`. An indented line continues the one before. All but the
+last one are the set-up. `{dir}` is a directory of the case. `!` names the error with which the connector and deltalog
+refuse the last statement, once if the name is the same. `~` is a known difference: what differs, what the connector
+has, what deltalog has, and the reason. Quick runs have only the cases with `% quick`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+STATEMENTS = Path(__file__).with_name("statements")
+PYTHON = ">>> "
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one aspect of a case is on each side, and the reason for it."""
+
+    aspect: str
+    connector: str
+    deltalog: str
+    reason: str
+
+
+@dataclass
+class Case:
+    """Some statements, and what is known of the last one."""
+
+    group: str
+    name: str
+    statements: list[str] = field(default_factory=list)
+    errors: tuple[str, str] | None = None
+    differences: list[Difference] = field(default_factory=list)
+    is_quick: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.group}: {self.name}"
+
+
+def groups() -> list[str]:
+    return [file.stem for file in sorted(STATEMENTS.glob("*.txt"))]
+
+
+def cases() -> list[Case]:
+    return [case for group in groups() for case in of_group(group, (STATEMENTS / f"{group}.txt").read_text())]
+
+
+def of_group(group: str, text: str) -> list[Case]:
+    found: list[Case] = []
+    for line in text.splitlines():
+        if not line:
+            continue
+        if line.startswith("# "):
+            found.append(Case(group, line[2:]))
+            continue
+        case = found[-1]
+        if line.startswith("! "):
+            theirs, _, ours = line[2:].partition(" | ")
+            case.errors = theirs, ours or theirs
+        elif line.startswith("~ "):
+            aspect, theirs, ours, reason = line[2:].split(" | ")
+            case.differences.append(Difference(aspect, theirs, ours, reason))
+        elif line == "% quick":
+            case.is_quick = True
+        elif line.startswith("  "):
+            case.statements[-1] += " " + line.strip()
+        else:
+            case.statements.append(line)
+    return found
