@@ -6,10 +6,10 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use deltalog::engine::definition::TableHeader;
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::dml::files_of_statement;
 use deltalog::engine::protocol::{ColumnMappingMode, Metadata, StructType};
+use deltalog::engine::transaction::TableHeader;
 use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{

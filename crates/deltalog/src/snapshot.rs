@@ -7,6 +7,7 @@
 
 mod checksum;
 mod file_totals;
+mod left_over;
 mod open;
 mod policies;
 
@@ -31,12 +32,12 @@ use crate::protocol::{
 };
 use crate::replay::{AddRequest, Commit, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
-use crate::upkeep::LeftOver;
 use crate::verify::{Verification, verify};
 
 use open::Source;
 
 pub(crate) use checksum::KnownChecksum;
+pub(crate) use left_over::{Expired, LeftOver, MOST_OWN_COMMITS, note_doubt, was_doubted};
 pub use open::SnapshotBuilder;
 
 /// A table at one version.

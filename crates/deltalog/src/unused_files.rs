@@ -11,7 +11,7 @@ use arrow::array::AsArray;
 
 use crate::error::{ErrorKind, Result};
 use crate::interrupt;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::{LogPath, PathResolver, path};
 use crate::replay::{Commit, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;

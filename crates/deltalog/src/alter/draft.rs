@@ -2,7 +2,6 @@
 
 use super::iceberg;
 use crate::constraints::Constraints;
-use crate::definition::TableHeader;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::InCommitTimestamps;
@@ -12,6 +11,7 @@ use crate::protocol::{
     ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
+use crate::transaction::TableHeader;
 use crate::transaction::{IsolationLevel, Objection, Operation, Transaction};
 use crate::write::TableWriteSpec;
 use arrow::array::RecordBatch;

@@ -14,7 +14,7 @@
 use super::TableChange;
 use super::columns::NewColumn;
 use super::draft::Draft;
-use crate::definition::{MAX_COLUMN_ID, TableDefinition, TableHeader, last_column_id};
+use crate::definition::{MAX_COLUMN_ID, TableDefinition, last_column_id};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
@@ -25,6 +25,7 @@ use crate::protocol::{
     StructField, StructType,
 };
 use crate::snapshot::Snapshot;
+use crate::transaction::TableHeader;
 
 /// Returns the table with what `data` has and `base` lacks; `None` if it has all of it.
 ///

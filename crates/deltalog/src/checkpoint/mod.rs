@@ -224,7 +224,7 @@ fn check_published(snapshot: &Snapshot) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::name::LogFileName;
+    use crate::protocol::log_name::LogFileName;
     use crate::storage::Storage;
 
     #[test]

@@ -21,7 +21,7 @@ use super::table_actions::{rows, v1_actions, v1_fields};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::LastCheckpoint;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::{TableFeature, write_unique_id};
 use crate::replay::FileAction;
 use crate::snapshot::Snapshot;

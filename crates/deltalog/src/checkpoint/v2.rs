@@ -26,9 +26,9 @@ use super::sidecars::{Reuse, SidecarWriter, Sidecars};
 use super::table_actions::{rows, v2_actions, v2_fields};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::log::name::{CheckpointFormat, LogFileName};
 use crate::log::{LastCheckpoint, V2CheckpointHint};
 use crate::protocol::Action;
+use crate::protocol::log_name::{CheckpointFormat, LogFileName};
 use crate::replay::FileAction;
 use crate::snapshot::Snapshot;
 

@@ -48,7 +48,7 @@ pub use request::{ConvertRequest, ConvertSource};
 use self::footers::Footers;
 use self::merged::declared;
 use self::partitions::Partitions;
-use crate::definition::{CreationMode, TableDefinition, TableHeader, unfit_name};
+use crate::definition::{CreationMode, TableDefinition, unfit_name};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
@@ -56,6 +56,7 @@ use crate::protocol::path::decode;
 use crate::protocol::{StructField, StructType};
 use crate::replay::{FileColumn, path_of};
 use crate::storage::Storage;
+use crate::transaction::TableHeader;
 use crate::transaction::{Committed, Operation, Outcome, Transaction};
 
 /// A data file, before it is part of a table.

@@ -8,7 +8,6 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `names` | which names columns can have |
-//! | `header` | what the log says about a table apart from its files |
 //! | `columns` | columns and their rules: generated, default, identity, constraints |
 //! | `clustering` | clustering columns |
 //! | `properties` | which properties users can set |
@@ -22,7 +21,6 @@
 
 mod clustering;
 mod columns;
-mod header;
 mod names;
 mod properties;
 mod replace;
@@ -31,9 +29,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::transaction::TableHeader;
 pub(crate) use clustering::{checked as checked_clustering, with_bounds as columns_with_bounds};
 pub(crate) use columns::check_column;
-pub use header::TableHeader;
 pub(crate) use names::{check_names, name_row_tracking_columns, unfit_name};
 pub(crate) use properties::{ensure_not_kept, ensure_settable};
 pub(crate) use replace::last_column_id;

@@ -15,7 +15,7 @@
 //! are not mapped has no highest id, so ids begin again after one, as in the JVM implementation, which removes it
 //! together with the mapping. No file of an earlier table remains.
 
-use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, TableHeader, name_row_tracking_columns};
+use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, name_row_tracking_columns};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
@@ -26,6 +26,7 @@ use crate::protocol::{
     ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
+use crate::transaction::TableHeader;
 
 /// The properties that say how rows and files are kept.
 const KEPT_UNLESS_GIVEN: [&str; 3] =

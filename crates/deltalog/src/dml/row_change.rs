@@ -17,7 +17,6 @@ use super::listed::ListedFile;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
 use crate::auto_compaction::{CommittedWrite, after_write, is_asked_for};
-use crate::definition::TableHeader;
 use crate::deletion_vector::DeletionVector;
 use crate::environment::{AutoCompaction, Environment};
 use crate::error::{Error, Result};
@@ -26,6 +25,7 @@ use crate::protocol::{Add, AddCdcFile, Metadata, SetTransaction, ensure_writable
 use crate::replay::batches_of_adds;
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
+use crate::transaction::TableHeader;
 use crate::transaction::{
     AlreadyApplied, Committed, Operation, Outcome, RowsRead, Transaction, check_distinct,
 };

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::name::{CheckpointFormat, LogFileName};
+use crate::protocol::log_name::{CheckpointFormat, LogFileName};
 use crate::storage::FileMeta;
 
 /// A complete checkpoint.

@@ -8,7 +8,7 @@
 
 use uuid::Uuid;
 
-use super::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Listed};
 
 /// A file with the actions of one version or of several consecutive versions.

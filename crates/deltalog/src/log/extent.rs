@@ -15,8 +15,8 @@ use std::ops::RangeInclusive;
 
 use super::checkpoint_files::CheckpointFiles;
 use super::listing::{Listing, SegmentSource, not_a_table};
-use super::name::LogFileName;
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::log_name::LogFileName;
 use crate::storage::Storage;
 
 /// The most ranges that a message lists.

@@ -6,9 +6,9 @@ use super::LOG_DIRECTORY;
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles, CheckpointKind};
 use super::commit_files::{CommitFile, CommitKind};
 use super::extent::Extent;
-use super::name::LogFileName;
 use super::times::{CommitTimes, InCommitTimestamps};
 use crate::error::Result;
+use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage};
 
 /// The files of a log, in the order of their names, so that those of older versions come first.

@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use super::LOG_DIRECTORY;
 use super::canonical_json::json_checksum;
-use super::name::LAST_CHECKPOINT;
 use super::take;
 use crate::error::{Error, Result};
 use crate::protocol::Sidecar;
+use crate::protocol::log_name::LAST_CHECKPOINT;
 use crate::storage::{FileState, Storage};
 
 /// The content of the hint.

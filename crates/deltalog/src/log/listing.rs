@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use super::LOG_DIRECTORY;
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
 use super::commit_files::{CommitFile, CommitKind};
-use super::name::LogFileName;
 use super::staged::StagedCommit;
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage, Surroundings};
 
 /// The log that is listed, and restrictions on what may be used.

@@ -1,7 +1,5 @@
 //! The files of the transaction log: their names, their listing, and their formats.
 
-pub mod name;
-
 mod canonical_json;
 mod checkpoint_files;
 mod checksum;
@@ -16,8 +14,8 @@ mod staged;
 mod times;
 
 use crate::error::Result;
+use crate::protocol::log_name::LogFileName;
 use crate::storage::Storage;
-use name::LogFileName;
 
 pub use checkpoint_files::{CheckpointFiles, CheckpointKind};
 pub use checksum::VersionChecksum;
@@ -34,8 +32,7 @@ pub(crate) use listing::SegmentSource;
 pub(crate) use segment::{Fate, Look, Newer, NewerVersions, replaced};
 pub(crate) use times::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, read_commit_info};
 
-/// The directory of the log, relative to the table's root.
-pub const LOG_DIRECTORY: &str = "_delta_log";
+pub use crate::protocol::log_name::LOG_DIRECTORY;
 
 /// Returns whether `storage` has a log: any commit, checkpoint or other file that belongs to a version.
 pub(crate) fn is_table(storage: &Storage) -> Result<bool> {

@@ -17,9 +17,9 @@ use super::checkpoint_files::CheckpointFiles;
 use super::commit_files::{CommitFile, CommitKind, useful_compactions, with_compactions};
 use super::extent::{missing_commit, no_such_version};
 use super::listing::{Listing, SegmentSource, fill_gaps, not_a_table};
-use super::name::LogFileName;
 use super::{LOG_DIRECTORY, LastCheckpoint, is_table};
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage};
 
 /// The files that make up a version: a checkpoint, if there is one, and the commits after it.

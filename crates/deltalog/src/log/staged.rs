@@ -11,8 +11,8 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::LOG_DIRECTORY;
-use super::name::LogFileName;
 use crate::error::{Error, Result};
+use crate::protocol::log_name::LogFileName;
 
 /// A staged commit in the response of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]

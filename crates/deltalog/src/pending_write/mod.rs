@@ -28,17 +28,18 @@ use std::ops::Range;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::definition::{CreationMode, TableDefinition, TableHeader};
+use crate::definition::{CreationMode, TableDefinition};
 use crate::environment::{AutoCompaction, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, TableFeature, path};
 use crate::replacement::{ReplaceWhere, check_predicate};
+use crate::snapshot::MOST_OWN_COMMITS;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+use crate::transaction::TableHeader;
 use crate::transaction::{AlreadyApplied, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
 use crate::unused_files::delete_data_file;
-use crate::upkeep::MOST_OWN_COMMITS;
 use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
 use crate::write_request::{WriteRequest, check_existing, evolved, requested};
 

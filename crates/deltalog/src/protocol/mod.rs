@@ -5,6 +5,7 @@ mod checkpoint_protection;
 pub mod clustering;
 pub mod features;
 pub mod iceberg;
+pub mod log_name;
 pub mod partition_value;
 pub mod path;
 pub mod properties;

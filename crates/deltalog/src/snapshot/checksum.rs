@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::Snapshot;
 use crate::error::{ErrorKind, Result};
-use crate::log::name::LogFileName;
 use crate::log::{LogSegment, VersionChecksum};
+use crate::protocol::log_name::LogFileName;
 use crate::replay::{Commit, State};
 use crate::storage::{FileMeta, Storage};
 

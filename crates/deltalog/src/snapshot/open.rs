@@ -7,8 +7,7 @@ use std::sync::{Arc, OnceLock};
 use url::Url;
 
 use super::checksum::{believable, understood};
-use super::{Facts, Snapshot};
-use crate::definition::TableHeader;
+use super::{Facts, LeftOver, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{
     CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, VersionChecksum, replaced,
@@ -19,7 +18,7 @@ use crate::protocol::{
 };
 use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
-use crate::upkeep::LeftOver;
+use crate::transaction::TableHeader;
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]

@@ -52,8 +52,7 @@ use super::coordinator::{CommitCoordinator, CoordinatorEntry};
 use super::{Backend, PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt;
-use crate::log::LOG_DIRECTORY;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 
 /// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
 const TRIES: u32 = 3;

@@ -18,19 +18,39 @@ use super::rules::{Mine, Winner, conflict};
 use super::winners::{Step, Winners, parse, visit};
 use super::{Transaction, changed_for_writers};
 use crate::deletion_vector::DeletionVectors;
+use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::log::is_table;
-use crate::protocol::{Action, Metadata, PRESERVED_TAG, PROTECTED_BEFORE, Protocol, tracks_rows};
+use crate::protocol::{
+    Action, Metadata, PRESERVED_TAG, PROTECTED_BEFORE, PathResolver, Protocol, tracks_rows,
+};
 use crate::replay::{Commit, FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
-use crate::upkeep::{self, CommittedVersion};
+use crate::storage::Storage;
 
 /// The maximum pause of a writer after it loses a version for the first time. Each further loss doubles it.
 const MAX_FIRST_PAUSE_MICROS: u64 = 4_000;
 
 /// The number of losses after which the maximum pause no longer grows.
 const MAX_DOUBLINGS: u32 = 6;
+
+/// A version that this process has just committed.
+#[derive(Debug)]
+pub(crate) struct CommittedVersion<'a> {
+    /// The version that the transaction was based on; `None` if it created the table.
+    pub(crate) base: Option<&'a Snapshot>,
+    pub(crate) storage: &'a Storage,
+    /// What tells which files outside of the table the transaction may name.
+    pub(crate) resolver: &'a PathResolver,
+    pub(crate) version: u64,
+    /// The size of the commit in bytes.
+    pub(crate) bytes: u64,
+    /// The commits after the base up to this version, oldest first; `None` if they are not all in memory. The last one
+    /// is of this version and has its provenance. Others before it may have a part of its file actions.
+    pub(crate) since: Option<Vec<Commit>>,
+    pub(crate) environment: &'a Environment,
+}
 
 /// The outcome of a transaction.
 #[derive(Debug)]
@@ -61,9 +81,13 @@ pub struct Committed {
     pub rebased_over: u64,
 }
 
-pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
+/// Commits `transaction`, and calls `after` with the version that this has made.
+///
+/// # Errors
+/// As [`Transaction::commit`].
+pub(super) fn commit(transaction: Transaction, after: fn(CommittedVersion<'_>)) -> Result<Outcome> {
     let mut attempts = Attempts::new(&transaction)?;
-    let result = attempts.run();
+    let result = attempts.run(after);
     if !result.as_ref().is_err_and(Error::is_commit_state_unknown) {
         attempts.row_deletes.delete_unused(matches!(result, Ok(Ok(_))));
     }
@@ -140,7 +164,7 @@ impl<'a> Attempts<'a> {
         })
     }
 
-    fn run(&mut self) -> Result<Result<Committed, Stop>> {
+    fn run(&mut self, after: fn(CommittedVersion<'_>)) -> Result<Result<Committed, Stop>> {
         if let Some(stop) = self.catch_up()? {
             return Ok(Err(stop));
         }
@@ -155,7 +179,7 @@ impl<'a> Attempts<'a> {
             interrupt::check_now().map_err(|stopped| Error::from(stopped).in_table(storage.url()))?;
             // From here on the version may exist, and it has to be found out whether it does.
             let mut lost_to = match interrupt::shielded(|| putter.put(version, &prepared.payload))? {
-                Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag))),
+                Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag, after))),
                 Owner::Foreign(winner) => winner,
             };
             if let Some(stop) = self.meet(version, &lost_to)? {
@@ -175,8 +199,14 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Does what is due after the commit of `version`, or lets it be done. `tag` is that of its file.
-    fn committed(&mut self, version: u64, prepared: Prepared, tag: Option<u64>) -> Committed {
+    /// Takes note of the commit of `version`, and calls `after`. `tag` is that of its file.
+    fn committed(
+        &mut self,
+        version: u64,
+        prepared: Prepared,
+        tag: Option<u64>,
+        after: fn(CommittedVersion<'_>),
+    ) -> Committed {
         let Transaction { storage, resolver, environment, id, base, changes, .. } = self.transaction;
         if let Some(base) = base {
             base.left_over().note_own_commit(version, &prepared.payload, tag);
@@ -186,7 +216,7 @@ impl<'a> Attempts<'a> {
         let bytes = prepared.payload.content_length() as u64;
         let own = prepared.into_commits(version, changes);
         let winners = std::mem::take(&mut self.winners).into_all();
-        upkeep::after_commit(CommittedVersion {
+        after(CommittedVersion {
             base: base.as_ref(),
             storage,
             resolver,

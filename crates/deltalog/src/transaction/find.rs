@@ -1,9 +1,9 @@
 //! Finding a commit by its transaction id. Protocol: "Commit Provenance Information".
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::name::LogFileName;
 use crate::log::{CommitFile, LOG_DIRECTORY, read_commit_info};
 use crate::parallel;
+use crate::protocol::log_name::LogFileName;
 use crate::storage::Storage;
 
 /// The number of commits that are read at the same time. Their threads wait for the store, not for a core.

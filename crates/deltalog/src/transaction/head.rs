@@ -5,8 +5,8 @@
 
 use super::row_ids::RowIds;
 use crate::error::Result;
-use crate::log::name::LogFileName;
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Metadata, Protocol};
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;

@@ -35,6 +35,7 @@ mod conflict;
 mod encode;
 mod find;
 mod head;
+mod header;
 mod isolation;
 mod objection;
 mod operation;
@@ -51,9 +52,11 @@ mod winners;
 
 pub use applied::AlreadyApplied;
 pub(crate) use applied::check_distinct;
+pub(crate) use commit::CommittedVersion;
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use find::find_commit;
+pub use header::TableHeader;
 pub use isolation::IsolationLevel;
 pub(crate) use objection::Objection;
 pub(crate) use operation::names_this_crate;
@@ -69,7 +72,6 @@ use self::overwrite::RowsOfFile;
 use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
 use self::source::Source;
-use crate::definition::TableHeader;
 use crate::deletion_vector::DeletionVector;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
@@ -540,29 +542,17 @@ impl Transaction {
         Ok(moved)
     }
 
-    /// Commits the transaction. If the new version completes the table's checkpoint interval, a checkpoint is
-    /// written as well.
+    /// Commits the transaction, and calls `after` with the version that this has made.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if the store gave no answer and the commit cannot be read back. Every other error
-    /// means that nothing was committed; `InvalidArgument` if the changes must not be in one commit.
-    pub fn commit(self) -> Result<Outcome> {
-        commit::commit(self)
+    /// As [`Transaction::commit`].
+    pub(crate) fn commit_then(self, after: fn(CommittedVersion<'_>)) -> Result<Outcome> {
+        commit::commit(self, after)
     }
 
-    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. That an application
-    /// has recorded its progress already is a conflict here.
-    ///
-    /// # Errors
-    /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
-    /// [`Transaction::commit`].
-    pub fn commit_or_fail(self) -> Result<Committed> {
-        let url = self.storage.url();
-        match self.commit()? {
-            Outcome::Committed(committed) => Ok(committed),
-            Outcome::AlreadyApplied(applied) => Err(applied.into_error(url)),
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
-        }
+    /// Returns the store of the table.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// Returns the newest version of the table, `base` being the last one that was read: a transaction with a conflict

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 
-use crate::definition::TableHeader;
+use super::header::TableHeader;
 use crate::error::{Error, Result};
 use crate::protocol::{ColumnMappingMode, MappedSchema};
 use crate::replay::{FileColumn, with_columns};

@@ -8,7 +8,7 @@ use object_store::PutPayload;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Action, ActionLine};
 use crate::storage::{PutOutcome, Storage};
 

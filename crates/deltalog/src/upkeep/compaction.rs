@@ -19,7 +19,7 @@ use super::duties::Duties;
 use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitKind;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Action, ActionLine, Metadata, PathResolver, ensure_writable};
 use crate::replay::file_key;
 use crate::snapshot::Snapshot;

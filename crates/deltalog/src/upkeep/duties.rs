@@ -2,14 +2,14 @@
 
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
-use super::{NO_CHECKSUM, compaction, left_over};
+use super::{NO_CHECKSUM, compaction};
 use crate::background::{Task, Turn};
 use crate::checkpoint;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::name::LogFileName;
 use crate::panics::caught;
-use crate::snapshot::Snapshot;
+use crate::protocol::log_name::LogFileName;
+use crate::snapshot::{Snapshot, was_doubted};
 use crate::storage::Storage;
 
 /// The time in milliseconds after a commit from which its checksum is only written if the table is still there.
@@ -108,7 +108,7 @@ impl Duties {
             }?;
             // A checkpoint has found out meanwhile that the checksum from which this one was derived is wrong, and may
             // have deleted those that were there.
-            match left_over::was_doubted(self.storage(), self.version) {
+            match was_doubted(self.storage(), self.version) {
                 true => self.storage().delete(&LogFileName::Checksum(self.version).path()),
                 false => Ok(()),
             }

@@ -15,42 +15,21 @@
 
 mod checksum;
 mod cleanup;
+mod committing;
 mod compaction;
 mod duties;
-mod left_over;
 
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
-pub(crate) use left_over::{LeftOver, MOST_OWN_COMMITS};
 
 use crate::checkpoint;
-use crate::environment::Environment;
 use crate::manifest;
-use crate::protocol::PathResolver;
-use crate::replay::Commit;
 use crate::snapshot::Snapshot;
-use crate::storage::Storage;
+use crate::transaction::CommittedVersion;
 
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};
-
-/// A version that this process has just committed.
-#[derive(Debug)]
-pub(crate) struct CommittedVersion<'a> {
-    /// The version that the transaction was based on; `None` if it created the table.
-    pub(crate) base: Option<&'a Snapshot>,
-    pub(crate) storage: &'a Storage,
-    /// What tells which files outside of the table the transaction may name.
-    pub(crate) resolver: &'a PathResolver,
-    pub(crate) version: u64,
-    /// The size of the commit in bytes.
-    pub(crate) bytes: u64,
-    /// The commits after the base up to this version, oldest first; `None` if they are not all in memory. The last one
-    /// is of this version and has its provenance. Others before it may have a part of its file actions.
-    pub(crate) since: Option<Vec<Commit>>,
-    pub(crate) environment: &'a Environment,
-}
 
 /// What is logged if the manifests are not those of the commit.
 const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
@@ -59,7 +38,7 @@ const NO_MANIFESTS: &str = "its manifests could not be written; generate them ag
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.
-pub(crate) fn after_commit(committed: CommittedVersion<'_>) {
+fn after_commit(committed: CommittedVersion<'_>) {
     let CommittedVersion { base, storage, resolver, version, bytes, since, environment } = committed;
     let sets_manifests =
         since.iter().flatten().any(|commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for));

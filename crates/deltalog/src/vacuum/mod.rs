@@ -74,7 +74,7 @@ use self::request::Retention;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::interrupt;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::snapshot::Snapshot;
 
 /// How much earlier than the cut-off a full VACUUM records that it came: the clock of a writer who has removed files

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use deltalog::engine::log::LogSegment;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Background, Environment, Snapshot, Storage};
 use deltalog_testkit::store::{Answer, Call, Director, Entry, Fault, Objects, Op, Store};
 use url::Url;

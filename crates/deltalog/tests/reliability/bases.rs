@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::LOG_DIRECTORY;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::transaction::{ConflictReason, Outcome, WhatWasRead};
 use deltalog::{ErrorKind, Snapshot, Storage};
 

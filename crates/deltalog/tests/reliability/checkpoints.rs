@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::log::{CheckpointKind, LOG_DIRECTORY};
 use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::scan::FileListing;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use proptest::prelude::*;

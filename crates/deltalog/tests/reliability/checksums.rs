@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Snapshot, Storage};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Environment, Error, ErrorKind, Snapshot, Storage, clean_up_log};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Log compaction files: what is written, when they are used, and when they must be ignored. Protocol: "Log
 //! Compaction Files".
 
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage, compact_log};
 use proptest::collection::vec;
 use proptest::prelude::*;

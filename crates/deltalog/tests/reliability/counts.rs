@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltalog::Snapshot;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 
 use crate::common::store::{Call, Op};
 use crate::common::{add_line, empty, environment, first_lines, live, write_commit, write_log};

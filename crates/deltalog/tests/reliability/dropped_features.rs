@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::transaction::{Operation, Transaction};
 use deltalog::{ErrorKind, Result, Snapshot, Storage, drop_feature};
 use serde_json::json;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Decimal128Type, Int64Type};
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{
     CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, SaveMode, SchemaMode,
     Snapshot, Storage, StructField, StructType, TableDefinition, TableScan, WriteRequest,

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage, write_checkpoint};
 use deltalog_testkit::store::Op;
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Background, CommitEntry, Environment, ErrorKind, Snapshot, Storage, Table, write_checkpoint};
 use deltalog_testkit::store::{Answer, Call, Director, Entry, Objects, Op, Store};
 use url::Url;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::CheckpointReader;
 use deltalog::{Snapshot, Storage};
 use proptest::collection::vec;

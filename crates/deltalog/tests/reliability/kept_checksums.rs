@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::dml::listed_files;
-use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::FileColumns;
 use deltalog::engine::transaction::{Operation, Outcome, Transaction};
 use deltalog::{Snapshot, Storage};

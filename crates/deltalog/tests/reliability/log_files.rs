@@ -4,8 +4,8 @@ use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::log::{CommitTimes, InCommitTimestamps, LastCheckpoint};
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
 use crate::common::{add_line, append, empty, environment, live, paths, write_commit, write_log};

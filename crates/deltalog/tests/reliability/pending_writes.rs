@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Operation, SaveMode};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::log::StagedCommit;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use uuid::Uuid;
 

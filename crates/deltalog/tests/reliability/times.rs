@@ -9,7 +9,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::history::history_batch;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use serde_json::json;
 use tempfile::TempDir;

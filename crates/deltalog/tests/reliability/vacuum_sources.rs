@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::{BooleanArray, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage, VacuumPlan, VacuumRequest, VacuumSource, plan_vacuum};
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use arrow::array::{Array, AsArray};
 use deltalog::engine::checkpoint::{
     CheckpointLimits, write_checkpoint, write_checkpoint_in_parts, write_checkpoint_within,
 };
-use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::log::{CheckpointKind, LOG_DIRECTORY, LastCheckpoint};
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::CheckpointReader;
 use deltalog::{Environment, ErrorKind, Snapshot, Storage};
 use proptest::collection::{btree_set, vec};

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::log::LOG_DIRECTORY;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Action, Sidecar, path};
 
 /// The sidecars that a head refers to.

@@ -20,14 +20,13 @@ mod running;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::VersionChecksum;
-use crate::log::name::LogFileName;
 use crate::protocol::PathResolver;
+use crate::protocol::log_name::LogFileName;
 use crate::replay::Commit;
-use crate::snapshot::{KnownChecksum, Snapshot};
+use crate::snapshot::{KnownChecksum, Snapshot, note_doubt};
 use crate::storage::Storage;
 
 use super::duties::Duties;
-use super::left_over::note_doubt;
 use running::extended;
 
 /// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
@@ -65,7 +64,7 @@ pub(super) struct Since {
     pub(super) version: u64,
     /// The version that the transaction was based on; `None` if it created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::since`](super::CommittedVersion::since).
+    /// See [`CommittedVersion::since`](crate::transaction::CommittedVersion::since).
     pub(super) commits: Option<Vec<Commit>>,
 }
 

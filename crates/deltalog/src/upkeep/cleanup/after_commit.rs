@@ -3,7 +3,7 @@
 //! - Files are deleted for two seconds at a time. Before that, the table is asked whether it still wants it. A commit
 //!   that cleans up before it returns does this once. Behind a commit it goes on, but makes way for a checkpoint of the
 //!   same table. What remains follows after the next commits on the same snapshot and on those that are refreshed from
-//!   it ([`LeftOver`](crate::upkeep::LeftOver)), or after the first checkpoint of a later hour.
+//!   it ([`LeftOver`](crate::snapshot::LeftOver)), or after the first checkpoint of a later hour.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,12 @@ use super::{DAY_MS, MOST_FILES_OF_ROUND, delete, ensure_cleanable, find, midnigh
 use crate::background::Turn;
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::protocol::protected_before;
+use crate::snapshot::Expired;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 use crate::upkeep::duties::Duties;
-use crate::upkeep::left_over::Expired;
 
 const HOUR_MS: i64 = 3600 * 1000;
 

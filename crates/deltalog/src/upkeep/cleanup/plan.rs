@@ -2,8 +2,8 @@
 
 use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
-use crate::log::name::LogFileName;
 use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
+use crate::protocol::log_name::LogFileName;
 use crate::replay::check_checkpoint;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;

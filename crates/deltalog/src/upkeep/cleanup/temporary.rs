@@ -11,7 +11,7 @@
 use uuid::Uuid;
 
 use crate::log::LogInventory;
-use crate::log::name::LogFileName;
+use crate::protocol::log_name::LogFileName;
 use crate::storage::FileMeta;
 
 /// Returns the incomplete files that were modified before `youngest_ms`. Younger ones may still be

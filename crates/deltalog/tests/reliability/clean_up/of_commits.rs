@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Background, Environment, Snapshot, TableChange, alter_table};
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@ use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use deltalog::Storage;
-use deltalog::engine::log::name::{CheckpointFormat, LogFileName};
+use deltalog::engine::protocol::log_name::{CheckpointFormat, LogFileName};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};

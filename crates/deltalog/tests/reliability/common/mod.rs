@@ -13,7 +13,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use deltalog::TableDefinition;
 use deltalog::engine::log::LOG_DIRECTORY;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Committed, Operation, Transaction};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use deltalog::Storage;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use serde_json::Value;
 
 /// The names that the histories of the tests use, each with all of its spellings.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::{CheckpointLimits, write_checkpoint, write_checkpoint_within};
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::{Background, Environment, Snapshot, Storage, clean_up_log, compact_log};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use deltalog::Snapshot;
-use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::log_name::LogFileName;
 
 use super::{append_row, change, drop_from, files, ids, set, supports, using};
 use crate::common::storage_in;

@@ -30,7 +30,7 @@ fn place(storage: &Storage) -> Place {
 }
 
 /// Records that the checksums of the versions of a table up to `newest` are deleted, except one.
-pub(super) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
+pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
     let place = place(storage);
     let mut doubted = DOUBTED.lock().unwrap_or_else(PoisonError::into_inner);
     doubted.retain(|(other, _)| *other != place);
@@ -41,7 +41,7 @@ pub(super) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
 }
 
 /// Returns whether the checksum of `version` was deleted, or would have been had it been there.
-pub(super) fn was_doubted(storage: &Storage, version: u64) -> bool {
+pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     let place = place(storage);
     let doubted = DOUBTED.lock().unwrap_or_else(PoisonError::into_inner);
     doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
@@ -85,29 +85,29 @@ impl Doubt {
 
 /// Expired files of a log, in the order in which they are deleted, and what the table said when they were found.
 #[derive(Debug, Default)]
-pub(super) struct Expired {
-    pub(super) files: VecDeque<FileMeta>,
+pub(crate) struct Expired {
+    pub(crate) files: VecDeque<FileMeta>,
     /// The retention by which they have expired.
-    pub(super) retention_ms: i64,
+    pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
-    pub(super) protected_before: u64,
+    pub(crate) protected_before: u64,
 }
 
 impl LeftOver {
     /// Returns whether a clean-up has left files.
-    pub(super) fn has_files(&self) -> bool {
+    pub(crate) fn has_files(&self) -> bool {
         self.has_files.load(Ordering::Relaxed)
     }
 
     /// Takes the files that a clean-up has left, so that of several commits only one deletes them.
-    pub(super) fn take(&self) -> Expired {
+    pub(crate) fn take(&self) -> Expired {
         let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_files.store(false, Ordering::Relaxed);
         std::mem::take(&mut *expired)
     }
 
     /// Replaces the files that a clean-up has left.
-    pub(super) fn put(&self, files: Expired) {
+    pub(crate) fn put(&self, files: Expired) {
         let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_files.store(!files.files.is_empty(), Ordering::Relaxed);
         *expired = files;
@@ -138,7 +138,7 @@ impl LeftOver {
     }
 
     /// Keeps a checksum that was derived, in the place of that of another version.
-    pub(super) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
+    pub(crate) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, checksum.clone()));
     }
 
@@ -149,13 +149,13 @@ impl LeftOver {
     }
 
     /// Records that the checksums of the versions up to `newest` may be wrong, except one that is about to be counted.
-    pub(super) fn doubt_checksums(&self, newest: u64, except: u64) {
+    pub(crate) fn doubt_checksums(&self, newest: u64, except: u64) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
     /// Returns whether this is the first time that a part of the history cannot be read. Clean-ups try it every hour.
-    pub(super) fn is_first_warning(&self) -> bool {
+    pub(crate) fn is_first_warning(&self) -> bool {
         !self.has_warned.swap(true, Ordering::Relaxed)
     }
 

@@ -20,6 +20,9 @@ use std::fmt;
 
 use uuid::Uuid;
 
+/// The directory of the log, relative to the table's root.
+pub const LOG_DIRECTORY: &str = "_delta_log";
+
 /// The name of the hint.
 pub const LAST_CHECKPOINT: &str = "_last_checkpoint";
 
@@ -156,7 +159,7 @@ impl LogFileName {
 
     /// Returns the path relative to the table's root.
     pub fn path(&self) -> String {
-        format!("{}/{self}", super::LOG_DIRECTORY)
+        format!("{LOG_DIRECTORY}/{self}")
     }
 }
 
