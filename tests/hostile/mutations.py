@@ -122,7 +122,10 @@ def change_rules(random: Random, place: Place) -> None:
         sql = random.choice(EXPRESSIONS)
         schema = _json(metadata.get("schemaString", ""))
         if random.randrange(2) or not schema or not schema.get("fields"):
-            metadata.setdefault("configuration", {})["delta.constraints.c"] = sql
+            configuration = metadata.get("configuration")
+            # An earlier mutation may have made something else of it.
+            configuration = configuration if isinstance(configuration, dict) else {}
+            metadata["configuration"] = {**configuration, "delta.constraints.c": sql}
             return
         rule = random.choice(("CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants"))
         value = json.dumps({"expression": {"expression": sql}}) if rule == "delta.invariants" else sql
@@ -231,7 +234,8 @@ def add_stray_files(random: Random, place: Place) -> None:
         )
     )
     content = random.choice((b"", b"{}", b"null", b'{"version":9223372036854775807,"size":1}', b"PAR1PAR1"))
-    if not (log / name).is_symlink():
+    # An earlier mutation may have put a link or a pipe there.
+    if not (log / name).is_symlink() and (not (log / name).exists() or (log / name).is_file()):
         (log / name).write_bytes(content)
 
 
@@ -282,7 +286,7 @@ def _change_metadata(random: Random, place: Place, change: Callable[[dict[str, A
 def _json(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -32,7 +32,25 @@ pub(crate) fn decode(file: &impl ChunkReader) -> Result<ParquetMetaData> {
         end.checked_sub(length as u64).ok_or_else(|| too_small(length.saturating_add(FOOTER_SIZE)))?;
     let bytes = file.get_bytes(start, length)?;
     shape::check(&bytes).map_err(ParquetError::General)?;
-    ParquetMetaDataReader::decode_metadata(&bytes)
+    let footer = ParquetMetaDataReader::decode_metadata(&bytes)?;
+    check_places(&footer)?;
+    Ok(footer)
+}
+
+/// Checks that no column chunk has a negative place or size, with which the decoder panics.
+fn check_places(footer: &ParquetMetaData) -> Result<()> {
+    let chunks = footer.row_groups().iter().flat_map(|group| group.columns());
+    let is_negative = |chunk: &ColumnChunkMetaData| {
+        let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+        start < 0 || chunk.data_page_offset() < 0 || chunk.compressed_size() < 0
+    };
+    match chunks.into_iter().find(|chunk| is_negative(chunk)) {
+        None => Ok(()),
+        Some(chunk) => Err(ParquetError::General(format!(
+            "the column '{}' has a negative place or size in the file",
+            chunk.column_path().string()
+        ))),
+    }
 }
 
 /// Estimates the size in bytes of the values of a column chunk that has been decoded.

@@ -1,4 +1,9 @@
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::{ColumnChunkMetaDataBuilder, ParquetMetaDataWriter};
 
 use super::*;
 use crate::limits::PARQUET_LEVELS;
@@ -103,5 +108,36 @@ fn fields_that_decoders_could_read_differently_are_refused() {
     ] {
         let error = refused(&of_footer(&footer));
         assert!(error.contains("field"), "{what}: {error}");
+    }
+}
+
+/// The decoder asserts that they are not.
+#[test]
+fn places_and_sizes_of_columns_are_not_negative() {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..9));
+    let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let footer = decode(&Bytes::from(file)).unwrap();
+    let changes: [fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder; 4] = [
+        |chunk| chunk,
+        |chunk| chunk.set_dictionary_page_offset(Some(-4)),
+        |chunk| chunk.set_data_page_offset(-4),
+        |chunk| chunk.set_total_compressed_size(-1),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let group = footer.row_group(0);
+        let chunk = change(group.column(0).clone().into_builder()).build().unwrap();
+        let group = group.clone().into_builder().set_column_metadata(vec![chunk]).build().unwrap();
+        let changed = ParquetMetaData::new(footer.file_metadata().clone(), vec![group]);
+        let mut written = Vec::new();
+        ParquetMetaDataWriter::new(&mut written, &changed).finish().unwrap();
+        let found = decode(&Bytes::from(written)).map(|_| ()).map_err(|error| error.to_string());
+        match number {
+            0 => found.unwrap(),
+            _ => assert!(found.unwrap_err().contains("column 'id' has a negative place")),
+        }
     }
 }
