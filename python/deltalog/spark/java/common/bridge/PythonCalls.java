@@ -61,7 +61,7 @@ public class PythonCalls {
 
   /** Returns whether the process still has its port. It may be too busy to answer. */
   boolean isListening() {
-    try (Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port)) {
+    try (Socket socket = new Socket(InetAddress.getByAddress(new byte[] {127, 0, 0, 1}), port)) {
       return socket.isConnected();
     } catch (IOException e) {
       return false;
