@@ -335,7 +335,7 @@ public class BrokenCalls extends {PACKAGE}.PythonCalls {{
   private final {PACKAGE}.PythonCalls calls;
   private final Throwable problem;
   public BrokenCalls({PACKAGE}.PythonCalls calls, Throwable problem) {{
-    super(null, 0, null, null);
+    super(null, 0, null, null, 0);
     this.calls = calls;
     this.problem = problem;
   }}
