@@ -5,6 +5,7 @@
 //! | open a table | [`Storage::open`], [`Snapshot::open`], [`Snapshot::builder`] |
 //! | keep its newest snapshot, answer without a request | [`Table`] |
 //! | follow its commits | [`Snapshot::commits`] |
+//! | read its rows as a stream, batch by batch, each once | [`TableStream`] |
 //! | list its files | [`FileListing`] |
 //! | read its rows | [`TableScan`], [`ChangeFeed`] for the rows that versions have changed |
 //! | ask the log for counts and bounds | [`Answers`] |
@@ -125,6 +126,7 @@ mod snapshot;
 mod spelling;
 mod stats;
 mod storage;
+mod stream;
 mod table;
 mod transaction;
 mod unused_files;
@@ -181,6 +183,9 @@ pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, Tab
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::{
     CacheStatistics, CommitCoordinator, CoordinatorEntry, CredentialProvider, Credentials, Storage,
+};
+pub use stream::{
+    ChangeHandling, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
 };
 pub use table::Table;
 pub use transaction::{

@@ -36,6 +36,7 @@ mod values;
 pub use files::{ChangeFile, ChangeFiles, ChangeKind};
 pub use plan::{ChangeFeed, ChangePlan};
 pub use range::ChangeBound;
+pub(crate) use schema::Shape;
 
 /// `_change_type: Utf8`: `insert`, `delete`, `update_preimage` or `update_postimage`.
 pub const CHANGE_TYPE: &str = "_change_type";
@@ -50,6 +51,6 @@ const PROPERTY: &str = "delta.enableChangeDataFeed";
 #[cfg(test)]
 mod law_tests;
 #[cfg(test)]
-mod test_table;
+pub(crate) mod test_table;
 #[cfg(test)]
 mod tests;

@@ -47,14 +47,14 @@ pub(super) fn with_change_fields(schema: &SchemaRef) -> Result<SchemaRef> {
 }
 
 /// A schema with its partition columns.
-pub(super) struct Shape<'a> {
-    pub(super) schema: &'a MappedSchema,
-    pub(super) partition_columns: &'a [String],
+pub(crate) struct Shape<'a> {
+    pub(crate) schema: &'a MappedSchema,
+    pub(crate) partition_columns: &'a [String],
 }
 
 impl Shape<'_> {
     /// Returns the reason why rows of this shape cannot be read as rows of `later`, if there is one.
-    pub(super) fn obstacle(&self, later: &Shape<'_>) -> Option<String> {
+    pub(crate) fn obstacle(&self, later: &Shape<'_>) -> Option<String> {
         if self.partition_columns != later.partition_columns {
             return Some(format!(
                 "the partition columns are ({}) there and ({}) here",

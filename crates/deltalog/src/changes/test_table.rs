@@ -18,43 +18,43 @@ use crate::scan::TableScan;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-pub(super) const SCHEMA: &str =
+pub(crate) const SCHEMA: &str =
     r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#;
 /// The time of version 0, in milliseconds since the epoch; versions are ten seconds apart.
-pub(super) const EPOCH: i64 = 1_700_000_000_000;
+pub(crate) const EPOCH: i64 = 1_700_000_000_000;
 
 /// `(change type, id, version)`, sorted.
-pub(super) type Rows = Vec<(String, i64, i64)>;
+pub(crate) type Rows = Vec<(String, i64, i64)>;
 
-pub(super) struct Table {
-    pub(super) directory: tempfile::TempDir,
-    pub(super) versions: i64,
+pub(crate) struct Table {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) versions: i64,
     files: usize,
 }
 
 impl Table {
     /// Creates a table with the feed on, at version 0.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut table = Self::empty();
         table.commit(vec![protocol(), metadata(SCHEMA, &[], true)]);
         table
     }
 
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir_all(directory.path().join("_delta_log")).unwrap();
         Self { directory, versions: 0, files: 0 }
     }
 
-    pub(super) fn storage(&self) -> Storage {
+    pub(crate) fn storage(&self) -> Storage {
         Storage::open(self.directory.path().to_str().unwrap(), []).unwrap()
     }
 
-    pub(super) fn commit(&mut self, actions: Vec<Value>) {
+    pub(crate) fn commit(&mut self, actions: Vec<Value>) {
         self.commit_as(json!({"operation": "TEST"}), actions);
     }
 
-    pub(super) fn commit_as(&mut self, info: Value, mut actions: Vec<Value>) {
+    pub(crate) fn commit_as(&mut self, info: Value, mut actions: Vec<Value>) {
         actions.insert(0, json!({"commitInfo": info}));
         let lines: String = actions.iter().map(|action| format!("{action}\n")).collect();
         let path = self.directory.path().join(format!("_delta_log/{:020}.json", self.versions));
@@ -64,7 +64,7 @@ impl Table {
         self.versions += 1;
     }
 
-    pub(super) fn write(&mut self, columns: Vec<(&str, ArrayRef)>) -> String {
+    pub(crate) fn write(&mut self, columns: Vec<(&str, ArrayRef)>) -> String {
         let name = format!("file-{}.parquet", self.files);
         self.files += 1;
         let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -75,20 +75,20 @@ impl Table {
         name
     }
 
-    pub(super) fn write_ids(&mut self, ids: &[i64]) -> String {
+    pub(crate) fn write_ids(&mut self, ids: &[i64]) -> String {
         self.write(vec![("id", ints(ids))])
     }
 
-    pub(super) fn size(&self, path: &str) -> u64 {
+    pub(crate) fn size(&self, path: &str) -> u64 {
         fs::metadata(self.directory.path().join(path)).map_or(0, |meta| meta.len())
     }
 
-    pub(super) fn vector(&self, deleted: &BTreeSet<u64>) -> Option<DeletionVectorDescriptor> {
+    pub(crate) fn vector(&self, deleted: &BTreeSet<u64>) -> Option<DeletionVectorDescriptor> {
         (!deleted.is_empty())
             .then(|| write_vectors(self.directory.path(), std::slice::from_ref(deleted)).remove(0))
     }
 
-    pub(super) fn action(
+    pub(crate) fn action(
         &self,
         kind: &str,
         path: &str,
@@ -105,19 +105,19 @@ impl Table {
         json!({ kind: action })
     }
 
-    pub(super) fn add(&self, path: &str) -> Value {
+    pub(crate) fn add(&self, path: &str) -> Value {
         self.action("add", path, None, true)
     }
 
-    pub(super) fn remove(&self, path: &str) -> Value {
+    pub(crate) fn remove(&self, path: &str) -> Value {
         self.action("remove", path, None, true)
     }
 
-    pub(super) fn feed(&self) -> ChangeFeed {
+    pub(crate) fn feed(&self) -> ChangeFeed {
         ChangeFeed::new(&Snapshot::open(&self.storage(), None).unwrap())
     }
 
-    pub(super) fn changes(&self, feed: ChangeFeed) -> Result<Rows> {
+    pub(crate) fn changes(&self, feed: ChangeFeed) -> Result<Rows> {
         let mut rows = Vec::new();
         for batch in feed.plan()?.read(None)? {
             rows.extend(rows_of(&batch?));
@@ -126,25 +126,25 @@ impl Table {
         Ok(rows)
     }
 
-    pub(super) fn between(&self, start: u64, end: u64) -> Result<Rows> {
+    pub(crate) fn between(&self, start: u64, end: u64) -> Result<Rows> {
         self.changes(self.feed().from(ChangeBound::Version(start)).to(ChangeBound::Version(end)))
     }
 
-    pub(super) fn refused(&self, start: u64, end: u64) -> Error {
+    pub(crate) fn refused(&self, start: u64, end: u64) -> Error {
         let error = self.between(start, end).unwrap_err();
         assert!(error.table().is_some(), "{error}");
         error
     }
 }
 
-pub(super) fn protocol() -> Value {
+pub(crate) fn protocol() -> Value {
     json!({"protocol": {
         "minReaderVersion": 3, "minWriterVersion": 7,
         "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors", "changeDataFeed"],
     }})
 }
 
-pub(super) fn metadata(schema: &str, partition_columns: &[&str], is_on: bool) -> Value {
+pub(crate) fn metadata(schema: &str, partition_columns: &[&str], is_on: bool) -> Value {
     let configuration = if is_on { json!({"delta.enableChangeDataFeed": "true"}) } else { json!({}) };
     json!({"metaData": {
         "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
@@ -152,15 +152,15 @@ pub(super) fn metadata(schema: &str, partition_columns: &[&str], is_on: bool) ->
     }})
 }
 
-pub(super) fn ints(values: &[i64]) -> ArrayRef {
+pub(crate) fn ints(values: &[i64]) -> ArrayRef {
     Arc::new(Int64Array::from(values.to_vec()))
 }
 
-pub(super) fn texts(values: &[&str]) -> ArrayRef {
+pub(crate) fn texts(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-pub(super) fn rows_of(batch: &RecordBatch) -> Rows {
+pub(crate) fn rows_of(batch: &RecordBatch) -> Rows {
     let [kinds, ids, versions] =
         ["_change_type", "id", "_commit_version"].map(|name| batch.column_by_name(name).unwrap());
     let (ids, versions) = (ids.as_primitive::<Int64Type>(), versions.as_primitive::<Int64Type>());
@@ -169,17 +169,17 @@ pub(super) fn rows_of(batch: &RecordBatch) -> Rows {
         .collect()
 }
 
-pub(super) fn change(kind: &str, ids: impl IntoIterator<Item = i64>, version: i64) -> Rows {
+pub(crate) fn change(kind: &str, ids: impl IntoIterator<Item = i64>, version: i64) -> Rows {
     ids.into_iter().map(|id| (kind.to_owned(), id, version)).collect()
 }
 
-pub(super) fn sorted(parts: impl IntoIterator<Item = Rows>) -> Rows {
+pub(crate) fn sorted(parts: impl IntoIterator<Item = Rows>) -> Rows {
     let mut rows: Rows = parts.into_iter().flatten().collect();
     rows.sort();
     rows
 }
 
-pub(super) fn ids_at(table: &Table, version: i64) -> Vec<i64> {
+pub(crate) fn ids_at(table: &Table, version: i64) -> Vec<i64> {
     let snapshot = Snapshot::open(&table.storage(), Some(version as u64)).unwrap();
     let batches = TableScan::new(&snapshot).read().unwrap();
     let mut ids: Vec<i64> = batches

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, StructArray};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::partitions::PartitionColumns;
@@ -14,7 +15,9 @@ use super::statistics::StatisticsColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{BoundPredicate, ColumnPath, Predicate};
 use crate::protocol::{LogPath, PathResolver, path};
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, are_plain, deletion_vector_fields};
+use crate::replay::{
+    AddRequest, FileColumn, FileColumns, FileFilter, FileReplay, are_plain, deletion_vector_fields,
+};
 use crate::snapshot::Snapshot;
 use crate::stats::leaf_columns;
 
@@ -125,12 +128,13 @@ pub struct FileListing {
     snapshot: Snapshot,
     columns: Vec<ListColumn>,
     predicate: Option<BoundPredicate>,
+    given: Option<Vec<RecordBatch>>,
 }
 
 impl FileListing {
     /// Requests all files with all columns.
     pub fn new(snapshot: &Snapshot) -> Self {
-        Self { snapshot: snapshot.clone(), columns: ListColumn::ALL.to_vec(), predicate: None }
+        Self { snapshot: snapshot.clone(), columns: ListColumn::ALL.to_vec(), predicate: None, given: None }
     }
 
     /// Selects the columns and their order.
@@ -160,6 +164,14 @@ impl FileListing {
         self
     }
 
+    /// Lists these files, in the form of the log, instead of those of the snapshot, which has the schema. Where they have
+    /// no statistics, none prune.
+    #[must_use]
+    pub(crate) fn given(mut self, files: Vec<RecordBatch>) -> Self {
+        self.given = Some(files);
+        self
+    }
+
     /// Starts the listing.
     ///
     /// # Errors
@@ -174,9 +186,19 @@ impl FileListing {
             .predicate
             .map(|predicate| Pruner::new(predicate, snapshot.mapped_schema(), &partitions))
             .transpose()?;
-        let request = match pruner {
-            Some(pruner) => pruner.request(snapshot.mapped_schema(), columns),
-            None => AddRequest::new(columns),
+        let located = |error: Error| located(error, &snapshot.storage().url(), snapshot.version());
+        let source = match self.given {
+            Some(files) => Source::Given {
+                files: files.into_iter(),
+                filters: pruner.map(Pruner::filters).unwrap_or_default(),
+            },
+            None => {
+                let request = match pruner {
+                    Some(pruner) => pruner.request(snapshot.mapped_schema(), columns),
+                    None => AddRequest::new(columns),
+                };
+                Source::Replay(Box::new(snapshot.replay(request).map_err(located)?))
+            }
         };
         let stats_columns: Vec<ColumnPath> = leaf_columns(snapshot.arrow_schema())
             .into_iter()
@@ -187,9 +209,7 @@ impl FileListing {
         let fields =
             self.columns.iter().map(|column| output_field(*column, &partitions, &stats)).collect::<Vec<_>>();
         Ok(FileList {
-            replay: snapshot
-                .replay(request)
-                .map_err(|error| located(error, &snapshot.storage().url(), snapshot.version()))?,
+            source,
             resolver: snapshot.resolver().clone(),
             num_records: StatisticsColumns::new(snapshot.mapped_schema(), &[])?,
             columns: self.columns,
@@ -266,9 +286,38 @@ impl FileListing {
     }
 }
 
+/// Where the files of a list come from, in the form of the log.
+enum Source {
+    Replay(Box<FileReplay>),
+    Given { files: std::vec::IntoIter<RecordBatch>, filters: Vec<FileFilter> },
+}
+
+impl Iterator for Source {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Replay(replay) => replay.next(),
+            Self::Given { files, filters } => files.next().map(|files| kept(files, filters)),
+        }
+    }
+}
+
+/// Returns the files that all filters keep whose columns they have.
+fn kept(mut files: RecordBatch, filters: &[FileFilter]) -> Result<RecordBatch> {
+    for filter in filters {
+        if filter.columns.iter().all(|column| files.column_by_name(column.name()).is_some()) {
+            let keep = (filter.keep)(&files)?;
+            files = filter_record_batch(&files, &keep)
+                .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))?;
+        }
+    }
+    Ok(files)
+}
+
 /// An iterator over the batches of a file list.
 pub struct FileList {
-    replay: FileReplay,
+    source: Source,
     resolver: PathResolver,
     columns: Vec<ListColumn>,
     schema: SchemaRef,
@@ -289,7 +338,10 @@ impl FileList {
     /// Returns the number of files examined so far, kept or not. With a predicate, this includes files of a
     /// checkpoint that newer commits have replaced.
     pub fn seen(&self) -> u64 {
-        self.replay.looked_at()
+        match &self.source {
+            Source::Replay(replay) => replay.looked_at(),
+            Source::Given { .. } => 0,
+        }
     }
 
     fn output(&self, column: ListColumn, batch: &RecordBatch) -> Result<ArrayRef> {
@@ -330,7 +382,7 @@ impl FileList {
     /// Returns the next files that may match, in the form of the log.
     pub(super) fn next_kept(&mut self) -> Option<Result<RecordBatch>> {
         loop {
-            match self.replay.next()? {
+            match self.source.next()? {
                 Ok(batch) if batch.num_rows() == 0 => {}
                 batch => return Some(batch.map_err(|error| self.located(error))),
             }

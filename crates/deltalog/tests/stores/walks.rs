@@ -119,10 +119,11 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(count(&requests, Kind::List), requests.len());
     // One page of everything, 11 of prefixes, each of which leads to four ranges of two pages; none of the log.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
-    server.faults([Rule::new(Fault::LatencyMs(50)).on(Kind::List)]);
+    // Long enough for a busy machine to be no slower than that.
+    server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);
     let began = std::time::Instant::now();
     assert_eq!(walked(&storage, "").len(), 1_000);
-    let one_by_one = std::time::Duration::from_millis(50) * u32::try_from(requests.len()).unwrap();
+    let one_by_one = std::time::Duration::from_millis(200) * u32::try_from(requests.len()).unwrap();
     assert!(began.elapsed() < one_by_one / 2, "{:?} of {one_by_one:?}", began.elapsed());
 }
 
