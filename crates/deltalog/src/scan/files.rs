@@ -164,8 +164,8 @@ impl FileListing {
         self
     }
 
-    /// Lists these files, in the form of the log, instead of those of the snapshot, which has the schema. Where they have
-    /// no statistics, none prune.
+    /// Lists these files, in the form of the log, instead of the snapshot's. The snapshot has the schema. Where they
+    /// have no statistics, none prune.
     #[must_use]
     pub(crate) fn given(mut self, files: Vec<RecordBatch>) -> Self {
         self.given = Some(files);

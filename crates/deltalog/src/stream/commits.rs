@@ -242,12 +242,13 @@ fn refused(commit: &Commit, removed: &str, adds: bool) -> Error {
     let (what, hint) = match adds {
         true => (
             "changes rows",
-            "leave out such commits (skipChangeCommits), read all rows of rewritten files again (ignoreChanges), or read \
-             the change data feed",
+            "leave out such commits (skipChangeCommits), read all rows of rewritten files again (ignoreChanges), \
+             or read the change data feed",
         ),
         false => (
             "deletes rows",
-            "go on without them (ignoreDeletes), leave out such commits (skipChangeCommits), or read the change data feed",
+            "go on without them (ignoreDeletes), leave out such commits (skipChangeCommits), or read the change \
+             data feed",
         ),
     };
     Error::unsupported(format!(

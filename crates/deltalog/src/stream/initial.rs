@@ -14,8 +14,8 @@ use crate::snapshot::Snapshot;
 /// Returns the files of `version` in the order of a stream.
 ///
 /// # Errors
-/// `VersionNotFound` if the version can no longer be read; `SchemaMismatch` if its rows cannot be read with the schema of
-/// `read`; as [`Snapshot::replay_files`].
+/// `VersionNotFound` if the version can no longer be read; `SchemaMismatch` if its rows cannot be read with the schema
+/// of `read`; as [`Snapshot::replay_files`].
 pub(super) fn sorted(read: &Snapshot, version: u64, most_memory: usize) -> Result<SortedFiles> {
     let snapshot = read.at_version(version).map_err(|error| {
         error.with_hint(

@@ -173,9 +173,8 @@ mod tests {
     #[test]
     fn what_is_no_offset_is_refused() {
         let offset = |version: i64, index: i64| {
-            format!(
-                r#"{{"sourceVersion":{version},"reservoirId":"a","reservoirVersion":3,"index":{index},"isStartingVersion":false}}"#
-            )
+            let table = r#""reservoirId":"a","reservoirVersion":3"#;
+            format!(r#"{{"sourceVersion":{version},{table},"index":{index},"isStartingVersion":false}}"#)
         };
         let kind = |text: &str| StreamOffset::parse(text).unwrap_err().kind();
         assert_eq!(kind("{}"), ErrorKind::InvalidArgument);

@@ -19,7 +19,7 @@ pub enum StreamStart {
 
 /// What a commit means that removes rows: one with `remove` actions with `dataChange`.
 ///
-/// | commit | [`Refuse`](Self::Refuse) | [`IgnoreDeletes`](Self::IgnoreDeletes) | [`Ignore`](Self::Ignore) | [`Skip`](Self::Skip) |
+/// | commit | `Refuse` | `IgnoreDeletes` | `Ignore` | `Skip` |
 /// | --- | --- | --- | --- | --- |
 /// | only removes files | error | no rows | no rows | no rows |
 /// | removes and adds files | error | error | all rows of the added files | no rows |

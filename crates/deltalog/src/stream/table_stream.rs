@@ -127,10 +127,10 @@ impl TableStream {
     /// the commits that the batch needs.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start that is not in the log, and for a commit that was cleaned up. `TableReplaced` for an
-    /// offset of another table. `Unsupported` for a commit that removes rows; see
-    /// [`ChangeHandling`](super::ChangeHandling). `SchemaMismatch` for a commit whose rows cannot be read with the schema
-    /// of the stream. `CorruptLog`, and errors of the store.
+    /// `VersionNotFound` for a start that is not in the log, and for a commit that was cleaned up. `TableReplaced` for
+    /// an offset of another table. `Unsupported` for a commit that removes rows; see
+    /// [`ChangeHandling`](super::ChangeHandling). `SchemaMismatch` for a commit whose rows cannot be read with the
+    /// schema of the stream. `CorruptLog`, and errors of the store.
     pub fn latest(&self, start: Option<&StreamOffset>, limits: StreamLimits) -> Result<Option<StreamOffset>> {
         self.located(|| {
             let mut state = self.state();

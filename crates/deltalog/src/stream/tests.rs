@@ -21,7 +21,10 @@ use crate::replay::FileColumn;
 use crate::scan::ListColumn;
 use crate::snapshot::Snapshot;
 
-const TWO_COLUMNS: &str = r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}},{"name":"more","type":"string","nullable":true,"metadata":{}}]}"#;
+const TWO_COLUMNS: &str = r#"{"type":"struct","fields":[
+    {"name":"id","type":"long","nullable":true,"metadata":{}},
+    {"name":"more","type":"string","nullable":true,"metadata":{}}
+]}"#;
 
 fn table() -> Table {
     let mut table = Table::empty();
@@ -72,9 +75,8 @@ fn batches(
 }
 
 fn offset(version: u64, index: i64, is_initial: bool) -> String {
-    format!(
-        r#"{{"sourceVersion":1,"reservoirId":"t","reservoirVersion":{version},"index":{index},"isStartingVersion":{is_initial}}}"#
-    )
+    let place = format!(r#""reservoirId":"t","reservoirVersion":{version},"index":{index}"#);
+    format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
 
 /// What the JVM connector gives for the same table and the same limits.
