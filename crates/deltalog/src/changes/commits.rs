@@ -5,14 +5,13 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder,
 };
-use arrow::compute::filter_record_batch;
 use serde_json::Value;
 
 use super::files::ChangeKind;
 use super::pruner::FeedPruner;
 use crate::error::{Error, Result};
 use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
-use crate::replay::{Commit, FileColumn, with_columns};
+use crate::replay::{Commit, FileColumn, changing, with_columns};
 
 /// A commit with its file actions that changed rows.
 #[derive(Debug)]
@@ -80,7 +79,9 @@ impl FeedCommit {
         } else {
             let has_changes = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
             let actions = |actions: &RecordBatch, kind: ChangeKind| -> Result<FileActions> {
-                let actions = changing(actions, has_changes)?;
+                let actions = if has_changes { changing(actions)? } else { actions.slice(0, 0) };
+                let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
+                let actions = with_columns(&actions, columns.map(|column| column.field()).collect())?;
                 let kept = kept(&actions, kind)?;
                 // Statistics were needed for pruning only.
                 Ok(FileActions {
@@ -103,24 +104,6 @@ fn is_merge_without_changes(info: &CommitInfo) -> bool {
         && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"]
             .iter()
             .all(|name| metric(name).is_some_and(is_zero))
-}
-
-/// Returns the actions with `dataChange`, with their statistics; returns none of them unless `keep`.
-fn changing(actions: &RecordBatch, keep: bool) -> Result<RecordBatch> {
-    let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
-    let kept = with_columns(actions, columns.map(|column| column.field()).collect())?;
-    // A batch without actions has no columns.
-    if !keep || actions.num_rows() == 0 {
-        return Ok(kept.slice(0, 0));
-    }
-    let changes =
-        actions.column_by_name(FileColumn::DataChange.name()).and_then(|changes| changes.as_boolean_opt());
-    let changes = changes.ok_or_else(|| Error::corrupt_log("file actions have no column 'dataChange'"))?;
-    match changes.false_count() {
-        0 => Ok(kept),
-        _ => filter_record_batch(&kept, changes)
-            .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error)),
-    }
 }
 
 /// Returns the partition values of `files` in the form of `add` actions.

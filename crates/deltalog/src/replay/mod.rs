@@ -53,5 +53,5 @@ pub(crate) use file_set::{FileSet, path as path_of};
 pub(crate) use filter::apply;
 pub(crate) use key::{are_plain, file_key};
 pub(crate) use state::State;
-pub(crate) use tail::{filtered, with_columns, without};
+pub(crate) use tail::{changing, filtered, with_columns, without};
 pub(crate) use visit::visit_commits;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::array::{AsArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::{filter_record_batch, not};
 use arrow::datatypes::{Field, Schema};
 
@@ -164,6 +164,21 @@ impl Tail {
 pub(crate) fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
     filter_record_batch(batch, rows)
         .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+}
+
+/// Returns the file actions with `dataChange`.
+pub(crate) fn changing(actions: &RecordBatch) -> Result<RecordBatch> {
+    // A batch without actions has no columns.
+    if actions.num_rows() == 0 {
+        return Ok(actions.clone());
+    }
+    let changes =
+        actions.column_by_name(FileColumn::DataChange.name()).and_then(|changes| changes.as_boolean_opt());
+    let changes = changes.ok_or_else(|| Error::corrupt_log("file actions have no column 'dataChange'"))?;
+    match changes.false_count() {
+        0 => Ok(actions.clone()),
+        _ => filtered(actions, changes),
+    }
 }
 
 /// Returns the rows of `batch` that are not among `rows`.

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, StructArray};
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::partitions::PartitionColumns;
@@ -16,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{BoundPredicate, ColumnPath, Predicate};
 use crate::protocol::{LogPath, PathResolver, path};
 use crate::replay::{
-    AddRequest, FileColumn, FileColumns, FileFilter, FileReplay, are_plain, deletion_vector_fields,
+    AddRequest, FileColumn, FileColumns, FileFilter, FileReplay, apply, are_plain, deletion_vector_fields,
 };
 use crate::snapshot::Snapshot;
 use crate::stats::leaf_columns;
@@ -304,15 +303,10 @@ impl Iterator for Source {
 }
 
 /// Returns the files that all filters keep whose columns they have.
-fn kept(mut files: RecordBatch, filters: &[FileFilter]) -> Result<RecordBatch> {
-    for filter in filters {
-        if filter.columns.iter().all(|column| files.column_by_name(column.name()).is_some()) {
-            let keep = (filter.keep)(&files)?;
-            files = filter_record_batch(&files, &keep)
-                .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))?;
-        }
-    }
-    Ok(files)
+fn kept(files: RecordBatch, filters: &[FileFilter]) -> Result<RecordBatch> {
+    let has = |column: FileColumn| files.column_by_name(column.name()).is_some();
+    let usable = filters.iter().filter(|filter| filter.columns.iter().all(has));
+    apply(&usable.cloned().collect::<Vec<_>>(), files)
 }
 
 /// An iterator over the batches of a file list.

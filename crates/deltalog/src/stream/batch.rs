@@ -1,13 +1,12 @@
 //! The rows between two offsets.
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
 use regex::Regex;
 
 use super::table_stream::{Part, Position, TableStream};
 use crate::error::{Error, Result};
-use crate::predicate::Predicate;
-use crate::replay::FileColumn;
+use crate::predicate::{BoundColumn, Predicate};
+use crate::replay::{FileColumn, filtered};
 use crate::scan::{DataFiles, FileListing, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
@@ -35,10 +34,11 @@ impl StreamBatch {
     /// # Errors
     /// As [`TableStream::latest`].
     pub fn listing(&self, predicate: Option<&Predicate>) -> Result<FileListing> {
+        let reads_statistics = predicate.is_some_and(|predicate| self.reads_statistics(predicate));
         let mut files = Vec::new();
         for part in self.parts()? {
             // A file that is alone is not worth another request.
-            let with_statistics = predicate.is_some() && part.files.len() > 1;
+            let with_statistics = reads_statistics && part.files.len() > 1;
             files.extend(self.stream.files(&part, with_statistics)?);
         }
         if let Some(excluded) = &self.stream.options().excluded {
@@ -49,6 +49,15 @@ impl StreamBatch {
             Some(predicate) => listing.pruning(predicate),
             None => listing,
         })
+    }
+
+    /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
+    fn reads_statistics(&self, predicate: &Predicate) -> bool {
+        let partitions = &self.snapshot().metadata().partition_columns;
+        let bound = predicate.bind_for_pruning(self.snapshot().arrow_schema());
+        let is_partition =
+            |column: &BoundColumn| matches!(column.path.parts(), [name] if partitions.contains(name));
+        !bound.columns().iter().all(is_partition)
     }
 
     /// Returns the rows, with these columns or all. Files come in any order, and the rows of each in their order.
@@ -75,6 +84,5 @@ fn excluding(files: &RecordBatch, excluded: &Regex) -> Result<RecordBatch> {
     let paths = paths.ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
     let keep: BooleanArray =
         paths.iter().map(|path| Some(!excluded.is_match(path.unwrap_or_default()))).collect();
-    filter_record_batch(files, &keep)
-        .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+    filtered(files, &keep)
 }

@@ -1,10 +1,10 @@
-//! The commits that a stream reads: each once, and only its files are kept.
+//! The commits that a stream reads. Their files are kept until the stream releases them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
-use arrow::compute::{filter_record_batch, take_record_batch};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::Schema;
 
 use super::options::{ChangeHandling, StreamOptions};
@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitFile;
 use crate::parallel;
 use crate::protocol::Protocol;
-use crate::replay::{Commit, FileColumn, with_columns};
+use crate::replay::{Commit, FileColumn, changing, with_columns};
 use crate::snapshot::Snapshot;
 
 /// How long a stream that has nothing new does not ask the store again, in milliseconds.
@@ -40,7 +40,7 @@ pub(super) const COLUMNS: [FileColumn; 7] = [
 pub(super) struct StreamCommit {
     /// The files in the order of the log, in its form.
     pub(super) files: RecordBatch,
-    pub(super) sizes: Vec<u64>,
+    pub(super) sizes: Arc<[u64]>,
 }
 
 /// The commits of a table, as far as a stream has read them.
@@ -106,13 +106,13 @@ impl Commits {
             Some(commit) => self.files_of(&commit, options).map_err(located)?,
             None if options.tolerates_loss => {
                 tracing::warn!(
-                    table = self.read.storage().url(),
+                    table,
                     version,
                     "a stream has passed over a commit that was cleaned up: its rows are lost"
                 );
                 StreamCommit {
                     files: in_log_order(&RecordBatch::new_empty(Arc::new(Schema::empty())), &[])?,
-                    sizes: Vec::new(),
+                    sizes: Arc::default(),
                 }
             }
             None => {
@@ -143,7 +143,6 @@ impl Commits {
         match Commit::read(storage, self.file_of(version)) {
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(kept.files.clone()),
             Err(error) => Err(error),
-            Ok(_) if kept.files.num_rows() == 0 => Ok(kept.files.clone()),
             Ok(commit) => in_log_order(&changing(&commit.adds)?, &[FileColumn::Stats])
                 .map_err(|error| error.at_version(version).in_table(storage.url())),
         }
@@ -212,7 +211,7 @@ impl Commits {
             (Some(path), _) => return Err(refused(commit, path, adds.num_rows() > 0)),
         };
         let files = in_log_order(&files, &[])?;
-        Ok(StreamCommit { sizes: sizes(&files)?, files })
+        Ok(StreamCommit { sizes: sizes(&files)?.into(), files })
     }
 }
 
@@ -222,18 +221,6 @@ fn in_log_order(files: &RecordBatch, more: &[FileColumn]) -> Result<RecordBatch>
     let files = with_columns(files, columns.map(|column| column.field()).collect())?;
     let order = UInt32Array::from_iter_values((0..u32::try_from(files.num_rows()).unwrap_or(u32::MAX)).rev());
     take_record_batch(&files, &order).map_err(invalid)
-}
-
-/// Returns the file actions with `dataChange`.
-fn changing(actions: &RecordBatch) -> Result<RecordBatch> {
-    let changes =
-        actions.column_by_name(FileColumn::DataChange.name()).and_then(|changes| changes.as_boolean_opt());
-    match changes {
-        // A batch without actions has no columns.
-        _ if actions.num_rows() == 0 => Ok(actions.clone()),
-        None => Err(Error::corrupt_log("file actions have no column 'dataChange'")),
-        Some(changes) => filter_record_batch(actions, changes).map_err(invalid),
-    }
 }
 
 fn refused(commit: &Commit, removed: &str, adds: bool) -> Error {

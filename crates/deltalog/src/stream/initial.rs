@@ -7,7 +7,7 @@ use arrow::datatypes::Schema;
 use super::commits::COLUMNS;
 use super::schema;
 use super::sorted::{SortedFiles, Sorter};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::replay::{FileColumn, FileColumns, with_columns};
 use crate::snapshot::Snapshot;
 
@@ -17,10 +17,11 @@ use crate::snapshot::Snapshot;
 /// `VersionNotFound` if the version can no longer be read; `SchemaMismatch` if its rows cannot be read with the schema
 /// of `read`; as [`Snapshot::replay_files`].
 pub(super) fn sorted(read: &Snapshot, version: u64, most_memory: usize) -> Result<SortedFiles> {
-    let snapshot = read.at_version(version).map_err(|error| {
-        error.with_hint(
-            "the stream has not finished this snapshot, which was cleaned up: begin with a new checkpoint",
-        )
+    let snapshot = read.at_version(version).map_err(|error| match error.kind() {
+        ErrorKind::VersionNotFound => error.with_hint(
+            "the snapshot was cleaned up before the stream was through with it: begin with a new checkpoint",
+        ),
+        _ => error,
     })?;
     if version != read.version() {
         schema::check(read, version, snapshot.protocol(), snapshot.metadata())

@@ -8,8 +8,8 @@
 //! latest(offset) ──admission──► next offset            batch(offset, next) ──► files ──► rows
 //! ```
 //!
-//! - A stream holds no progress: whoever reads it keeps the [`StreamOffset`] up to which the rows were handled, and
-//!   asks for the next one. Any two offsets give the same files at any time, in any process.
+//! - A stream holds no progress: its reader keeps the [`StreamOffset`] up to which the rows were handled, and asks for
+//!   the next one. Any two offsets give the same files at any time, in any process.
 //! - An offset is written as the JVM connector writes it, byte for byte, so that each continues the checkpoints of the
 //!   other.
 //! - A stream that begins with a snapshot reads its files in the order of (`modificationTime`, `path`), then the
@@ -19,8 +19,9 @@
 //! - All rows have the schema of the snapshot with which the stream was opened. A commit that changes the schema so
 //!   that this is no longer possible is an error; opened again, the stream goes on with the new schema where that is
 //!   possible.
-//! - Each commit is read once, and only its files are kept, until [`TableStream::release`]. A stream that has nothing
-//!   new asks the store once a second at most.
+//! - The files of a commit are read once, and kept until [`TableStream::release`]. A look for news reads new commits,
+//!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new asks the store once a
+//!   second at most.
 
 mod admission;
 mod batch;

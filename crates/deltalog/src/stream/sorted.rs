@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek};
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
@@ -41,7 +42,7 @@ pub(super) struct Sorter {
 /// Sorted files, with their sizes in bytes.
 #[derive(Debug)]
 pub(super) struct SortedFiles {
-    sizes: Vec<u64>,
+    sizes: Arc<[u64]>,
     place: Place,
 }
 
@@ -86,7 +87,7 @@ impl Sorter {
     pub(super) fn finish(mut self) -> Result<SortedFiles> {
         let rest = self.take_sorted()?;
         if self.runs.is_empty() {
-            let sizes = sizes(&rest)?;
+            let sizes = sizes(&rest)?.into();
             return Ok(SortedFiles { sizes, place: Place::Memory(rest) });
         }
         let mut last = Writer::create(&self.schema)?;
@@ -100,13 +101,13 @@ impl Sorter {
             found.append(&mut sizes(&files)?);
             sorted.write(&files)?;
         }
-        Ok(SortedFiles { sizes: found, place: Place::Disk(sorted.finish()?) })
+        Ok(SortedFiles { sizes: found.into(), place: Place::Disk(sorted.finish()?) })
     }
 }
 
 impl SortedFiles {
     /// Returns the sizes of the files in bytes, in their order.
-    pub(super) fn sizes(&self) -> &[u64] {
+    pub(super) fn sizes(&self) -> &Arc<[u64]> {
         &self.sizes
     }
 

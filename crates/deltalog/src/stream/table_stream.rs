@@ -158,8 +158,8 @@ impl TableStream {
         })
     }
 
-    /// Returns the batch from `start`, or from where the stream begins, to `end`. It is found again when it is read, so
-    /// that a batch that nobody reads costs nothing.
+    /// Returns the batch from `start`, or from where the stream begins, to `end`. Its files are found when it is
+    /// read, so that a batch costs nothing until then.
     ///
     /// # Errors
     /// `TableReplaced` for an offset of another table; `InvalidArgument` for offsets in the wrong order.
@@ -377,8 +377,8 @@ impl TableStream {
             if until.is_some_and(|until| (version, Index::Base) >= until) {
                 return Ok(reached);
             }
-            let sizes: Vec<u64> = if is_initial {
-                self.initial(state, version)?.sizes().to_vec()
+            let sizes = if is_initial {
+                Arc::clone(self.initial(state, version)?.sizes())
             } else {
                 if version > state.commits.newest_version() {
                     state.commits.look(&self.0.environment)?;
@@ -386,7 +386,7 @@ impl TableStream {
                 if version > state.commits.newest_version() {
                     return Ok(reached);
                 }
-                state.commits.commit(version, &self.0.options)?.sizes.clone()
+                Arc::clone(&state.commits.commit(version, &self.0.options)?.sizes)
             };
             if after.is_none() {
                 reached = Some((version, Index::Base));
