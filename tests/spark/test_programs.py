@@ -239,13 +239,14 @@ def test_the_pyspark_shell_has_everything_before_and_after_enable(
 spark.sql("CREATE TABLE t (id INT) USING deltalog").collect()
 spark.sql("INSERT INTO t VALUES (1), (2)").collect()
 children = spark._jvm.java.lang.ProcessHandle.current().children
-print("sidecars", children().count())
+commands = lambda: [child.info().commandLine().orElse("") for child in children().toArray()]
+print("sidecars", sum("deltalog" in command for command in commands()))
 import deltalog.spark
 deltalog.spark.enable(spark)
 spark.sql("DELETE FROM t WHERE id = 1").collect()
 planner = spark._jsparkSession.sessionState().planner()
 strategies = [planner.strategies().apply(i).getClass().getName() for i in range(3)]
-print("sidecars then", children().count())
+print("sidecars then", sum("deltalog" in command for command in commands()))
 print("found", spark.table("t").count(), sum("Deltalog" in name for name in strategies))
 """
     done = run("pyspark", tmp_path, stdin=statements)
