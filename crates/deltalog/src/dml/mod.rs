@@ -14,7 +14,7 @@
 //! | `candidates` | the files in which a statement may find rows |
 //! | `finder` | finds the positions of rows in files |
 //! | `assignments` | computes the new values of columns |
-//! | `row_writer` | writes the new files, and those of the change data feed |
+//! | `row_writer` | writes the new files, and the files of the change data feed |
 //! | `numbered` | numbers files for the tasks of an engine, and rows by their positions |
 //! | `marked_rows` | notes in a task what happens to rows |
 //! | `tasks` | statements whose rows are found and written by tasks in several processes |

@@ -23,7 +23,7 @@ use crate::write_request::WriteRequest;
 /// Who makes a statement, and when.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Further fields of the commit, such as those of users.
+    /// Further fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
@@ -52,7 +52,7 @@ impl Request {
 /// Carries out a statement on `base`: `work` says what it does. If that fails, all new files are deleted.
 ///
 /// # Errors
-/// Those of `work` and of [`RowChange::commit`].
+/// The errors of `work` and of [`RowChange::commit`].
 pub(super) fn run(
     base: &Snapshot,
     request: Request,
@@ -116,7 +116,7 @@ pub fn deletes_by_vectors(base: &Snapshot) -> Result<bool> {
 /// Returns how many rows were copied.
 ///
 /// # Errors
-/// Those of `chosen`; `CorruptData`, and errors of the store.
+/// The errors of `chosen`; `CorruptData`, and errors of the store.
 pub(super) fn take_rows(
     change: &mut RowChange,
     writer: &mut RowWriter,
@@ -147,7 +147,7 @@ pub(super) fn take_rows(
 /// positions. Returns how many rows were copied.
 ///
 /// # Errors
-/// Those of `chosen`; `CorruptData`, and errors of the store.
+/// The errors of `chosen`; `CorruptData`, and errors of the store.
 pub(crate) fn copy_others(
     base: &Snapshot,
     writer: &mut RowWriter,
