@@ -20,7 +20,8 @@ use crate::protocol::Add;
 use crate::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 
-/// The output of the task with a number: how many rows of which old files, and the new file with them.
+/// What the task with a number has written: how many rows from which old files, and the new file with
+/// them.
 struct Task {
     number: usize,
     rows: Vec<(u32, u64)>,
