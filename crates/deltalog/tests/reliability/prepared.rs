@@ -1,5 +1,5 @@
-//! Commits that are prepared afresh for each attempt: what depends on the versions before is right whoever wins.
-//! Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
+//! Commits that are prepared afresh for each attempt: what depends on the versions before is right whichever
+//! writer wins. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
 
 use std::collections::BTreeMap;
 
