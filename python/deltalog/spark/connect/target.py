@@ -166,7 +166,7 @@ def check_names(names: Sequence[str], where: str) -> None:
         if name.lower().startswith(MARKER_PREFIX):
             raise UnsupportedFeatureError(
                 f"{where} has the column '{name}'; under Spark Connect, names that begin with {MARKER_PREFIX} are "
-                "those of columns that deltalog adds to the rows of a statement: rename it, or use a classic session"
+                "the columns that deltalog adds to the rows of a statement: rename it, or use a classic session"
             )
 
 
