@@ -118,8 +118,7 @@ pub(super) fn declared(
         ))
         .with_hint("write the rows to a new table"));
     }
-    let hint =
-        "without columns that are given, or by the path of the directory, the columns are taken from the files";
+    let hint = "without columns that are given, or by the path of the directory, the columns are taken from the files";
     let readable = nullable(known)?;
     let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
     if let Some(field) = unknown {

@@ -105,10 +105,8 @@ impl OptimizePlan {
         for (index, (ListedFile { add, .. }, rows)) in bin.files.iter().zip(rows).enumerate() {
             let read = counted.and_then(|counted| counted.get(index)).copied();
             if let Some(read) = read.filter(|read| *read != rows) {
-                return Err(faulty(format!(
-                    "tasks have written {rows} rows of a file, but read {read}"
-                ))
-                .at_path(&add.path));
+                return Err(faulty(format!("tasks have written {rows} rows of a file, but read {read}"))
+                    .at_path(&add.path));
             }
             let in_log = add.stats.as_deref().and_then(num_records);
             let live = in_log.map(|all| all.saturating_sub(deleted_rows(add)));

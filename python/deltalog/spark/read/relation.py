@@ -143,8 +143,8 @@ def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
     actual = [(f["name"], _bare(f["type"])) for f in json.loads(snapshot.schema_json)["fields"]]
     if sorted(wanted, key=str) != sorted(actual, key=str):
         raise InvalidArgumentError(
-            f"the schema {expected.simpleString()} does not match the schema of the Delta table {snapshot.uri} at version "
-            f"{snapshot.version}: omit the schema to use the table's"
+            f"the schema {expected.simpleString()} does not match the schema of the Delta table {snapshot.uri} at "
+            f"version {snapshot.version}: omit the schema to use the table's"
         )
 
 

@@ -60,7 +60,7 @@ impl Limits {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // Before, no request has had its time; after it, all the others have had theirs.
+        // Before, no request has had its time; after it, all the other requests have had theirs.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }

@@ -99,9 +99,7 @@ fn has_read(
     let blind: BTreeSet<i64> =
         writes.values().filter(|write| write.is_blind()).flat_map(|write| write.rows()).collect();
     match changed.iter().find(|row| seen.contains(row) || !blind.contains(row)) {
-        Some(row) => {
-            Err(format!("its rows were computed from class {class}, without the change of {row}"))
-        }
+        Some(row) => Err(format!("its rows were computed from class {class}, without the change of {row}")),
         None => Ok(()),
     }
 }
