@@ -238,6 +238,7 @@ lint: .venv/.deps ## check formatting, line lengths and licenses, run clippy, ru
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
 	$(bin)/python scripts/line_length.py
+	$(bin)/python scripts/words.py
 	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
 

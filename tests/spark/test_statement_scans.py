@@ -13,7 +13,7 @@ from deltalog import DeltaTable, MissingFileError
 from tests.spark.statement_tables import VECTORS
 
 ROWS = 150_000
-"""Those of several pages, each of which has 20,000 at most, and more than are looked at to decide how to read."""
+"""Enough for several pages of at most 20,000 rows, and for more than are looked at to decide how to read."""
 
 KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "plain": (VECTORS, False),
