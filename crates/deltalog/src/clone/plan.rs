@@ -11,7 +11,7 @@
 //! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
 //!   be where this process sees the table.
 //! - If the engine fails, its copies are found by their mark, because the engine does not report the copies
-//! that it has given up.
+//!   that it has given up.
 //! - The files of vectors, which are small, are always copied here.
 
 use super::files::{ClonedFiles, DataCopy, Way};

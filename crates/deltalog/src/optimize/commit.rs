@@ -13,7 +13,7 @@
 //!   is made on a version whose files are known.
 //! - A new file that has lost all rows to other writers is not added.
 //! - If an engine has ordered the rows, it is asked where the rows are that other writers have deleted
-//! ([`super::search`]).
+//!   ([`super::search`]).
 //! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
 //!   after the commit those that are not added.
 

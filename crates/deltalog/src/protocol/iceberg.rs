@@ -18,7 +18,7 @@
 //!
 //! - The rules count if the protocol supports the feature and the property is set. Only one version can be in force.
 //! - The rule on type changes comes from newer editions of the protocol's text, and from the JVM
-//! implementation.
+//!   implementation.
 //! - A renamed partition column is not a replacement: files keep its physical name and its id.
 
 use super::action::{Metadata, Protocol};

@@ -4,7 +4,7 @@
 //!   was inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is therefore only
 //!   asked what must be kept: such a mistake keeps a file that could have gone.
 //! - The numbers depend on a key that is different in each process, so that it is impossible to choose paths that
-//! collide.
+//!   collide.
 
 use std::hash::BuildHasher;
 

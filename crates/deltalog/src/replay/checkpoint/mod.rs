@@ -11,7 +11,7 @@
 //!   an error only if there is no replacement.
 //! - The footer of each file is read once, however often the file is read. No file is kept open between reads.
 //! - The content shows that a checkpoint is a V2 checkpoint, unless its name has a UUID: it has
-//! `checkpointMetadata`.
+//!   `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
 mod batches;
