@@ -232,7 +232,7 @@ lint: .venv/.deps ## check formatting, words and licenses, run clippy, ruff, myp
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc -p deltalog --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" $(bin)/python scripts/public_api.py --check
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy

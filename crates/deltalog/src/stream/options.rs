@@ -24,6 +24,7 @@ pub enum StreamStart {
 /// | only removes files | error | no rows | no rows | no rows |
 /// | removes and adds files | error | error | all rows of the added files | no rows |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ChangeHandling {
     /// Both are errors.
     #[default]
