@@ -10,10 +10,10 @@ from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
-from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
 from deltalog.spark.write.compaction import AutoCompaction
-from deltalog.vacuum import VacuumArguments
+from deltalog.table.merge import MergeArguments
+from deltalog.table.vacuum import VacuumArguments
 
 __all__ = [
     "AccessDeniedError",

@@ -94,7 +94,7 @@ pub(crate) fn update_rows(
     })
 }
 
-/// A clause of a MERGE, as `deltalog.merge.MergeClause` has it.
+/// A clause of a MERGE, as `deltalog.table.merge.MergeClause` has it.
 #[derive(FromPyObject)]
 pub(crate) struct ClauseArguments {
     by_source: bool,
@@ -122,7 +122,7 @@ impl ClauseArguments {
     }
 }
 
-/// What a MERGE does, as `deltalog.merge.MergeArguments` has it.
+/// What a MERGE does, as `deltalog.table.merge.MergeArguments` has it.
 #[derive(FromPyObject)]
 pub(crate) struct MergeArguments {
     condition: String,

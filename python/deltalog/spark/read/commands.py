@@ -30,9 +30,9 @@ from deltalog._internal import (
     drop_feature,
 )
 from deltalog.commit import commit_arguments
-from deltalog.manifest import generate
 from deltalog.spark.connect import copies
 from deltalog.spark.options import Options
+from deltalog.table.maintenance import generate
 
 COMMAND = "deltalog.command"
 ARGUMENTS = "deltalog.arguments"

@@ -14,7 +14,6 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.manifest import generate
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
@@ -28,6 +27,7 @@ from deltalog.spark.sql.executors import Executors
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
+from deltalog.table.maintenance import generate
 
 Rows = list[tuple[Any, ...]]
 

@@ -8,7 +8,7 @@ from typing import Any
 from deltalog import _internal
 from deltalog.arguments import limit_argument, required_version, version_argument
 from deltalog.checked import checks_arguments
-from deltalog.handle import TableHandle
+from deltalog.table.handle import TableHandle
 from deltalog.verification import Verification
 
 __all__ = ["Commit", "TableLog"]

@@ -10,7 +10,7 @@ from urllib.request import url2pathname
 from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
-from deltalog.handle import TableHandle
+from deltalog.table.handle import TableHandle
 
 if TYPE_CHECKING:
     import pyarrow

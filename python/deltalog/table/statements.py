@@ -11,10 +11,10 @@ from deltalog.checked import checks_arguments, is_text
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, shown, wrong_argument
 from deltalog.filters import Filter, value_as_sql
-from deltalog.handle import TableHandle
-from deltalog.merge import MergeArguments, TableMerger, sql_values
 from deltalog.metrics import Metrics
 from deltalog.schema import Schema
+from deltalog.table.handle import TableHandle
+from deltalog.table.merge import MergeArguments, TableMerger, sql_values
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["TableStatements"]

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from deltalog import _internal
-from deltalog.alter import TableAlterer
 from deltalog.arguments import (
     StagedCommit,
     StoreOptions,
@@ -30,18 +29,16 @@ from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
-from deltalog.handle import Opened, caught_up
 from deltalog.interrupts import after_commit
-from deltalog.manifest import TableManifests
-from deltalog.optimize import TableOptimizer
-from deltalog.repair import TableRepair
 from deltalog.schema import Schema, schema_argument
-from deltalog.statistics import TableStatistics
-from deltalog.table_dataset import TableDataset
-from deltalog.table_log import TableLog
-from deltalog.table_rows import TableRows
-from deltalog.table_statements import TableStatements
-from deltalog.vacuum import TableVacuum
+from deltalog.table.alter import TableAlterer
+from deltalog.table.dataset import TableDataset
+from deltalog.table.handle import Opened, caught_up
+from deltalog.table.log import TableLog
+from deltalog.table.maintenance import TableMaintenance
+from deltalog.table.optimize import TableOptimizer
+from deltalog.table.rows import TableRows
+from deltalog.table.statements import TableStatements
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
@@ -76,10 +73,7 @@ class DeltaTable(
     TableDataset,
     TableLog,
     TableStatements,
-    TableVacuum,
-    TableStatistics,
-    TableRepair,
-    TableManifests,
+    TableMaintenance,
 ):
     """A table at a version, for reads and changes.
 

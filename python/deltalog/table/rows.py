@@ -10,7 +10,7 @@ from deltalog.arguments import ChangeRange, Names, columns_argument, timestamp_a
 from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
-from deltalog.handle import TableHandle
+from deltalog.table.handle import TableHandle
 
 if TYPE_CHECKING:
     import pandas
