@@ -1,7 +1,7 @@
 //! `Token`: a write in a form that other processes can read.
 
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{Metadata, Protocol, StructType};
-use deltalog::engine::transaction::TableHeader;
 use deltalog::engine::transaction::{
     Conflict, ConflictReason, PartitionOverwrite, SaveMode, changed_for_writers,
 };

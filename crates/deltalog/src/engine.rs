@@ -15,6 +15,6 @@ macro_rules! engine {
 
 engine! {
     changes, checkpoint, clone, commit_actions, constraints, definition, deletion_vector, distributed, dml,
-    environment, error, history, interrupt, log, optimize, parallel, pending_write, predicate, protocol, replay, scan,
-    snapshot, stats, storage, transaction, verify, write,
+    environment, error, history, interrupt, log, optimize, parallel, pending_write, predicate, protocol, replay,
+    rewrite, scan, snapshot, stats, storage, transaction, verify, write,
 }

@@ -22,15 +22,15 @@ use serde::{Deserialize, Serialize};
 use crate::change_files::{Change, ChangeFiles, ensure_recordable};
 use crate::constraints::ensure_bytes;
 use crate::deletion_vector::DeletionVector;
-use crate::dml::{
-    Finder, ListedFile, RowWriter, condition_of, copy_others, deletes_by_vectors, reads_partitions_only,
-    truth_in_partition, visit_files,
-};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{ParseMode, Predicate, parse};
 use crate::protocol::{Add, AddCdcFile, ColumnMappingMode, MappedSchema, Metadata, Protocol};
 use crate::replay::{FileColumn, add_at, batches_of_adds, filtered, with_columns};
+use crate::rewrite::{
+    Finder, ListedFile, RowWriter, condition_of, copy_others, reads_partitions_only, truth_in_partition,
+    visit_files,
+};
 use crate::row_copy::RowCopy;
 use crate::scan::{DataFile, PartitionColumns, RowScan, data_files};
 use crate::snapshot::Snapshot;
@@ -120,7 +120,7 @@ impl ReplaceWhere {
 fn ensure_rewritable(base: &Snapshot) -> Result<()> {
     const HINT: &str = "set the table property 'delta.enableDeletionVectors' to true, so that the other rows stay \
                         where they are, or use a predicate on partition columns";
-    if deletes_by_vectors(base)? {
+    if base.deletes_by_vectors()? {
         return Ok(());
     }
     let spec = TableWriteSpec::of(base)?;
@@ -165,7 +165,7 @@ pub(crate) fn replace_matching(
     let located = |error| base.located(error);
     let finder = Finder::new(base, predicate).map_err(located)?;
     let by_partition = reads_partitions_only(finder.condition(), base.metadata());
-    let by_vectors = deletes_by_vectors(base).map_err(located)?;
+    let by_vectors = base.deletes_by_vectors().map_err(located)?;
     transaction.read_predicate(predicate.clone());
     let mut remover = Remover { base, finder, environment, by_vectors, writer: None, removed: Vec::new() };
     transaction.add_files(new.files)?;
@@ -225,13 +225,13 @@ impl Remover<'_> {
 
     /// Adds the files with copied rows to `transaction`, and what the feed must have because of them.
     fn finish(self, transaction: &mut Transaction, new: &NewRows<'_>, written: &mut Written) -> Result<()> {
-        let Some(writer) = self.writer else { return Ok(()) };
+        let Some(mut writer) = self.writer else { return Ok(()) };
         if self.base.metadata().has_change_feed() {
             let changes = recorded(self.base, self.removed, new, self.environment)?;
             written.changes.extend(changes.iter().map(|file| file.path.clone()));
             transaction.add_change_files(changes);
         }
-        let files = writer.into_files()?;
+        let files = writer.finish_data()?;
         written.files.extend(files.iter().map(|file| file.path.clone()));
         transaction.add_files(&files)
     }

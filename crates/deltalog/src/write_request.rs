@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::alter::{merged, overwritten};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::protocol::TableHeader;
 use crate::protocol::{SetTransaction, StructType, ensure_writable};
 use crate::replacement::ReplaceWhere;
 use crate::snapshot::Snapshot;
-use crate::transaction::TableHeader;
 use crate::transaction::{PartitionOverwrite, RowsRead, SaveMode, SchemaMode};
 use crate::write::TableWriteSpec;
 

@@ -6,12 +6,12 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::InCommitTimestamps;
 use crate::manifest;
+use crate::protocol::TableHeader;
 use crate::protocol::{
     ColumnMappingMode, DomainMetadata, Metadata, Protocol, StructType, TableFeature, ensure_features,
     ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::TableHeader;
 use crate::transaction::{IsolationLevel, Objection, Operation, Transaction};
 use crate::write::TableWriteSpec;
 use arrow::array::RecordBatch;

@@ -12,12 +12,12 @@
 
 use super::draft::Draft;
 use crate::definition::{MAX_COLUMN_ID, last_column_id, name_row_tracking_columns};
-use crate::dml::{ListedFile, visit_files};
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
 use crate::parallel;
 use crate::protocol::{Add, ColumnMappingMode, Metadata, NewMapping, StructField, TableFeature};
 use crate::replay::{add_at, batches_of_adds};
+use crate::rewrite::{ListedFile, visit_files};
 use crate::write::FOOTER_THREADS;
 
 const MODE: &str = "delta.columnMapping.mode";

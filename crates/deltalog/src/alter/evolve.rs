@@ -18,6 +18,7 @@ use crate::definition::{MAX_COLUMN_ID, TableDefinition, last_column_id};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::TableHeader;
 use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::schema::{is_iceberg_widening, is_widening};
 use crate::protocol::{
@@ -25,7 +26,6 @@ use crate::protocol::{
     StructField, StructType,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::TableHeader;
 
 /// Returns the table with what `data` has and `base` lacks; `None` if it has all of it.
 ///

@@ -11,11 +11,11 @@
 
 use super::compute::Computed;
 use super::{RecomputeMetrics, RecomputeRequest};
-use crate::dml::current_actions;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Add;
 use crate::replay::{FileSet, batches_of_adds};
+use crate::rewrite::current_actions;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Conflict, ConflictReason, Objection, Outcome, Transaction, WhatWasRead};
 

@@ -15,10 +15,10 @@ use parquet::schema::types::Type;
 
 use super::poor::{TAG, lacks};
 use crate::by_name::ByName;
-use crate::dml::ListedFile;
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, column_at};
 use crate::protocol::{Add, Tags};
+use crate::rewrite::ListedFile;
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};

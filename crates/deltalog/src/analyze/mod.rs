@@ -36,12 +36,12 @@ mod commit;
 mod compute;
 mod poor;
 
-use crate::dml::{ListedFile, PartitionChoice, visit_files};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::predicate::{ParseMode, parse};
 use crate::replay::add_at;
+use crate::rewrite::{ListedFile, PartitionChoice, visit_files};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation};
 

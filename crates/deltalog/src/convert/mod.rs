@@ -52,11 +52,11 @@ use crate::definition::{CreationMode, TableDefinition, unfit_name};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
+use crate::protocol::TableHeader;
 use crate::protocol::path::decode;
 use crate::protocol::{StructField, StructType};
 use crate::replay::{FileColumn, path_of};
 use crate::storage::Storage;
-use crate::transaction::TableHeader;
 use crate::transaction::{Committed, Operation, Outcome, Transaction};
 
 /// A data file, before it is part of a table.

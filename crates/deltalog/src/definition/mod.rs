@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::transaction::TableHeader;
+use crate::protocol::TableHeader;
 pub(crate) use clustering::{checked as checked_clustering, with_bounds as columns_with_bounds};
 pub(crate) use columns::check_column;
 pub(crate) use names::{check_names, name_row_tracking_columns, unfit_name};

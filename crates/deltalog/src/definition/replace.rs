@@ -19,6 +19,7 @@ use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, name_row_tracking_columns};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
+use crate::protocol::TableHeader;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::schema::greatest_id;
 use crate::protocol::{
@@ -26,7 +27,6 @@ use crate::protocol::{
     ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::TableHeader;
 
 /// The properties that say how rows and files are kept.
 const KEPT_UNLESS_GIVEN: [&str; 3] =

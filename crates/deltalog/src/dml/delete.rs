@@ -15,14 +15,12 @@
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
 
-use super::candidates::{Candidate, candidates, live_rows};
-use super::finder::{Finder, read_file};
 use super::metrics::RowCounts;
 use super::row_change::RowChangeOutcome;
-use super::row_writer::RowWriter;
-use super::run::{Request, condition_of_statement, deletes_by_vectors, run, take_rows};
+use super::run::{Request, condition_of_statement, run, take_rows};
 use super::statement::Statement;
 use crate::error::Result;
+use crate::rewrite::{Candidate, Finder, RowWriter, candidates, live_rows, read_file};
 use crate::snapshot::Snapshot;
 
 /// Deletes the rows of `base` for which `predicate`, a condition in Spark's SQL, is true; without it all rows. Times
@@ -55,7 +53,7 @@ pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Res
         counts.deleted = counts.deleted.map(|deleted| deleted + rows);
         counts.scan_ms = environment.ms_since(started_ms);
         let found_ms = environment.now_ms();
-        let by_vectors = deletes_by_vectors(base)?;
+        let by_vectors = base.deletes_by_vectors()?;
         let records = base.metadata().has_change_feed() && !by_vectors && !partial.is_empty();
         let mut writer = RowWriter::new(base, &environment, records)?;
         for candidate in whole.into_iter().chain(emptied.into_iter().map(|(candidate, _)| candidate)) {
@@ -72,7 +70,7 @@ pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Res
             let copied = take_rows(change, &mut writer, &listed, found, &none, by_vectors, delete);
             counts.copied += copied.map_err(|error| error.at_path(&listed.add.path))?;
         }
-        writer.finish(change)?;
+        change.finish(writer)?;
         counts.rewrite_ms = environment.ms_since(found_ms);
         Ok(counts)
     })

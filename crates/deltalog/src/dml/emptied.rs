@@ -6,11 +6,10 @@
 
 use roaring::RoaringTreemap;
 
-use super::listed::{ListedFile, current_actions};
-use super::run::deletes_by_vectors;
 use crate::error::Result;
 use crate::parallel;
 use crate::protocol::Add;
+use crate::rewrite::{ListedFile, current_actions};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::transaction::{Conflict, ConflictReason};
@@ -41,7 +40,7 @@ impl Emptied {
     /// # Errors
     /// `CorruptLog`, and errors of the store.
     pub(super) fn moved(base: &Snapshot, files: &[ListedFile], conflict: &Conflict) -> Result<Option<Self>> {
-        if !is_about(conflict, files) || !deletes_by_vectors(base)? {
+        if !is_about(conflict, files) || !base.deletes_by_vectors()? {
             return Ok(None);
         }
         let (live, gone) = apart(base, files)?;

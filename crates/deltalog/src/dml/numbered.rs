@@ -11,13 +11,12 @@ use std::vec;
 use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use super::finder::Positions;
-use super::listed::{ListedFile, list};
 use super::marked_rows::{FILE, ROW};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, Result};
 use crate::protocol::DeletionVectorDescriptor;
 use crate::replay::{FileColumn, FileColumns};
+use crate::rewrite::{ListedFile, Positions, list};
 use crate::scan::{DataFile, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use roaring::RoaringTreemap;
 
 use super::emptied::Emptied;
-use super::listed::ListedFile;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
 use crate::auto_compaction::{CommittedWrite, after_write, is_asked_for};
@@ -21,11 +20,12 @@ use crate::deletion_vector::DeletionVector;
 use crate::environment::{AutoCompaction, Environment};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
+use crate::protocol::TableHeader;
 use crate::protocol::{Add, AddCdcFile, Metadata, SetTransaction, ensure_writable};
 use crate::replay::batches_of_adds;
+use crate::rewrite::{ListedFile, RowWriter};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
-use crate::transaction::TableHeader;
 use crate::transaction::{
     AlreadyApplied, Committed, Operation, Outcome, RowsRead, Transaction, check_distinct,
 };
@@ -176,6 +176,19 @@ impl RowChange {
     /// statement from now on. Protocol: "Change Data Files".
     pub fn add_changes(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.change_files.extend(files);
+    }
+
+    /// Takes the new files of `writer`, with the values that identity columns have used.
+    ///
+    /// # Errors
+    /// Errors of the store. The files that the statement does not have yet are deleted then.
+    pub(super) fn finish(&mut self, mut writer: RowWriter) -> Result<()> {
+        self.add_files(writer.finish_data()?);
+        self.add_changes(writer.finish_changes()?);
+        if let Some(metadata) = writer.counted_metadata()? {
+            self.set_metadata(metadata);
+        }
+        Ok(())
     }
 
     /// Records the progress of applications with the commit.

@@ -1,20 +1,17 @@
 //! What all statements of this crate have in common.
 
-use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::{filter_record_batch, not};
+use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
 
-use super::finder::{Found, Positions, read_file};
-use super::listed::ListedFile;
 use super::metrics::RowCounts;
 use super::row_change::{RowChange, RowChangeOutcome};
-use super::row_writer::RowWriter;
 use super::statement::Statement;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::pending_write::PendingWrite;
 use crate::predicate::{ParseMode, Predicate, lit, parse};
-use crate::protocol::{IcebergCompat, SetTransaction, StructType, TableFeature};
+use crate::protocol::{SetTransaction, StructType};
+use crate::rewrite::{Found, ListedFile, RowWriter, copy_others, read_file};
 use crate::snapshot::Snapshot;
 use crate::stats::with_num_records;
 use crate::transaction::{Operation, RowsRead, SaveMode, SchemaMode};
@@ -100,17 +97,6 @@ pub(super) fn condition_of_statement(predicate: Option<&str>) -> Result<Predicat
     predicate.map_or_else(|| Ok(Predicate::Value(lit(true))), |sql| parse(sql, "UTC", ParseMode::Strict))
 }
 
-/// Returns whether rows of the table are deleted by vectors.
-///
-/// # Errors
-/// `CorruptLog` for properties that contradict each other.
-pub fn deletes_by_vectors(base: &Snapshot) -> Result<bool> {
-    let (protocol, metadata) = (base.protocol(), base.metadata());
-    Ok(metadata.is_enabled("delta.enableDeletionVectors")
-        && protocol.writer_features().contains(&TableFeature::DeletionVectors)
-        && IcebergCompat::of(protocol, metadata)?.is_none_or(IcebergCompat::allows_vectors))
-}
-
 /// Hands the rows `read` of a file to `chosen`, in batches with their positions, and takes all rows `found` out of it:
 /// by a vector, or by copying the others to a new file. In the second case it hands over all rows that were found.
 /// Returns how many rows were copied.
@@ -141,41 +127,4 @@ pub(super) fn take_rows(
     }
     change.delete_rows(with_num_records(file.add.clone(), found.all)?, found.rows);
     Ok(0)
-}
-
-/// Copies the rows of a file of `base` that are not among `rows`, and hands these to `chosen`, in batches with their
-/// positions. Returns how many rows were copied.
-///
-/// # Errors
-/// Those of `chosen`; `CorruptData`, and errors of the store.
-pub(crate) fn copy_others(
-    base: &Snapshot,
-    writer: &mut RowWriter,
-    file: &ListedFile,
-    rows: &RoaringTreemap,
-    mut chosen: impl FnMut(&mut RowWriter, &RecordBatch, &[u64]) -> Result<()>,
-) -> Result<u64> {
-    let mut copied = 0;
-    let mut positions = Positions::of(base, file)?;
-    for batch in read_file(writer.scan(), &file.file) {
-        let batch = batch?;
-        let taken = positions.take(batch.num_rows());
-        let mask: Vec<bool> = taken.iter().map(|position| rows.contains(*position)).collect();
-        let at: Vec<u64> = taken.iter().zip(&mask).filter(|(_, is)| **is).map(|(at, _)| *at).collect();
-        let mask = BooleanArray::from(mask);
-        if mask.has_false() {
-            let others =
-                not(&mask).and_then(|others| filter_record_batch(&batch, &others)).map_err(unfilterable)?;
-            copied += others.num_rows() as u64;
-            writer.copy(&others)?;
-        }
-        if mask.has_true() {
-            chosen(writer, &filter_record_batch(&batch, &mask).map_err(unfilterable)?, &at)?;
-        }
-    }
-    Ok(copied)
-}
-
-fn unfilterable(error: arrow::error::ArrowError) -> Error {
-    Error::invalid_argument("rows cannot be selected").with_source(error)
 }

@@ -14,18 +14,17 @@
 
 use std::collections::BTreeMap;
 
-use super::listed::list;
 use super::metrics::RowCounts;
 use super::numbered::FileNumbers;
 use super::row_change::{RowChange, RowChangeOutcome, cardinality_violation};
-use super::row_writer::RowWriter;
-use super::run::{copy_others, deletes_by_vectors, files_of_statement};
+use super::run::files_of_statement;
 use super::statement::Statement;
 use crate::distributed::{Fragment, WriteTask, check, delete_files, delete_unnamed};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::SetTransaction;
+use crate::rewrite::{RowWriter, copy_others, list};
 use crate::row_copy::with_ids;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -82,7 +81,7 @@ impl StatementTask {
     ) -> Result<(Self, Option<AlreadyApplied>)> {
         let located = |error| base.located(error);
         let mut change = RowChange::new(base, environment)?;
-        if base.metadata().has_change_feed() && !(statement == "DELETE" && deletes_by_vectors(base)?) {
+        if base.metadata().has_change_feed() && !(statement == "DELETE" && base.deletes_by_vectors()?) {
             return Err(located(
                 Error::unsupported(format!(
                     "{statement} by tasks in several processes does not write the change data files that the table's \
@@ -259,7 +258,7 @@ fn take(
     if reported.matched_twice.is_some() && matches_once {
         return Err(cardinality_violation());
     }
-    let by_vectors = deletes_by_vectors(&base)?;
+    let by_vectors = base.deletes_by_vectors()?;
     let mut copied = 0;
     let mut writer = RowWriter::new(&base, environment, false)?;
     for (number, file) in &files {
@@ -270,6 +269,6 @@ fn take(
         }
         change.take_out(file, rows.clone(), by_vectors)?;
     }
-    writer.finish(change)?;
+    change.finish(writer)?;
     Ok(copied)
 }

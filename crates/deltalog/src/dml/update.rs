@@ -5,16 +5,14 @@
 //! - With a change data feed, change data files hold all rows before and after. (PROTOCOL, "Change Data Files".)
 
 use super::assignments::{Assignments, Rows};
-use super::candidates::{Candidate, candidates};
-use super::finder::Finder;
 use super::metrics::RowCounts;
 use super::row_change::RowChangeOutcome;
-use super::row_writer::RowWriter;
-use super::run::{Request, condition_of_statement, deletes_by_vectors, run, take_rows};
+use super::run::{Request, condition_of_statement, run, take_rows};
 use super::statement::Statement;
 use crate::constraints::ensure_bytes;
 use crate::error::{Error, Result};
 use crate::predicate::Scope;
+use crate::rewrite::{Candidate, Finder, RowWriter, candidates};
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
@@ -45,7 +43,7 @@ pub fn update(
             Assignments::bind(Rows::Changed, values, &TableWriteSpec::of(base)?, "target", &scope)?;
         ensure_bytes(&assignments.computed_from(), base.schema())?;
         change.reads(Some(condition.clone()));
-        let by_vectors = deletes_by_vectors(base)?;
+        let by_vectors = base.deletes_by_vectors()?;
         let mut writer = RowWriter::new(base, &environment, base.metadata().has_change_feed())?;
         let mut counts = RowCounts::default();
         let limits = base.storage().batch_bytes();
@@ -70,7 +68,7 @@ pub fn update(
             }
             counts.rewrite_ms += environment.ms_since(found_ms);
         }
-        writer.finish(change)?;
+        change.finish(writer)?;
         Ok(counts)
     })
 }

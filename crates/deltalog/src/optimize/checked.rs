@@ -4,8 +4,8 @@ use arrow::array::RecordBatch;
 
 use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::row_sum::RowSum;
-use crate::dml::ListedFile;
 use crate::error::{Error, Result};
+use crate::rewrite::ListedFile;
 use crate::scan::{DataFile, FileRows};
 use crate::unused_files::delete_unused;
 
@@ -89,11 +89,11 @@ mod tests {
 
     use super::super::plan::{Bin, BinOrder};
     use super::*;
-    use crate::dml::listed_files;
     use crate::environment::Environment;
     use crate::error::ErrorKind;
     use crate::progress::Progress;
     use crate::protocol::{PrimitiveType, StructField, StructType};
+    use crate::rewrite::listed_files;
     use crate::snapshot::Snapshot;
     use crate::storage::Storage;
     use crate::transaction::Operation;

@@ -27,11 +27,11 @@ use super::bins::packed;
 use super::cubes::{Cube, PROVIDER, names};
 use super::metrics::{ClusteringStats, FileCount};
 use super::plan::{Bin, BinOrder, Plan, has_many_deleted, live_bytes, size, sort};
-use crate::dml::{ListedFile, visit_files};
 use crate::error::Result;
 use crate::predicate::ColumnPath;
 use crate::protocol::TableFeature;
 use crate::replay::add_at;
+use crate::rewrite::{ListedFile, visit_files};
 use crate::snapshot::Snapshot;
 use crate::transaction::Operation;
 

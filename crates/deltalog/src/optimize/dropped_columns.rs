@@ -9,11 +9,11 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use parquet::arrow::{PARQUET_FIELD_ID_META_KEY, parquet_to_arrow_schema};
 
-use crate::dml::ListedFile;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::schema::is_variant;
+use crate::rewrite::ListedFile;
 use crate::snapshot::Snapshot;
 use crate::write::{FOOTER_THREADS, read_footer};
 

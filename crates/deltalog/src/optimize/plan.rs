@@ -6,11 +6,11 @@ use super::bins::packed;
 use super::clustered::columns_of;
 use super::cubes::PROVIDER;
 use super::dropped_columns::DroppedColumns;
-use crate::dml::{ListedFile, PartitionChoice, visit_files};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Add, PartitionValues};
 use crate::replay::add_at;
+use crate::rewrite::{ListedFile, PartitionChoice, visit_files};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 

@@ -14,9 +14,9 @@ use super::external::OptimizePlan;
 use super::moved::{EngineOrder, Moved, RowOrder};
 use super::plan::{Bin, BinOrder, deleted_rows};
 use super::rewrite::{NewFile, Rewritten, Source};
-use crate::dml::ListedFile;
 use crate::error::{Error, Result};
 use crate::protocol::Add;
+use crate::rewrite::ListedFile;
 use crate::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 

@@ -8,10 +8,10 @@ use crate::auto_compaction::{CommittedWrite, after_write, is_asked_for};
 use crate::definition::CreationMode;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::Add;
+use crate::protocol::TableHeader;
 use crate::replacement::{NewRows, Written, replace_matching};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
-use crate::transaction::TableHeader;
 use crate::transaction::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,

@@ -42,13 +42,13 @@ use self::inspect::Inspector;
 use self::report::FaultyFile;
 use self::stored::Stored;
 use crate::deletion_vector::vector_path;
-use crate::dml::{ListedFile, visit_files};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::progress::Progress;
 use crate::protocol::{Add, ensure_writable};
 use crate::replay::{add_at, batches_of_adds};
+use crate::rewrite::{ListedFile, visit_files};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation, Transaction};
 

@@ -10,10 +10,10 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::FileCheck;
 use super::problem::{FileProblem, Finding};
-use crate::dml::ListedFile;
 use crate::error::{Error, Result};
 use crate::protocol::PartitionValues;
 use crate::replay::string_map;
+use crate::rewrite::ListedFile;
 use crate::snapshot::Snapshot;
 
 /// A file of the log that something is wrong with.

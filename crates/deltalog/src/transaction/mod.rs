@@ -35,7 +35,6 @@ mod conflict;
 mod encode;
 mod find;
 mod head;
-mod header;
 mod isolation;
 mod objection;
 mod operation;
@@ -56,7 +55,6 @@ pub(crate) use commit::CommittedVersion;
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use find::find_commit;
-pub use header::TableHeader;
 pub use isolation::IsolationLevel;
 pub(crate) use objection::Objection;
 pub(crate) use operation::names_this_crate;
@@ -78,7 +76,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{
     Add, AddCdcFile, CLUSTERING_DOMAIN, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction,
-    TableFeature, ensure_writable,
+    TableFeature, TableHeader, ensure_writable,
 };
 use crate::replay::adds_of;
 use crate::snapshot::Snapshot;

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 
-use super::header::TableHeader;
 use crate::error::{Error, Result};
+use crate::protocol::TableHeader;
 use crate::protocol::{ColumnMappingMode, MappedSchema};
 use crate::replay::{FileColumn, with_columns};
 use crate::scan::PartitionColumns;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, CreationMode, ErrorKind, Operation, OptimizeRequest, Optimized, ParseMode, PendingWrite,
     SaveMode, Snapshot, Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest,

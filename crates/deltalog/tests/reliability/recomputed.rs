@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files};
+use deltalog::engine::dml::{Request, RowChangeOutcome, delete};
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
     CheckLevel, Environment, ErrorKind, Operation, OptimizeRequest, RecomputeRequest, Recomputed, Result,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::{DomainMetadata, TableFeature};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
     ColumnPath, ErrorKind, NewColumn, Operation, OptimizeRequest, PendingWrite, PrimitiveType,

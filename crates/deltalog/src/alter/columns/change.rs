@@ -6,10 +6,10 @@ use super::add::ColumnPosition;
 use super::changed;
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, edit_fields, field_at, position, split};
-use crate::dml::files_in_doubt;
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, Expr, Predicate};
 use crate::protocol::{DataType, StructField, TableFeature};
+use crate::rewrite::files_in_doubt;
 use crate::scan::RowScan;
 use crate::transaction::Operation;
 

@@ -11,11 +11,10 @@ use super::Merge;
 use super::clauses::{Bound, Clauses, decide, ensure_target_bytes};
 use super::keys::{KeyIndex, key_type};
 use super::pairs::{Sides, taken};
-use crate::dml::finder::{Found, Positions, read_file, scan_of, truth};
-use crate::dml::listed::ListedFile;
 use crate::dml::row_change::cardinality_violation;
 use crate::error::Result;
 use crate::predicate::{BoundColumn, BoundPredicate, CompareOp, Expr, Expression, Predicate, Scope};
+use crate::rewrite::{Found, ListedFile, Positions, read_file, scan_of, truth};
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 

@@ -50,17 +50,16 @@ use self::matching::{Fate, Matcher};
 use self::pairs::Sides;
 use self::pruning::pruning;
 pub use self::source::MergeSource;
-use super::candidates::{Candidate, candidates};
 use super::metrics::RowCounts;
 use super::row_change::{RowChange, RowChangeOutcome};
-use super::row_writer::RowWriter;
-use super::run::{Request, deletes_by_vectors, run, take_rows};
+use super::run::{Request, run, take_rows};
 use super::statement::{MergeClause, Statement};
 use crate::alter::merged;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::parallel;
 use crate::protocol::StructType;
+use crate::rewrite::{Candidate, RowWriter, candidates};
 use crate::snapshot::Snapshot;
 
 /// A MERGE into a table.
@@ -118,7 +117,7 @@ pub fn merge(
         let condition = pruning(&matcher, &clauses)?;
         let bound = condition.bind(base.arrow_schema())?;
         change.reads(Some(condition.clone()));
-        let by_vectors = deletes_by_vectors(base)?;
+        let by_vectors = base.deletes_by_vectors()?;
         let records = base.metadata().has_change_feed()
             && (clauses.have(Bound::is_update) || (!by_vectors && clauses.have(Bound::is_delete)));
         let mut writer = RowWriter::new(base, &environment, records)?;
@@ -155,7 +154,7 @@ pub fn merge(
             counts.rewrite_ms += environment.ms_since(found_ms);
         }
         counts.inserted = insert(&clauses, &sides, &matched, &mut writer)?;
-        writer.finish(change)?;
+        change.finish(writer)?;
         Ok(counts)
     })
 }

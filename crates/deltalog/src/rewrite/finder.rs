@@ -26,7 +26,7 @@ pub(crate) struct Found {
     /// The chosen rows, by their positions in the file.
     pub(crate) rows: RoaringTreemap,
     /// The number of rows that are not deleted.
-    pub(super) live: u64,
+    pub(crate) live: u64,
     /// The number of all rows of the data file.
     pub(crate) all: u64,
 }
@@ -39,7 +39,7 @@ impl Found {
 }
 
 /// The positions of the rows of a file that are not deleted, in the order in which a scan returns them.
-pub(super) struct Positions {
+pub(crate) struct Positions {
     deleted: RoaringTreemap,
     next: u64,
 }
@@ -49,7 +49,7 @@ impl Positions {
     ///
     /// # Errors
     /// As [`DeletionVectors::read`].
-    pub(super) fn of(base: &Snapshot, file: &ListedFile) -> Result<Self> {
+    pub(crate) fn of(base: &Snapshot, file: &ListedFile) -> Result<Self> {
         Ok(Self { deleted: file.deleted(base)?, next: 0 })
     }
 
@@ -57,7 +57,7 @@ impl Positions {
     ///
     /// # Errors
     /// As [`DeletionVectors::read`].
-    pub(super) fn read(
+    pub(crate) fn read(
         vectors: &DeletionVectors,
         descriptor: Option<&DeletionVectorDescriptor>,
     ) -> Result<Self> {
@@ -65,7 +65,7 @@ impl Positions {
     }
 
     /// Returns the positions of the next `rows` rows.
-    pub(super) fn take(&mut self, rows: usize) -> Vec<u64> {
+    pub(crate) fn take(&mut self, rows: usize) -> Vec<u64> {
         let mut taken = Vec::with_capacity(rows);
         while taken.len() < rows {
             if !self.deleted.contains(self.next) {
@@ -77,7 +77,7 @@ impl Positions {
     }
 
     /// Returns the number of rows of the data file, after all live ones were taken.
-    pub(super) fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         self.next.max(self.deleted.max().map_or(0, |last| last + 1))
     }
 }
@@ -119,7 +119,7 @@ impl<'a> Finder<'a> {
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which the condition has no value; `CorruptData`, and errors of the store.
-    pub(super) fn find_all(&self, candidates: &[Candidate]) -> Result<Vec<Found>> {
+    pub(crate) fn find_all(&self, candidates: &[Candidate]) -> Result<Vec<Found>> {
         let (scan, readers) = match candidates.len() >= parallel::cores() {
             true => (self.scan.clone().with_threads(1), self.base.storage().readers(candidates.len())),
             false => (self.scan.clone(), 1),
@@ -174,7 +174,7 @@ impl<'a> Finder<'a> {
 ///
 /// # Errors
 /// `InvalidArgument` for a row for which it has no value.
-pub(super) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
+pub(crate) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter_mask(condition, batch)?;
     Ok(if mask.null_count() > 0 { prep_null_mask_filter(&mask) } else { mask })
 }
@@ -183,13 +183,13 @@ pub(super) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<B
 ///
 /// # Errors
 /// As [`RowScan::with_projection`].
-pub(super) fn scan_of<'a>(base: &Snapshot, names: impl Iterator<Item = &'a str>) -> Result<RowScan> {
+pub(crate) fn scan_of<'a>(base: &Snapshot, names: impl Iterator<Item = &'a str>) -> Result<RowScan> {
     let mut seen = HashSet::new();
     let columns: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     RowScan::of(base)?.with_projection(&columns)
 }
 
 /// Reads rows of one file.
-pub(super) fn read_file(scan: &RowScan, file: &DataFile) -> RowStream {
+pub(crate) fn read_file(scan: &RowScan, file: &DataFile) -> RowStream {
     scan.clone().read(once(Ok(file.clone())))
 }

@@ -30,13 +30,13 @@ impl ListedFile {
     ///
     /// # Errors
     /// Errors of [`DeletionVectors::read`].
-    pub(super) fn deleted(&self, base: &Snapshot) -> Result<RoaringTreemap> {
+    pub(crate) fn deleted(&self, base: &Snapshot) -> Result<RoaringTreemap> {
         let vectors = DeletionVectors::new(base.storage().clone(), base.resolver().clone());
         vectors.deleted(self.add.deletion_vector.as_ref(), None)
     }
 
     /// Returns whether this crate has computed the statistics.
-    pub(super) fn has_own_statistics(&self) -> bool {
+    pub(crate) fn has_own_statistics(&self) -> bool {
         self.add.stats.as_deref().is_some_and(is_own)
     }
 
@@ -50,7 +50,7 @@ impl ListedFile {
     ///
     /// # Errors
     /// `CorruptData` for a file that is not Parquet; errors of the store.
-    pub(super) fn live_rows_by_footer(&self, base: &Snapshot) -> Result<Option<u64>> {
+    pub(crate) fn live_rows_by_footer(&self, base: &Snapshot) -> Result<Option<u64>> {
         Ok(self.live_among(self.rows_in_footer(base)?))
     }
 
@@ -67,7 +67,7 @@ impl ListedFile {
     }
 
     /// Returns the number of all rows, if the statistics have it.
-    pub(super) fn num_records(&self) -> Option<u64> {
+    pub(crate) fn num_records(&self) -> Option<u64> {
         self.add.stats.as_deref().and_then(num_records)
     }
 
@@ -77,7 +77,7 @@ impl ListedFile {
     /// # Errors
     /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
     /// the store.
-    pub(super) fn counted(&self, base: &Snapshot, removed: u64) -> Result<Add> {
+    pub(crate) fn counted(&self, base: &Snapshot, removed: u64) -> Result<Add> {
         let deleted = self.add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
         let deleted = u64::try_from(deleted).unwrap_or_default().saturating_add(removed);
         match self.num_records() {
@@ -116,7 +116,7 @@ impl ListedFile {
     /// # Errors
     /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
     /// the store.
-    pub(super) fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
+    pub(crate) fn counted_in_footer(&self, base: &Snapshot) -> Result<Add> {
         with_num_records(self.add.clone(), self.rows_in_footer(base)?)
     }
 
@@ -153,7 +153,7 @@ pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<V
 ///
 /// # Errors
 /// As [`listed_files`].
-pub(super) fn list(
+pub(crate) fn list(
     base: &Snapshot,
     predicate: Option<&Predicate>,
     wanted: impl Fn(&str) -> bool,

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{ColumnMappingMode, DomainMetadata, MappedSchema, Metadata, Protocol, clustering_domain};
 use crate::error::Result;
-use crate::protocol::{
-    ColumnMappingMode, DomainMetadata, MappedSchema, Metadata, Protocol, clustering_domain,
-};
 
 /// What a commit says about a table apart from its files: the first one of a new table, one that replaces the table, or
 /// one that changes its schema together with its rows.

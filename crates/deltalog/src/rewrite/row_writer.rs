@@ -11,11 +11,10 @@
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Field};
 
-use super::row_change::RowChange;
 use crate::change_files::{Change, ChangeFiles, with_column};
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::protocol::Add;
+use crate::protocol::{Add, AddCdcFile, Metadata};
 use crate::row_bytes::is_too_large;
 use crate::row_copy::RowCopy;
 use crate::scan::{ROW_COMMIT_VERSION, RowScan};
@@ -60,7 +59,7 @@ impl RowWriter {
     }
 
     /// Returns a scan of all columns of rows that are written again, with their ids if they have some.
-    pub(super) fn scan(&self) -> &RowScan {
+    pub(crate) fn scan(&self) -> &RowScan {
         &self.copy.scan
     }
 
@@ -68,7 +67,7 @@ impl RowWriter {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(super) fn copy(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn copy(&mut self, rows: &RecordBatch) -> Result<()> {
         self.write(rows)
     }
 
@@ -76,7 +75,7 @@ impl RowWriter {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(super) fn delete(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn delete(&mut self, rows: &RecordBatch) -> Result<()> {
         self.record(rows, Change::Delete)
     }
 
@@ -85,7 +84,7 @@ impl RowWriter {
     ///
     /// # Errors
     /// `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow; errors of the store.
-    pub(super) fn update(&mut self, before: &RecordBatch, after: &RecordBatch) -> Result<()> {
+    pub(crate) fn update(&mut self, before: &RecordBatch, after: &RecordBatch) -> Result<()> {
         let completion = match &mut self.changed {
             Some(completion) => completion,
             None => self.changed.insert(RowCompletion::new(RowCopy::with_ids(
@@ -111,7 +110,7 @@ impl RowWriter {
     ///
     /// # Errors
     /// As [`RowWriter::update`].
-    pub(super) fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
         let completion = match &mut self.inserted {
             Some(completion) => completion,
             None => {
@@ -130,29 +129,28 @@ impl RowWriter {
         self.record(&rows, Change::Insert)
     }
 
-    /// Hands the new files to `change`, with the values that identity columns have used.
-    ///
-    /// # Errors
-    /// Errors of the store. The files that `change` does not have yet are deleted then.
-    pub(super) fn finish(self, change: &mut RowChange) -> Result<()> {
-        if let Some(data) = self.data {
-            change.add_files(data.finish()?);
-        }
-        if let Some(changes) = self.changes {
-            change.add_changes(changes.finish()?);
-        }
-        if let Some(metadata) = self.spec.counted_metadata(self.base.metadata())? {
-            change.set_metadata(metadata);
-        }
-        Ok(())
-    }
-
-    /// Returns the new files of rows that were only copied.
+    /// Returns the new data files. No more rows may be written.
     ///
     /// # Errors
     /// Errors of the store. The files are deleted then.
-    pub(crate) fn into_files(self) -> Result<Vec<Add>> {
-        self.data.map(DataWriter::finish).transpose().map(Option::unwrap_or_default)
+    pub(crate) fn finish_data(&mut self) -> Result<Vec<Add>> {
+        self.data.take().map(DataWriter::finish).transpose().map(Option::unwrap_or_default)
+    }
+
+    /// Returns the new files of the change data feed. No more rows may be written.
+    ///
+    /// # Errors
+    /// Errors of the store. The files are deleted then.
+    pub(crate) fn finish_changes(&mut self) -> Result<Vec<AddCdcFile>> {
+        self.changes.take().map(ChangeFiles::finish).transpose().map(Option::unwrap_or_default)
+    }
+
+    /// Returns the metadata with the values that identity columns have used, if there are such columns.
+    ///
+    /// # Errors
+    /// `CorruptLog` for an invalid schema.
+    pub(crate) fn counted_metadata(&self) -> Result<Option<Metadata>> {
+        self.spec.counted_metadata(self.base.metadata())
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {

@@ -22,10 +22,10 @@ use crate::snapshot::Snapshot;
 use crate::write::FOOTER_THREADS;
 
 /// A file in which a statement may find rows.
-pub(super) struct Candidate {
-    pub(super) listed: ListedFile,
+pub(crate) struct Candidate {
+    pub(crate) listed: ListedFile,
     /// Whether all of its rows are known to match.
-    pub(super) matches_whole: bool,
+    pub(crate) matches_whole: bool,
 }
 
 /// Returns the files of `base` that may have rows for which `predicate` is true. `bound` is the same, bound to the
@@ -33,7 +33,7 @@ pub(super) struct Candidate {
 ///
 /// # Errors
 /// `InvalidArgument` for partition values for which the predicate has no value; `CorruptLog`, and errors of the store.
-pub(super) fn candidates(
+pub(crate) fn candidates(
     base: &Snapshot,
     predicate: &Predicate,
     bound: &BoundPredicate,
@@ -70,7 +70,7 @@ pub(super) fn candidates(
 ///
 /// # Errors
 /// None at present.
-pub(super) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
+pub(crate) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
     parallel::each(files, FOOTER_THREADS, |file| {
         match file.has_own_statistics() {
         true => Ok(file.live_rows()),
