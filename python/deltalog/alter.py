@@ -21,13 +21,13 @@ __all__ = ["TableAlterer"]
 class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
-    Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then at.
-    If the table is already as it would be, nothing is committed. A change begins with a look at the log, and is one of
-    the newest version. A table that is pinned to a version refuses it. A commit meanwhile that has changed the
-    metadata, or rows that the change depends on, is a conflict.
+    Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then
+    at. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
+    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has
+    changed the metadata, or rows that the change depends on, is a conflict.
 
     A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
-    parts of an array are `element`, those of a map `key` and `value`.
+    part of an array is `element`, and the parts of a map are `key` and `value`.
 
     All methods take `commit_properties`, whose `app_transactions` must be empty.
 
@@ -140,8 +140,8 @@ class TableAlterer:
         an error that says when to call again. Until then nothing of the log is deleted. `checkpointProtection` itself
         is dropped in this way only.
 
-        Others may write to the table meanwhile. Files that they add are rewritten as well if they need it. Whoever
-        sets the property again that allows the use of the feature makes the drop fail.
+        Other writers may write to the table in the meantime. Files that they add are rewritten as well if they
+        need it. A writer that sets the property again that allows the use of the feature makes the drop fail.
 
         The protocol gets the lowest versions that support exactly the other features.
 
@@ -208,9 +208,9 @@ class TableAlterer:
     ) -> int:
         """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
 
-        Columns that a constraint or a generated column refers to cannot be renamed. Files note the names of the columns
-        that they were clustered by, as those of the JVM connector do. So `optimize.cluster(full=True)` clusters them
-        again after a rename, and takes them for clustered if another column gets the old name.
+        Columns that a constraint or a generated column refers to cannot be renamed. Files note the names of the
+        columns that they were clustered by, as files of the JVM connector do. So `optimize.cluster(full=True)`
+        clusters them again after a rename, and takes them for clustered if another column gets the old name.
 
         Args:
             column: the path of the column.

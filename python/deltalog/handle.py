@@ -23,7 +23,8 @@ from deltalog.schema import Schema
 __all__ = ["Opened", "TableHandle", "caught_up"]
 
 _MOST_OWN_COMMITS = 100
-"""How many of its own commits after those of others a table remembers, until it looks at what these were."""
+"""How many of its own commits after other writers' commits a table remembers, until it looks at what these were.
+"""
 
 _MOST_COMMITS_BEHIND = 8
 """How many of its own commits a table may have that it has not read, when it appends again."""
@@ -45,7 +46,7 @@ class Opened(NamedTuple):
     committed: int | None = None
     """A later version, which the table has committed and not opened yet."""
     own: tuple[int, ...] = ()
-    """Versions after `seen` that the table has committed, with those of others in between."""
+    """Versions after `seen` that the table has committed, with other writers' versions in between."""
 
     @staticmethod
     def at(snapshot: _internal.Snapshot, *, is_pinned: bool = False) -> "Opened":
@@ -109,8 +110,8 @@ class TableHandle:
     ) -> None:
         """Goes to the newest version; reads only the commits that are new. A table that was pinned follows again.
 
-        Threads may call it at once: one that is slow never puts the table back to an older version than
-        another has opened meanwhile.
+        Threads may call it at once: a slow one never puts the table back to an older version than another has
+        opened in the meantime.
 
         Args:
             staged_commits: what the table's catalog lists by now, if one manages the table.
@@ -232,8 +233,8 @@ class TableHandle:
         return filter_argument(filters, self.schema(), name)
 
     def _move(self, to: Callable[[Opened], Opened]) -> Opened:
-        """Opens what `to` makes of what is open, and returns it; again, if another thread has opened something else
-        meanwhile."""
+        """Opens what `to` makes of what is open, and returns it; repeats that if another thread has opened
+        something else first."""
         while True:
             before = self._opened
             after = to(before)

@@ -25,10 +25,10 @@ class TableManifests(TableHandle):
     def generate(self, mode: str = _MODE) -> int:
         """Writes manifests of the files of the newest version, for Presto, Athena and others that read Hive's format.
 
-        They are in `_symlink_format_manifest/`, one for each partition that has files, with one full path per line;
-        those of other partitions are deleted. With the table property
-        `delta.compatibility.symlinkFormatManifest.enabled` each commit brings them up to date, and if that fails there
-        is a warning in the log. A client other than deltalog and the JVM connector does not do so.
+        They are in `_symlink_format_manifest/`, one for each partition that has files, with one full path per
+        line; manifests of other partitions are deleted. With the table property
+        `delta.compatibility.symlinkFormatManifest.enabled` each commit brings them up to date, and if that fails
+        there is a warning in the log. A client other than deltalog and the JVM connector does not do so.
 
         Args:
             mode: `symlink_format_manifest`, in upper or lower case.
@@ -40,6 +40,6 @@ class TableManifests(TableHandle):
             InvalidArgumentError: the table is pinned to a version.
             UnsupportedFeatureError: the table has column mapping, or files with deletion vectors, which such engines
                 would read as if no row were deleted; or a partition value is too long for the name of a directory.
-            DeltaError: some manifests may be those of an older version. Generate them again.
+            DeltaError: some manifests may describe an older version. Generate them again.
         """
         return generate(self._newest_to_change(), mode)

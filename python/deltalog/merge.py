@@ -38,10 +38,10 @@ class MergeArguments(NamedTuple):
 class TableMerger(Generic[_Result]):
     """A MERGE that is put together, from `DeltaTable.merge`.
 
-    There may be several clauses for the same rows: the first one counts whose `predicate` is true. Only the last one of
-    them can be without a predicate. Values and predicates are SQL, in which columns are named by their table, such as
-    `source.price`, or alone if only one table has them. Those of `when_not_matched_insert` read the source only, those
-    of `when_not_matched_by_source_...` the table only.
+    There may be several clauses for the same rows: the first one counts whose `predicate` is true. Only the last
+    one of them can be without a predicate. Values and predicates are SQL, in which columns are named by their
+    table, such as `source.price`, or alone if only one table has them. Expressions of `when_not_matched_insert`
+    read the source only, expressions of `when_not_matched_by_source_...` the table only.
     """
 
     def __init__(

@@ -23,12 +23,12 @@ __all__ = ["TableOptimizer"]
 class TableOptimizer:
     """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
 
-    Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses it.
-    Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
-    their ids. Appends, and statements that delete rows by deletion vectors, may go on meanwhile: rows that they delete
-    are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
-    after `z_order` and `cluster` they conflict. What others have removed as files is left out, and the rest is done
-    (`numBinsGivenUp`).
+    Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses
+    it. Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking,
+    rows keep their ids. Appends, and statements that delete rows by deletion vectors, may go on at the same time:
+    rows that they delete are deleted in the new files as well. If `compact` or `purge` commits first, these
+    statements find the rows there; after `z_order` and `cluster` they conflict. Files that other writers have
+    removed are left out, and the rest is done (`numBinsGivenUp`).
     """
 
     def __init__(self, table: "DeltaTable") -> None:
@@ -60,8 +60,8 @@ class TableOptimizer:
         Args:
             partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
                 in `files()`. All of them if None. Times without a zone are in UTC.
-            target_size: the size of new files in bytes; that of the table if None (`delta.targetFileSize`, else
-                128 MiB).
+            target_size: the size of new files in bytes; the table's if None (`delta.targetFileSize`, else 128
+                MiB).
             max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
                 effect.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
@@ -73,9 +73,10 @@ class TableOptimizer:
 
         Returns:
             The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
-            (with `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and `totalConsideredFiles`.
-            Two more say what others have done meanwhile: `numRowsCarriedOver`, and `numBinsGivenUp`, new files that
-            were not used because others had replaced the old ones.
+            (with `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and
+            `totalConsideredFiles`. Two more say what other writers have done in the meantime:
+            `numRowsCarriedOver`, and `numBinsGivenUp`, new files that were not used because another writer had
+            replaced the old ones.
 
         Raises:
             InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
@@ -108,22 +109,22 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
 
-        The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are ordered
-        with them, as long as they are together at most twice as large as the new files, or fill at most eight files.
-        So a run writes at most three times what was added, or little; a second run does nothing. The more cubes there
-        are, the fewer files a filter skips: `full` makes one of them. Tables that the JVM connector clusters ("liquid
-        clustering") are gone on with, and it goes on with these. Files with 5 % deleted rows or more are written again
-        without them.
+        The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are
+        ordered with them, as long as they are together at most twice as large as the new files, or fill at most
+        eight files. So a run writes at most three times what was added, or little; a second run does nothing. The
+        more cubes there are, the fewer files a filter skips: `full` makes one of them. Tables that the JVM
+        connector clusters ("liquid clustering") are continued, and it continues these. Files with 5 % deleted rows
+        or more are written again without them.
 
         After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
         Without clustering columns, `compact` makes larger files of all.
 
-        Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into about
-        256 MiB of memory are written to a temporary file meanwhile, in the directory that the environment variable
+        Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into
+        about 256 MiB of memory are written to a temporary file, in the directory that the environment variable
         TMPDIR names.
 
         Args:
-            full: whether all files are clustered by the present columns, but those of cubes that have two thirds of
+            full: whether all files are clustered by the present columns, except cubes that have two thirds of
                 `cube_size` already, or a single cube: `OPTIMIZE ... FULL`.
             target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
             cube_size: the most bytes that are ordered together, and so the space that a temporary file may need several
@@ -173,7 +174,8 @@ class TableOptimizer:
         written before; the footers of all other files are read to find them. A second run reads footers and has nothing
         to do. The rows and columns are gone from the store when a VACUUM has deleted the old files.
 
-        Arguments, results and errors are those of `compact`. A file that is not Parquet is a `CorruptDataError`.
+        Arguments, results and errors are the same as in `compact`. A file that is not Parquet is a
+        `CorruptDataError`.
         """
         return self._run(
             partition_filters,
@@ -204,10 +206,10 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
 
-        All files of the partitions are written again, each time it is called. The rows lie along a curve through the
-        ranks of the columns' values, so it does not matter how values are distributed, nor which of the columns is
-        first. The more columns, the fewer files each of them skips. Rows that do not fit into about 256 MiB of memory
-        are written to a temporary file meanwhile, in the directory that the environment variable TMPDIR names.
+        All files of the partitions are written again, each time it is called. The rows lie along a curve through
+        the ranks of the columns' values, so it does not matter how values are distributed, nor which of the
+        columns is first. The more columns, the fewer files each of them skips. Rows that do not fit into about 256
+        MiB of memory are written to a temporary file, in the directory that the environment variable TMPDIR names.
 
         Args:
             columns: the columns, or a single one. They have numbers, strings, dates or timestamps, and may be fields of

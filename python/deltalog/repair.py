@@ -37,7 +37,7 @@ class TableRepair(TableHandle):
               looked at).
             - `detail`: what was found.
             - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
-            - `size` and `modification_time`: as in the log; those of the store for an unreferenced file.
+            - `size` and `modification_time`: as in the log; for an unreferenced file as in the store.
             - `num_rows`: the rows of the file that are not deleted, if the log has their number.
 
         Raises:
@@ -80,7 +80,7 @@ class TableRepair(TableHandle):
             InvalidArgumentError: the table is append-only, and files are missing; or it is pinned to a version.
             MissingFileError, CorruptDataError: deletion vectors are not there or do not fit, and their files are not
                 to be dropped. A dry run says so too. Nothing was committed.
-            CommitConflictError: another writer has removed one of the files meanwhile.
+            CommitConflictError: another writer has removed one of the files.
         """
         metrics, files, version = _internal.repair(
             self._newest_to_change(),

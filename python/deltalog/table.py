@@ -118,9 +118,9 @@ class DeltaTable(
             the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
             file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
             by its path alone.
-        allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's
-            own location. Those of a shallow clone lie in the table that it was cloned from. A file outside all
-            roots is refused.
+        allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's own
+            location. A shallow clone has files in the table that it was cloned from. A file outside all roots is
+            refused.
         max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then nothing is
             read, and the log is looked at behind the call. Other than the newest version are not concerned.
 
@@ -209,7 +209,8 @@ class DeltaTable(
                 another writer has added or removed files since then, it raises `CommitConflictError`. Pass the table
                 that `data` are computed from. It is then at the version that was committed.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
-                `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
+                `Schema` can be generated, have a default value, or be an identity column. None for the schema of
+                `data`.
             mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
                 (`overwrite`).
             partition_by: columns to partition by. The log has no empty text: `""` in such a column is read as NULL
@@ -336,12 +337,12 @@ class DeltaTable(
         in its own directory.
 
         Args:
-            target_uri: a path, or a URL. It is neither inside of this table, nor this table inside of it. That of a
+            target_uri: a path, or a URL. It is neither inside of this table, nor this table inside of it. A
                 shallow clone is in the same store.
             shallow: whether the clone refers to the files of this table.
             mode: what to do if there is a table: fail (`error`), leave it as it is (`ignore`), or replace it in one
                 commit (`overwrite`).
-            configuration: properties that the clone has instead of those of this table.
+            configuration: properties that the clone has instead of this table's.
             storage_options, credential_provider: options and credentials of the store of the clone, see `DeltaTable`.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
             dry_run: whether nothing is copied and committed. The metrics then say what would be done.
@@ -390,7 +391,7 @@ class DeltaTable(
             ignore_missing_files: whether files that are no longer there, because VACUUM has deleted them, are left out
                 together with their rows. Otherwise they are an error, and nothing is changed. So are files that a
                 VACUUM may still be deleting, which has begun within the last day and has not recorded its end.
-            protocol_downgrade_allowed: whether the protocol becomes that of the earlier version, too.
+            protocol_downgrade_allowed: whether the protocol of the earlier version is restored, too.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
             dry_run: whether nothing is committed. The metrics then say what would be done.
 
@@ -404,7 +405,7 @@ class DeltaTable(
             InvalidArgumentError: the table is append-only, or is pinned to
                 a version.
             MissingFileError: files are no longer there. The message names them.
-            CommitConflictError: the table has changed meanwhile, or a VACUUM may still be deleting the files.
+            CommitConflictError: the table has changed, or a VACUUM may still be deleting the files.
         """
         snapshot = self._newest_to_change()
         if isinstance(target, (str, datetime)):
@@ -446,7 +447,7 @@ class DeltaTable(
         return _reopen, (type(self), *place, provider, opened.seen, opened.is_pinned)
 
     def __copy__(self) -> "DeltaTable":
-        """Returns a table at the same version, of which each goes its own way then."""
+        """Returns a table at the same version; each then goes its own way."""
         table = type(self).__new__(type(self))
         table.__dict__.update(self.__dict__)
         return table

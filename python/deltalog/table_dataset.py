@@ -74,8 +74,8 @@ class TableDataset(TableHandle):
         Args:
             partitions: which files: SQL or tuples as in `files()`. Files that may have a matching row are taken whole.
             filesystem: of pyarrow, with the table's directory as its root. Files of the local disk need none.
-            parquet_read_options: those of `pyarrow.dataset.ParquetFileFormat`.
-            schema: a `pyarrow.Schema` that the rows are to have; that of the table if None.
+            parquet_read_options: for `pyarrow.dataset.ParquetFileFormat`.
+            schema: a `pyarrow.Schema` that the rows are to have; the table's if None.
             as_large_types: refused if true; pass a `schema` with large types.
             file_pruning_predicate: as `partitions`; both must hold.
 

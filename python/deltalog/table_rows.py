@@ -73,8 +73,8 @@ class TableRows(TableHandle):
         division by zero is an error. Tuples such as `[("month", "=", 7)]` are taken as well.
 
         With `row_ids`, the columns `_row_id` and `_row_commit_version` follow. A row keeps its id when it is
-        updated or moved to another file; its commit version is that of the last change to it. Only tables with
-        row tracking enabled have them. The predicate may name them, too.
+        updated or moved to another file; its commit version is the version of the last change to it. Only tables
+        with row tracking enabled have them. The predicate may name them, too.
 
         With `view_types`, strings and bytes are Arrow's `string_view` and `binary_view`, which are not copied.
         This is faster for Polars, DuckDB and other libraries that know them. (Many functions of pyarrow do not
@@ -148,7 +148,7 @@ class TableRows(TableHandle):
     ) -> "pandas.DataFrame":
         """Returns the rows as a pandas frame. Needs pandas and pyarrow.
 
-        `types_mapper` is that of `pyarrow.Table.to_pandas`; the other arguments are those of
+        `types_mapper` is passed to `pyarrow.Table.to_pandas`; the other arguments are the same as in
         `to_pyarrow_table`.
         """
         if types_mapper is not None and not callable(types_mapper):
@@ -177,11 +177,11 @@ class TableRows(TableHandle):
     def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
         """Returns the least and the greatest value of a column, or None if the log does not tell them exactly.
 
-        Struct fields are separated by `.`. The log tells the bounds of partition columns, and of whole
-        numbers, decimals, dates and booleans whose statistics are complete and tight. It does not tell those
-        of strings and timestamps, which are cut off, those of floating-point numbers, which do not count NaN,
-        nor any with a `predicate` on other than partition columns. `(None, None)` says that there is no value.
-        Rows are never read.
+        Struct fields are separated by `.`. The log tells the bounds of partition columns, and of whole numbers,
+        decimals, dates and booleans whose statistics are complete and tight. It does not tell the bounds of
+        strings and timestamps, which are cut off, of floating-point numbers, which do not count NaN, nor any with
+        a `predicate` on other than partition columns. `(None, None)` says that there is no value. Rows are never
+        read.
 
         Raises:
             InvalidArgumentError: there is no such column.

@@ -31,7 +31,7 @@ class TableStatements(TableHandle):
     rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one
     file both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
 
-    Statements return their metrics by the names that `history()` shows, which are those of the JVM connector, such as
+    Statements return their metrics by the names that `history()` shows, the same as in the JVM connector, such as
     `numDeletedRows`. If no row is concerned, nothing is committed, and the table is at the newest version. If
     `commit_properties` name an application that has done the statement before, an `AlreadyApplied` is returned.
 
@@ -201,8 +201,8 @@ class TableStatements(TableHandle):
 
         Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
 
-        `execute()` merges into the version that is the newest then. Rows of the source that you have computed from an
-        older version do not know what others have changed since. If the source is a table, or a stream of
+        `execute()` merges into the version that is the newest then. Rows of the source that you have computed from
+        an older version do not know about later changes by other writers. If the source is a table, or a stream of
         `to_arrow()`, and was read from this table, such a change is a conflict.
 
         Args:

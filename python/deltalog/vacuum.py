@@ -116,9 +116,9 @@ class TableVacuum(TableHandle):
         """Deletes the files that the table no longer needs; by default, only returns which.
 
         A file is needed if it is a part of the newest version, or was removed from the table since the retention.
-        Others are deleted if they were written before the retention, so that those of writes that are under way stay.
-        Older versions can then no longer be read. Files and directories that begin with `_` or `.` are left alone,
-        apart from `_change_data` and partitions, and so are other tables in the table's directory.
+        Other files are deleted if they were written before the retention, so that files of writes that are under
+        way stay. Older versions can then no longer be read. Files and directories that begin with `_` or `.` are
+        left alone, apart from `_change_data` and partitions, and so are other tables in the table's directory.
 
         What cannot be known: a shallow clone of this table elsewhere needs files of it, perhaps also some that were
         removed here. A VACUUM breaks it.
@@ -128,7 +128,7 @@ class TableVacuum(TableHandle):
                 `delta.deletedFileRetentionDuration`, or 7 days. It must be longer than the longest write and the
                 longest query of an old version.
             dry_run: delete nothing.
-            enforce_retention_duration: refuses a retention that is shorter than that of the table.
+            enforce_retention_duration: refuses a retention that is shorter than the table's.
             full: lists all files. Otherwise those are found that the log says were removed since the last VACUUM, but
                 not those that a failed write has left.
             keep_versions: versions whose files are kept, however old they are.
@@ -142,7 +142,7 @@ class TableVacuum(TableHandle):
             sizes and why each may go.
 
         Raises:
-            InvalidArgumentError: the retention is shorter than that of the table, the inventory is of another place, or
+            InvalidArgumentError: the retention is shorter than the table's, the inventory is of another place, or
                 the table is pinned to a version.
             VersionNotFoundError: with `full=False`, the log does not reach back to the last VACUUM.
             UnsupportedFeatureError: the table cannot be written, a catalog manages it, or its retention is not a time
@@ -174,7 +174,8 @@ class TableVacuum(TableHandle):
     ) -> VacuumPlan:
         """Finds the files that the newest version of the table no longer needs, with sizes and reasons.
 
-        Arguments and errors are those of `vacuum`. The plan can be looked at, and carried out with `delete()`.
+        Arguments and errors are the same as in `vacuum`. The plan can be looked at, and carried out with
+        `delete()`.
         """
         if inventory is not None and not full:
             refused = InvalidArgumentError("an inventory stands for a listing of all files")

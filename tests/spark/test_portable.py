@@ -280,7 +280,7 @@ def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(portable, "TaskContext", Context)
     repeated, write = writer(path), writer(path)
     messages = counted(repeated, 0, 7, 7)
-    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments are those of the task 7"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments belong to the task 7"):
         repeated.commit(messages)
     messages = counted(write, 0, 7, 65535)
     with pytest.raises(deltalog.InvalidArgumentError, match="this task of the write has none"):

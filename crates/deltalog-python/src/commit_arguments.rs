@@ -19,7 +19,7 @@ impl CommitArguments {
     /// Returns the operation with the further fields of `commitInfo`.
     ///
     /// # Errors
-    /// Those of [`Operation::custom_metadata`].
+    /// The errors of [`Operation::custom_metadata`].
     pub(crate) fn describe(&self, operation: Operation) -> Result<Operation> {
         operation.custom_metadata(self.fields()?)
     }

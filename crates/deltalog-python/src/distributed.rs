@@ -299,7 +299,7 @@ pub(crate) enum Begun {
     AlreadyApplied(AlreadyApplied),
 }
 
-/// Checks a write and returns it, to be given to workers. Without a schema, the data have that of the table.
+/// Checks a write and returns it, to be given to workers. Without a schema, the data have the table's.
 #[pyfunction]
 #[pyo3(signature = (uri, schema_json, arguments, storage_options = None, base = None))]
 pub(crate) fn begin_write(

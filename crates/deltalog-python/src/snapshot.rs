@@ -292,8 +292,8 @@ impl Snapshot {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Returns the last version before what others have changed since `seen`, if the versions `own` come from the
-    /// caller.
+    /// Returns the last version before the changes of other writers since `seen`, if the versions `own` come from
+    /// the caller.
     fn unchanged_since(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<u64> {
         call(py, || self.0.unchanged_since(seen, &own))
     }

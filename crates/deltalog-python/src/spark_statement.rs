@@ -72,7 +72,7 @@ pub(crate) struct SparkStatement {
     files: Mutex<Vec<ListedFile>>,
     /// The number of rows of files that are removed unread.
     unread_rows: AtomicU64,
-    /// The numbers of files all of whose rows that stay are written again by one job.
+    /// The numbers of files whose remaining rows are all written again by one job.
     rewritten: Mutex<BTreeSet<u32>>,
 }
 
@@ -85,7 +85,7 @@ impl SparkStatement {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the files of which all rows go, and returns the others.
+    /// Removes the files that lose all rows, and returns the others.
     fn remove_unread(&self, apart: FilesApart) -> Vec<ListedFile> {
         if let Some(change) = self.change().as_mut() {
             apart.whole.into_iter().for_each(|file| change.empty_file(file));

@@ -167,8 +167,8 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
     }
     if ReplaceWhere::new(&predicate).depends_on_time_zone()? {
         return Err(Error::invalid_argument(format!(
-            "the predicate {predicate} has a time without a time zone, and a Python data source does not know that of \
-             the session"
+            "the predicate {predicate} has a time without a time zone, and a Python data source does not know the \
+             zone of the session"
         ))
         .with_hint("add an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'"));
     }

@@ -1,4 +1,4 @@
-//! Work that follows a commit and that nobody waits for, on threads of its own.
+//! Background work after a commit, on threads of its own.
 //!
 //! ```text
 //!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …
@@ -7,11 +7,11 @@
 //!                                    running
 //! ```
 //!
-//! - Of one lane, which is a table, and of one duty only the newest task waits: a checkpoint of version 20 makes that
-//!   of version 10 useless. Hence the number of tasks does not grow with the number of commits.
+//! - Within one lane (a table) only the newest task of each duty waits: a checkpoint of version 20 makes the
+//!   checkpoint of version 10 useless. Hence the number of tasks does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
 //!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
-//! - Refreshes of tables, which nobody waits for, use half of the threads: a store that does not answer holds up no
+//! - Refreshes of tables in the background use half of the threads: a store that does not answer holds up no
 //!   checkpoint of another one.
 //! - A forked child has none of the threads. It forgets the tasks, which its parent runs, and its own tasks are not
 //!   queued: the child may end without waiting for them.
@@ -135,9 +135,9 @@ impl Background {
         !self.0.lock().is_some_and(|tasks| tasks.are_needed())
     }
 
-    /// Waits until everything that follows commits is done, also what follows those of other threads meanwhile. Returns
-    /// whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is refreshed: a store may
-    /// take long to answer.
+    /// Waits until everything that follows commits is done, including what follows commits of other threads in the
+    /// meantime. Returns whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is
+    /// refreshed: a store may take long to answer.
     pub fn wait(&self, timeout: Duration) -> bool {
         self.0.wait(timeout, Tasks::are_needed)
     }
@@ -442,7 +442,7 @@ mod tests {
         assert!(background.wait(LONG));
         drop((hanging, never));
         assert!(background.settle(LONG));
-        assert!(began.try_recv().is_err(), "nobody needs it any more");
+        assert!(began.try_recv().is_err(), "it is not needed any more");
     }
 
     /// A store that does not answer has its share of the threads, and no more.

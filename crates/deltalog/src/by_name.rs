@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use arrow::datatypes::Fields;
 
-/// An index of names, which are those of `count` items.
+/// An index of the names of `count` items.
 pub(crate) struct ByName<'a, F> {
     name_of: F,
     count: usize,

@@ -187,7 +187,7 @@ fn gregorian_day(day: i32) -> Option<i32> {
     i32::try_from(first_of_year + day_of_year).ok()
 }
 
-/// Returns the number of microseconds of an instant, given that of the hybrid calendar in a zone that is always
+/// Returns an instant in microseconds, given its number in the hybrid calendar in a zone that is always
 /// `offset` microseconds ahead of UTC.
 fn gregorian_micros(micros: i64, offset: i64) -> Option<i64> {
     let local = micros.checked_add(offset)?;

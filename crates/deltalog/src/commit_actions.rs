@@ -133,7 +133,7 @@ pub struct CommitEntry {
     pub timestamp_ms: i64,
     /// The provenance, if the writer has recorded one.
     pub info: Option<CommitInfo>,
-    /// All actions, one row each; the columns are those of [`commit_actions_schema`].
+    /// All actions, one row each, with the columns of [`commit_actions_schema`].
     pub actions: RecordBatch,
 }
 

@@ -35,7 +35,7 @@ impl Environment {
     }
 
     /// Returns an environment with this clock, in milliseconds since the epoch, and this source of ids. Pauses and
-    /// randomness are those of the system.
+    /// randomness come from the system.
     pub fn new(
         clock: impl Fn() -> i64 + Send + Sync + 'static,
         uuids: impl Fn() -> Uuid + Send + Sync + 'static,

@@ -34,7 +34,7 @@ pub(crate) fn waiting(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { cores().max(count) }
 }
 
-/// Returns the number of threads for work of which there is to be no more than `count` at the same time.
+/// Returns the number of threads for work that may run at most `count` times at once.
 pub(crate) fn exactly(count: usize) -> usize {
     if IS_ALONE.get() { 1 } else { count }
 }
@@ -97,8 +97,8 @@ fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
 /// the same one if the system has no other. At most `ahead` items wait in between.
 ///
 /// # Errors
-/// Those of `consume`, which `produce` is told when it hands over the next item, and those of `produce`. The items that
-/// were handed over before an error of `produce` are consumed nevertheless.
+/// The errors of `consume`, which `produce` learns when it hands over the next item, and the errors of `produce`. The
+/// items that were handed over before an error of `produce` are consumed nevertheless.
 pub(crate) fn relay<T: Send, E: Send>(
     ahead: usize,
     produce: impl FnOnce(&mut dyn FnMut(T) -> Result<(), E>) -> Result<(), E>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   files that may have such a row
-//!     │  the predicate reads partition columns only      its value is that of every row of the file
+//!     │  the predicate reads partition columns only      its value holds for every row of the file
 //!     │  else the columns that it reads are read         positions of the rows for which it is true
 //!     ▼
 //!   no such row ─────────► the file stays
@@ -184,7 +184,7 @@ pub(crate) fn replace_matching(
     remover.finish(transaction, new, written)
 }
 
-/// Finds the rows to remove in files, and removes those of files that keep other rows.
+/// Finds the rows to remove in files, and removes the rows of files that keep other rows.
 struct Remover<'a> {
     base: &'a Snapshot,
     finder: Finder<'a>,

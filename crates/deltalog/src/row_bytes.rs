@@ -5,8 +5,8 @@
 //!   wide rows      as many as take 32 MiB, at least one
 //! ```
 //!
-//! - Whoever reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That bounds
-//!   memory, and no array comes near the 2 GiB at which its offsets end.
+//! - Code that reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That
+//!   bounds memory, and no array comes near the 2 GiB at which its offsets end.
 //! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
 //! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then what was
 //!   read is handed on in pieces, and the next rows are fewer.
@@ -115,8 +115,8 @@ impl BatchBytes {
         self.ranges(&batch).into_iter().map(move |range| batch.slice(range.start, range.len()))
     }
 
-    /// Divides `items`, each of which has the bytes that `bytes` says, into parts that are a batch each. `most` is the
-    /// most bytes of an item.
+    /// Divides `items`, with the size of each given by `bytes`, into parts that are a batch each. `most` is the most
+    /// bytes of an item.
     pub(crate) fn parts<'a, T>(
         self,
         items: &'a [T],
@@ -162,8 +162,8 @@ impl Steps {
         Self { limits, rows, done: 0, at_once: (rows <= SAMPLE).then_some(rows) }
     }
 
-    /// Returns the result of `compute` for the next rows, of which `bytes` returns the size; `None` after the last row.
-    /// A result that no array can hold is computed again for fewer rows.
+    /// Returns the result of `compute` for the next rows, whose sizes `bytes` returns; `None` after the last row. A
+    /// result that no array can hold is computed again for fewer rows.
     pub(crate) fn next<T>(
         &mut self,
         mut compute: impl FnMut(Range<usize>) -> Result<T>,
@@ -245,7 +245,7 @@ pub(crate) fn is_too_large(error: &Error) -> bool {
 /// [`is_too_large`] is true.
 ///
 /// # Errors
-/// Those of `work`; `InvalidArgument` for values that no array can hold.
+/// The errors of `work`; `InvalidArgument` for values that no array can hold.
 pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let overflow = |text: String| {
         Error::invalid_argument("values of an expression have 2 GiB or more, which no Arrow array can hold")
@@ -315,7 +315,8 @@ pub(crate) fn widest<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usi
     columns.into_iter().map(widest).sum()
 }
 
-/// Returns the size in bytes of the values from `start` on. It is additive: that of a range is the sum of its parts'.
+/// Returns the size in bytes of the values from `start` on. It is additive: the size of a range is the sum of its
+/// parts' sizes.
 ///
 /// Encoded values count with the size that they have without the encoding.
 pub(crate) fn weight(array: &dyn Array, start: usize, length: usize) -> usize {

@@ -22,8 +22,8 @@ impl RowCopy {
     /// Returns how rows of `base` are copied to files that are otherwise as `spec` says.
     ///
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column named like those of a scan's row ids.
-    /// `CorruptLog` if it does not name the columns for the ids.
+    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column. `CorruptLog` if it does not name the columns for the ids.
     pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
         let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
         if !tracks_rows(base.protocol(), base.metadata()) {

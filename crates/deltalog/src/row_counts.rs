@@ -1,8 +1,8 @@
 //! How many rows files certainly have, by which they get row ids. (PROTOCOL, "Row Tracking", "Writer Requirements for
 //! Row Tracking".)
 //!
-//! - Statistics of our own are right, and those of others are compared with the footer ([`crate::stats::is_own`]): two
-//!   rows would have one id if a file had more rows than its statistics say.
+//! - Our own statistics are right, and the statistics of other writers are compared with the footer
+//!   ([`crate::stats::is_own`]): two rows would have one id if a file had more rows than its statistics say.
 
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -19,7 +19,7 @@ pub(crate) struct Counted<'a> {
     pub(crate) path: &'a str,
 }
 
-/// Returns the actions with numbers of rows that are certain. The files are those of `snapshot`. Actions with row ids
+/// Returns the actions with numbers of rows that are certain. The files belong to `snapshot`. Actions with row ids
 /// stay as they are.
 ///
 /// # Errors

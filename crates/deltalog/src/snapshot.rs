@@ -229,7 +229,7 @@ impl Snapshot {
     /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
     /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
     ///
-    /// What others have changed since is left out, unless the log was cleaned up meanwhile and no longer has such a
+    /// Changes of other writers since then are left out, unless the log was cleaned up and no longer has such a
     /// version: then it is the newest.
     ///
     /// # Errors
@@ -248,8 +248,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the last version before what others have changed since `seen`, if the later versions `own` come from the
-    /// caller. If the rows up to `seen` were read, it is what an overwrite replaces.
+    /// Returns the last version before the changes of other writers since `seen`, if the later versions `own` come from
+    /// the caller. If the rows up to `seen` were read, it is what an overwrite replaces.
     ///
     /// # Errors
     /// Errors of the store, and `CorruptLog`.
@@ -464,7 +464,7 @@ impl Snapshot {
         Some(commit.commit_info.clone().unwrap_or_default())
     }
 
-    /// The live files in the form of the log, with `columns`; those of the newest commits first.
+    /// The live files in the form of the log, with `columns`, beginning with the newest commits.
     ///
     /// # Errors
     /// `CorruptLog`; what goes wrong while reading comes with the batches.
@@ -482,7 +482,7 @@ impl Snapshot {
         self.0.state.files(request)
     }
 
-    /// The tombstones in the form of the log, expired ones included; those of the newest commits first.
+    /// The tombstones in the form of the log, expired ones included, beginning with the newest commits.
     pub(crate) fn replay_removes(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send> {
         self.0.state.removes()
     }

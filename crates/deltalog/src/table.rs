@@ -91,7 +91,7 @@ impl Table {
     /// another one is created there, its versions follow.
     ///
     /// # Errors
-    /// Those of `open`.
+    /// The errors of `open`.
     #[doc(hidden)]
     pub fn at_place(
         open: impl FnOnce() -> Result<Snapshot>,
@@ -203,8 +203,8 @@ impl Shared {
                 }
             })?;
             let is_unchanged = is_same_version(&kept.snapshot, &before);
-            // Another thread has looked meanwhile. At a place it may have found another table, or an older copy of this
-            // one, and which of both looks was the later one is not known: look again.
+            // Another thread has looked in between. At a place it may have found another table, or an older copy of
+            // this one, and which of both looks was the later one is not known: look again.
             let has_gone_on = is_same(&kept.snapshot, &newest) && kept.snapshot.version() >= before.version();
             if self.is_place && !is_unchanged && !has_gone_on {
                 continue;

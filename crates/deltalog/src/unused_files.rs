@@ -17,8 +17,8 @@ use crate::replay::{Commit, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Deletes those of `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted
-/// now are left for VACUUM: what the caller reports is what became of the commit.
+/// Deletes the `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted now
+/// are left for VACUUM: what the caller reports is what became of the commit.
 pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
     interrupt::shielded(|| {
         for path in unused(storage, paths, live) {
@@ -27,7 +27,7 @@ pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
     });
 }
 
-/// Deletes those of `paths`, as actions have them, that no version after `base` has as change data files.
+/// Deletes the `paths`, as actions have them, that no version after `base` has as change data files.
 pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
     let storage = base.storage();
     interrupt::shielded(|| {
@@ -56,7 +56,7 @@ pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
     storage.delete(format!("{directory}/.{name}.crc").trim_start_matches('/'))
 }
 
-/// Returns those of `paths`, as actions have them, that are not used. `find` returns for each path whether it is. If it
+/// Returns the `paths`, as actions have them, that are not used. `find` returns for each path whether it is. If it
 /// fails, none are returned.
 fn unused(
     storage: &Storage,
@@ -78,7 +78,7 @@ fn unused(
     }
 }
 
-/// Returns for each path whether it is that of a file of the newest version.
+/// Returns for each path whether a file of the newest version has it.
 fn live(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
     let newest = match Snapshot::open(storage, None) {
         Err(error) if error.kind() == ErrorKind::NotATable => return Ok(vec![false; paths.len()]),

@@ -31,7 +31,7 @@ pub struct WriteRequest {
     pub mode: SaveMode,
     /// The rows that an overwrite replaces.
     pub partition_overwrite: PartitionOverwrite,
-    /// The partition columns of a new table; an existing table must have the same. `None` accepts those of the table.
+    /// The partition columns of a new table; an existing table must have the same. `None` accepts the table's.
     pub partition_by: Option<Vec<String>>,
     /// The properties of a new table.
     pub configuration: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ pub struct WriteRequest {
     pub reads: RowsRead,
     /// How the schema of the table changes.
     pub schema_mode: SchemaMode,
-    /// The size in bytes at which a file is closed and the next one is begun; `None` for that of the table
+    /// The size in bytes at which a file is closed and the next one is begun; `None` for the table's
     /// (`delta.targetFileSize`).
     pub target_file_size: Option<u64>,
     /// The table as the schema mode makes it, if another process has resolved that.
@@ -98,7 +98,8 @@ pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<
     }
 }
 
-/// Returns the spec of a write whose rows replace those of `replaced`, and must meet its predicate if it says so.
+/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if it says
+/// so.
 pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) -> TableWriteSpec {
     match replaced.filter(|replaced| replaced.checks_rows) {
         Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),

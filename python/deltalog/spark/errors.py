@@ -40,7 +40,7 @@ __all__ = [
     "VersionNotFoundError",
 ]
 
-# The number of kept exceptions is limited, because those of abandoned queries are never fetched.
+# The number of kept exceptions is limited, because exceptions of abandoned queries are never fetched.
 _KEPT = 64
 
 # What finds errors of ours in Java exceptions.
@@ -85,7 +85,7 @@ def _drop_tracebacks(error: BaseException) -> None:
 
 def _copied(error: BaseException) -> BaseException:
     """Returns a copy of `error` to raise, so that the kept exception does not get a traceback."""
-    # `__init__` is not called, because that of PySpark's exceptions does not accept `args`.
+    # `__init__` is not called, because PySpark's exceptions do not accept `args` there.
     copied: BaseException = type(error).__new__(type(error), *error.args)
     copied.__dict__.update(error.__dict__)
     copied.__cause__, copied.__context__ = error.__cause__, error.__context__

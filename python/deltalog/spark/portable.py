@@ -89,7 +89,7 @@ def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
 
 
 def has_alias(spark: SparkSession) -> bool:
-    """Returns whether `delta` is a name of ours in a session. Raises an error if it is that of another source.
+    """Returns whether `delta` is a name of ours in a session. Raises an error if another source has it.
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """

@@ -56,8 +56,8 @@ __all__ = [
 class DeltaTable:
     """A Delta table, created by `forPath` or `forName`.
 
-    Each call uses the newest version: what changes the table acts on it, whoever has committed it. A DataFrame stays on
-    the version that was the newest when it was made.
+    Each call uses the newest version: changes of the table act on it, also if other writers have committed it. A
+    DataFrame stays on the version that was the newest when it was made.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class DeltaTable:
         """Changes the rows for which `condition` is true; without one, all rows.
 
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
-        Returns one row with `num_affected_rows`. Errors are those of `delete`.
+        Returns one row with `num_affected_rows`. It raises the same errors as `delete`.
         """
         return verbs.update(self._spark, self._target(), condition, values_argument(set, "set"), self._own.id)
 
@@ -358,7 +358,7 @@ class DeltaTable:
                 path.
             isShallow: whether the clone refers to the files of this table, instead of having copies of them.
             replace: whether a table in the place of the clone is replaced.
-            properties: properties that the clone has instead of those of this table.
+            properties: properties that the clone has instead of this table's.
         """
         return self._cloned(target, isShallow, replace, properties)
 

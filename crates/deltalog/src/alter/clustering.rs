@@ -1,8 +1,8 @@
 //! Clustering columns. Protocol: "Writer Requirements for Clustered Table".
 //!
 //! - "If a new column is included in the clustering columns list, it is required for all table files to have statistics
-//!   for these added columns": a file without them is a refusal. Rows that others add meanwhile have statistics by the
-//!   old columns, so they are a conflict.
+//!   for these added columns": a file without them is a refusal. Rows that another writer adds in the meantime have
+//!   statistics for the old columns, so they are a conflict.
 //! - A table that is not clustered any more has an empty list.
 
 use arrow::array::{Array, AsArray};
@@ -29,7 +29,7 @@ pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Resul
     for path in &added {
         ensure_statistics(draft, path)?;
     }
-    // Which columns files that are added meanwhile have statistics of is unknown.
+    // It is unknown for which columns the files of concurrent commits have statistics.
     draft.depends_on_rows |= !added.is_empty();
     let supported = draft.base.protocol().supports(&TableFeature::Clustering);
     if new != old || (!supported && !new.is_empty()) {
@@ -42,7 +42,7 @@ pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Resul
         .parameter("newClusteringColumns", names(&new)))
 }
 
-/// Refuses a column of which a file has no statistics.
+/// Refuses a column for which a file has no statistics.
 fn ensure_statistics(draft: &Draft<'_>, path: &[String]) -> Result<()> {
     let physical = draft.base.mapped_schema().physical_path(path).unwrap_or_default();
     for batch in draft.base.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::Stats]))? {

@@ -1,7 +1,7 @@
 //! CHECK constraints. Protocol: "CHECK Constraints".
 //!
-//! - "When adding a CHECK constraint to a table, a writer must validate the existing data": all rows are read, so that
-//!   rows which others add meanwhile are a conflict.
+//! - "When adding a CHECK constraint to a table, a writer must validate the existing data": all rows are read, so
+//!   concurrently added rows are a conflict.
 //! - Names are compared ignoring case and kept in lower case, as the JVM implementation does.
 
 use serde_json::{Value, json};

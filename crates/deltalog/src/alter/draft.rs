@@ -31,7 +31,7 @@ pub(super) struct Draft<'a> {
     pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,
-    /// What the change asks of files that others add meanwhile.
+    /// What the change requires of files that other writers add concurrently.
     pub(super) objection: Option<Objection>,
     /// The configurations of domains that the protocol reserves.
     pub(super) domains: Vec<DomainMetadata>,
@@ -75,7 +75,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// `Unsupported` if the change needs a feature that cannot be written, and the errors of `TableWriteSpec` if the
-    /// table could not be written after the change. Also those of `required_features`.
+    /// table could not be written after the change. Also the errors of `required_features`.
     pub(super) fn finish(mut self, operation: Operation) -> Result<Option<Transaction>> {
         let base = self.base;
         let protocol = self.protocol()?;
@@ -90,7 +90,7 @@ impl<'a> Draft<'a> {
         // The metadata note where timestamps begin, also if only the protocol was missing.
         let begins_timestamps =
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
-        // What others do with the metadata meanwhile may need the feature.
+        // Concurrent changes of the metadata may need the feature.
         let sets_metadata = self.metadata != *base.metadata() || begins_timestamps || self.dropped.is_some();
         let sets_protocol = protocol != *base.protocol();
         if !sets_protocol && !sets_metadata && self.files.is_empty() && self.domains.is_empty() {

@@ -98,7 +98,7 @@ fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
         Ok::<_, Error>(Add { data_change: false, ..add })
     })?;
     draft.files.extend(batches_of_adds(&counted)?);
-    // Files that others add meanwhile get ids from writers that know the feature.
+    // Files that are added concurrently get ids from writers that know the feature.
     let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
     draft.depends_on_rows |= !was_supported || !draft.files.is_empty();
     Ok(())

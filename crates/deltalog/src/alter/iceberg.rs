@@ -1,7 +1,7 @@
 //! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2"; "Iceberg
 //! Compatibility V3" of the protocol's requests for comments.
 //!
-//! - Every change gives ids to the parts of arrays and maps that have none: those of new columns, and all of them when
+//! - Every change gives ids to the parts of arrays and maps that have none: to new columns, and to all columns when
 //!   the compatibility begins.
 //! - When it begins, the files that the table has must be such as writers write from then on. Otherwise a conversion to
 //!   Iceberg would find columns that it cannot name, or rows that are deleted. Of files that are there already, the
@@ -62,7 +62,7 @@ pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<
             None => Ok(()),
         })?;
     }
-    // Files that others add meanwhile are not checked.
+    // Files that are added concurrently are not checked.
     draft.depends_on_rows = true;
     Ok(())
 }

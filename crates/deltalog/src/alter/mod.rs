@@ -23,7 +23,7 @@
 //! - The protocol gets the features that the new metadata require. It is never lowered, except by `drop_feature`.
 //! - A change conflicts with every other change of the metadata. It is rebased over new rows, unless it is only valid
 //!   for rows that it has checked.
-//! - Names of operations and parameters in the history are those of the JVM implementation.
+//! - Operations and parameters have the same names in the history as in the JVM implementation.
 
 mod clustering;
 mod columns;

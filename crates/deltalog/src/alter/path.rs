@@ -2,7 +2,7 @@
 //! Format".
 //!
 //! - Names are compared ignoring case, as Spark does.
-//! - The parts of an array are `element`, those of a map `key` and `value`.
+//! - The part of an array is `element`, and the parts of a map are `key` and `value`.
 
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;

@@ -1,4 +1,4 @@
-//! Commits the new statistics of a batch of files, on top of what others have committed meanwhile.
+//! Commits the new statistics of a batch of files, on top of concurrent commits.
 //!
 //! | the file, in the newest version | what happens |
 //! | --- | --- |
@@ -23,7 +23,7 @@ use crate::transaction::{Committed, Conflict, ConflictReason, Objection, Outcome
 const MOST_ATTEMPTS: u32 = 1_000;
 
 /// What others say of files of the batch.
-const ADDED_AGAIN: &str = "had statistics computed meanwhile";
+const ADDED_AGAIN: &str = "had statistics computed by another writer";
 
 /// What commits the batches.
 pub(super) struct Committer<'a> {
@@ -120,7 +120,7 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let mut kept = Vec::with_capacity(pending.len());
     for Pending { file, .. } in pending {
         let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };
-        // Row ids that were given meanwhile go by the number of rows that the action had.
+        // Row ids that were assigned in the meantime follow the number of rows that the action had.
         let is_same = current.deletion_vector == file.add.deletion_vector
             && current.size == file.add.size
             && current.base_row_id == file.add.base_row_id;

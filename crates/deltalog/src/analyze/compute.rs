@@ -1,10 +1,10 @@
 //! The statistics of one file.
 //!
-//! - The footer is enough for columns of which it has all statistics, if no row is deleted.
-//! - Otherwise the rows of the columns in question are read: with a deletion vector those of all indexed columns,
-//!   without the deleted rows. Their bounds are then tight.
-//! - They are marked as those of this crate unless some are from the footer of a writer that is not known, or were
-//!   there before without the mark ([`crate::stats::is_own`]).
+//! - The footer is enough for columns for which it has all statistics, if no row is deleted.
+//! - Otherwise the rows of the columns in question are read: for a file with a deletion vector all indexed
+//!   columns, without the deleted rows. Their bounds are then tight.
+//! - They are marked as computed by this crate unless some are from the footer of an unknown writer, or were there
+//!   before without the mark ([`crate::stats::is_own`]).
 //! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;

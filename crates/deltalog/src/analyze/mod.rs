@@ -5,8 +5,8 @@
 //!   files of the base ── poor ──► batches ── compute ──► the footer, and rows where it does not say enough
 //!                                    │
 //!                                    ▼ commit ──► a version each: `add` actions with new statistics
-//!        others have changed or removed a file meanwhile ──► it is left out, the others are committed
-//!        others have added a file again, with the same rows ──► their action, with the new statistics
+//!        another writer has changed or removed a file ──► it is left out, the rest is committed
+//!        another writer has added a file again, with the same rows ──► its action, with the new statistics
 //! ```
 //!
 //! - A file stays the same file: its path, its deletion vector, tags, row ids and clustering. "When an `add` action is
@@ -17,8 +17,8 @@
 //!   conflict, which no retry of the transaction gets over.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
-//! - Statistics are those of all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`,
-//!   and the columns of a clustered table). Those of other columns are kept if they can still be true.
+//! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and
+//!   the columns of a clustered table). Statistics of other columns are kept if they can still be true.
 //! - What a file's statistics cannot have, such as the maximum of a column with NaN, is not looked for again: a tag
 //!   says that its rows were read. So a second run has nothing to do.
 //! - Each commit is of bounded size. What was committed stays if something fails later.
@@ -27,7 +27,7 @@
 //! | --- | --- |
 //! | `poor` | which files have poor statistics |
 //! | `compute` | the statistics of one file |
-//! | `commit` | a batch of files, on top of what others have committed |
+//! | `commit` | a batch of files, on top of concurrent commits |
 //!
 //! The JVM implementation does the same by `StatisticsCollection.recompute`, for all files and in one commit; the name
 //! of the operation is its own.
@@ -58,14 +58,14 @@ const FILES_OF_A_COMMIT: usize = 10_000;
 pub struct RecomputeRequest {
     /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
     pub predicate: Option<String>,
-    /// Whether statistics of all files are computed, not only of those that have none or poor ones: also those of files
-    /// with deletion vectors, whose bounds then become tight.
+    /// Whether statistics of all files are computed, not only of files that have none or poor ones: also of files with
+    /// deletion vectors, whose bounds then become tight.
     pub all_files: bool,
     /// The most files of one commit.
     pub files_of_a_commit: usize,
     /// Whether nothing is read and written: the metrics then say how many files would be.
     pub dry_run: bool,
-    /// Further fields of the commits, such as those of users.
+    /// Further fields of the commits, such as user metadata.
     pub operation: Operation,
 }
 
@@ -103,9 +103,9 @@ pub struct RecomputeMetrics {
     pub updated_files: u64,
     /// The number of chosen files whose footers were enough.
     pub files_by_footer: u64,
-    /// The number of chosen files of which rows were read.
+    /// The number of chosen files whose rows were read.
     pub files_by_rows: u64,
-    /// The number of files that others have removed or changed meanwhile, or of whose rows they have deleted some.
+    /// The number of files that other writers have removed or changed concurrently, or that have lost rows.
     pub given_up_files: u64,
 }
 

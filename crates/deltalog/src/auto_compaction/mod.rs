@@ -7,8 +7,9 @@
 //!            the write has succeeded, whatever follows        OPTIMIZE of some of them ──► commit M, `auto: true`
 //! ```
 //!
-//! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files: appends,
-//!   overwrites, DML, whoever has written the files. An OPTIMIZE, and so a compaction itself, does not start one.
+//! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files (appends,
+//!   overwrites, DML), and takes files of every writer. An OPTIMIZE, and so a compaction itself, does not start
+//!   one.
 //! - It is done before the call returns, and not behind it. Otherwise the next overwrite or UPDATE of the same program
 //!   could conflict with the compaction that its own previous write has started. The JVM connector does the same. A
 //!   handle that was opened before the write does not know the compaction: a statement on it that rewrites files
@@ -17,8 +18,8 @@
 //!   old files then stay as they are, and the next write tries again.
 //! - It is bounded: by the number of partitions, and by the size of the files ([`AutoCompaction`]). What is left over
 //!   is small at the next write, too.
-//! - The rows stay the same. Beside other writers it behaves as every OPTIMIZE: rows that they delete meanwhile are
-//!   deleted in the new files, and files that they remove meanwhile are given up.
+//! - The rows stay the same. Beside other writers it behaves like every OPTIMIZE: rows that they delete
+//!   concurrently are deleted in the new files, and files that they remove concurrently are given up.
 //! - Without the properties and settings that ask for it, a write only looks for them in memory.
 
 mod policy;

@@ -1,9 +1,9 @@
-//! Whether a table or a session asks for compactions, and of which files.
+//! Whether a table or a session asks for compactions, and for which files.
 //!
 //! | what | the session's setting | without it |
 //! | --- | --- | --- |
 //! | whether | `enabled` | `delta.autoOptimize` is `true`, or `delta.autoOptimize.autoCompact` is not `false` |
-//! | target size | `target_size` | that of the table |
+//! | target size | `target_size` | the table's |
 //! | smaller files are small | `small_size` | half of the target size |
 
 use crate::environment::AutoCompaction;

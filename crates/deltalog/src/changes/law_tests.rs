@@ -149,8 +149,8 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The feed reports the operations performed. Applied to the rows of one version, it gives those of
-    /// another.
+    /// The feed reports the operations performed. Applied to the rows of one version, it gives the rows
+    /// of another.
     #[test]
     fn changes_lead_from_version_to_version(
         steps in prop::collection::vec(step(), 1..12), from: prop::sample::Index, to: prop::sample::Index,

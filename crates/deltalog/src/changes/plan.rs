@@ -191,7 +191,7 @@ impl<'a> FeedLog<'a> {
         if let Some((_, Some(protocol), Some(metadata))) = at_start {
             return Ok((protocol.clone(), metadata.clone()));
         }
-        // If nothing changed them later, they are those of the last version.
+        // If nothing changed them later, they equal the files of the last version.
         if self.states.iter().all(|(version, ..)| *version == start) {
             return Ok((self.last.protocol().clone(), self.last.metadata().clone()));
         }
@@ -321,7 +321,8 @@ impl ChangePlan {
         })
     }
 
-    /// Returns the changed rows with `columns`, which may include those of the feed; `None` for all columns.
+    /// Returns the changed rows with `columns`, which may include columns of the feed; `None` for all
+    /// columns.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown column; errors while reading are returned with the batches.

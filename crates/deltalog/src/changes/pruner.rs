@@ -2,8 +2,8 @@
 //!
 //! - Constant for all rows of a file are its partition values, the version and time of the commit and, unless
 //!   the writer recorded it per row, the change type.
-//! - The statistics of an action describe the rows that its deletion vector does not delete: those of an
-//!   `add` the rows that it inserts, those of a `remove` the rows that it deletes, even if a path has both.
+//! - The statistics of an action describe the rows that its deletion vector does not delete: for an `add`
+//!   the rows that it inserts, for a `remove` the rows that it deletes, even if a path has both.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
 

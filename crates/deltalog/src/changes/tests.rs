@@ -406,8 +406,8 @@ fn files_that_cannot_match_are_not_opened() {
     assert_eq!((unknown.kind(), unknown.table().is_some()), (ErrorKind::InvalidArgument, true));
 }
 
-/// The statistics of the new logical file do not describe the rows that it lost, and those of the old one do
-/// not describe the rows that were restored.
+/// The statistics of the new logical file do not describe the rows that it lost, and the statistics of the
+/// old one do not describe the rows that were restored.
 #[test]
 fn changes_of_a_vector_use_the_statistics_of_the_right_action() {
     let mut table = Table::new();
@@ -439,7 +439,7 @@ fn changes_of_a_vector_use_the_statistics_of_the_right_action() {
     assert_eq!(found("id = 2"), change("insert", [2], 1));
 }
 
-/// More commits than threads, two of them damaged: the error is that of the first in the log.
+/// More commits than threads, two of them damaged: the error names the first in the log.
 #[test]
 fn commits_are_read_in_parallel_and_the_first_error_is_reported() {
     let mut table = Table::new();

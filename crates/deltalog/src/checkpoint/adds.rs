@@ -5,7 +5,7 @@
 //! | `delta.checkpoint.writeStatsAsJson` | true | `stats`, the text of the log |
 //! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` with partitions |
 //!
-//! - The names are those of the log, which are the physical ones of a mapped table.
+//! - The names are the log's, which are the physical names in a mapped table.
 //! - `stats_parsed` has the indexed leaf columns of the table's schema, with the types of the schema. A statistic that
 //!   is not a value of that type is left out. Bounds of a column that was a `float` are loosened, see
 //!   [`crate::scan::StatisticsColumns`].

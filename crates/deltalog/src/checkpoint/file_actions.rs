@@ -73,7 +73,7 @@ impl FileActions {
             .map(move |batch| Ok(ActionRows { kind: FileAction::Add, column: self.adds.convert(&batch?)? }))
     }
 
-    /// Converts those of the `remove` actions in the form of the log that have not expired.
+    /// Converts the `remove` actions that have not expired, in the form of the log.
     pub(super) fn removes(
         &self,
         tombstones: impl Iterator<Item = Result<RecordBatch>>,

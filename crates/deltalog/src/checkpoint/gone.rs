@@ -7,8 +7,8 @@
 //! - A clean-up of the log has passed the version. The checkpoint would stand alone below those that are left. It is
 //!   taken back, too. Later commits are there then: no clean-up removes the newest. A clean-up that comes to the commit
 //!   after this look finds the checkpoint (`upkeep::cleanup`).
-//! - A drop that is still deleting what it has listed may overlook the checkpoint, and nobody can tell. Such a drop
-//!   does the same to a commit.
+//! - A drop that is still deleting what it has listed may overlook the checkpoint, which cannot be detected. Such a
+//!   drop does the same to a commit.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Fate;
@@ -18,7 +18,8 @@ use crate::snapshot::Snapshot;
 /// Deletes them otherwise.
 ///
 /// # Errors
-/// `NotATable` or `TableReplaced`; `VersionNotFound` if the log was cleaned up meanwhile; also errors of the store.
+/// `NotATable` or `TableReplaced`; `VersionNotFound` if the log was cleaned up in between; also errors of the
+/// store.
 pub(super) fn take_back_if_gone(snapshot: &Snapshot, written: &[String]) -> Result<()> {
     let storage = snapshot.storage();
     let gone = match snapshot.segment().fate_in(storage)? {

@@ -5,12 +5,12 @@
 //! | `classic` | a checkpoint in one file, by the V1 spec |
 //! | `parts` | a multi-part checkpoint, which only an explicit request writes |
 //! | `v2` | a checkpoint by the V2 spec: its head, with the file actions or with sidecars beside it |
-//! | `sidecars` | writes sidecars, and chooses those of the checkpoint before that are used again |
+//! | `sidecars` | writes sidecars, and chooses which sidecars of the previous checkpoint are used again |
 //! | `file_actions`, `adds` | the file actions of a version, batch by batch, in the columns of a checkpoint |
 //! | `table_actions` | all other actions |
 //! | `action_file` | a Parquet file of actions |
 //! | `hint` | `_last_checkpoint` |
-//! | `gone` | takes a checkpoint back whose table was dropped meanwhile, or whose version a clean-up has passed |
+//! | `gone` | deletes a checkpoint again if its table was dropped, or a clean-up has passed its version |
 //!
 //! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
 //!   classic ones by the V1 spec, which all readers know.
@@ -54,9 +54,9 @@ const DEFAULT_INTERVAL: u64 = 10;
 /// version keeps the one that it has, beside which another one would stand under another name.
 ///
 /// # Errors
-/// `VersionNotFound` if the log was cleaned up meanwhile and no longer has the version, `CorruptLog`, `Unsupported` for
-/// a table with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of
-/// the store. They leave the table unchanged.
+/// `VersionNotFound` if the log was cleaned up and no longer has the version, `CorruptLog`, `Unsupported` for a table
+/// with an unknown feature, `InvalidArgument` for a version that its catalog has not published, and errors of the
+/// store. They leave the table unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     if !has_v2_checkpoint(snapshot).map_err(|error| snapshot.located(error))? {
         write_checkpoint_within(snapshot, &CheckpointLimits::default(), environment)?;
@@ -151,8 +151,8 @@ pub fn write_checkpoint_in_parts(
 /// Writes the checkpoint of `version`, which was committed on top of `base`. Returns the number of live files in it, if
 /// that is known.
 ///
-/// A checkpoint that another writer has written meanwhile stays: readers that have found it read it with the size that
-/// it had, and fail if it is replaced by a file of another size.
+/// A checkpoint that another writer has written in the meantime stays: readers that have found it read it with the
+/// size that it had, and fail if it is replaced by a file of another size.
 ///
 /// # Errors
 /// As [`write_checkpoint`].

@@ -155,7 +155,7 @@ fn spark_hash(bytes: &[u8], seed: i32) -> i32 {
 mod tests {
     use super::*;
 
-    /// The expected numbers are those of `hash` in Spark SQL.
+    /// The expected numbers come from `hash` in Spark SQL.
     #[test]
     fn hashes_are_those_of_spark() {
         for (text, expected) in [("", 142_593_372), ("a", 1_485_273_170)] {

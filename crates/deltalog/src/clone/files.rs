@@ -30,7 +30,7 @@ pub(super) enum Way {
     Deep,
 }
 
-/// What differs between the files of a clone and those of the table that it replaces.
+/// The differences between the files of a clone and the files of the table that it replaces.
 pub(super) struct ClonedFiles {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,
@@ -64,7 +64,8 @@ impl DataCopy {
 }
 
 impl ClonedFiles {
-    /// Returns what makes the files of a clone of `source` of those of `base`. Copies nothing yet.
+    /// Returns the changes that turn the files of `base` into the files of a clone of `source`.
+    /// Copies nothing yet.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store. `Unsupported` for files of the source outside of the roots that its
@@ -188,7 +189,7 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files are there, which others have copied, and durable. Copies the files of vectors.
+    /// Makes sure that the data files that the engine copied are there and durable. Copies the files of vectors.
     ///
     /// # Errors
     /// As [`Storage::sync_reported`] and [`copy_all`].
@@ -201,7 +202,7 @@ impl ClonedFiles {
         }
     }
 
-    /// Takes note of what is unique in the names of the copies, in their order, which others have made.
+    /// Records the unique parts of the names of the copies that the engine made, in their order.
     ///
     /// # Errors
     /// `CorruptLog`, never: the actions are those that were made.
@@ -243,7 +244,7 @@ struct Making<'a> {
 
 impl Making<'_> {
     fn clone_of(&mut self, file: Add) -> Result<Add> {
-        // Row ids of the source are not those of the clone.
+        // Row ids of the source do not apply to the clone.
         let file = Add { data_change: true, base_row_id: None, default_row_commit_version: None, ..file };
         match self.way {
             Way::Shallow => self.referring(file),
@@ -372,8 +373,8 @@ fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((Strin
     Ok(copies)
 }
 
-/// Returns what a copy's name has of the name of the file that it is a copy of: without that of an earlier copy, so
-/// that copies of copies do not get ever longer names, and not all of a very long one.
+/// Returns the part that a copy's name takes from the name of its original: without the part of an earlier copy, so
+/// that copies of copies do not get ever longer names, and not all of a very long name.
 fn name_in_copy(name: &str) -> &str {
     const MOST: usize = 200;
     let is_unique = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -25,7 +25,7 @@
 //! - The commit depends on all files of the target, as an overwrite does: a commit of somebody else since is a
 //!   conflict.
 //! - Files that were copied for a commit that has failed are deleted.
-//! - Rows get new ids with row tracking, as in the JVM implementation: those of the source count in the source.
+//! - Rows get new ids with row tracking, as in the JVM implementation: ids of the source count in the source.
 
 mod copy;
 mod files;
@@ -53,13 +53,13 @@ pub struct CloneRequest {
     pub is_shallow: bool,
     /// What to do if there is a table in the place of the clone.
     pub mode: CreationMode,
-    /// Properties that the clone has instead of those of its source.
+    /// Properties that the clone has instead of its source's.
     pub properties: BTreeMap<String, String>,
     /// Whether nothing is copied and committed: the metrics then say what would be done.
     pub dry_run: bool,
     /// The name of the source, which the commit records; its location if `None`.
     pub source_name: Option<String>,
-    /// Further fields of the commit, such as those of users.
+    /// Further fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 

@@ -48,7 +48,8 @@ impl Origin {
         })
     }
 
-    /// Returns whether the vector of the clone's file `cloned` is a copy of that of the source's file `file`.
+    /// Returns whether the vector of the clone's file `cloned` is a copy of the vector of the source's file
+    /// `file`.
     pub(super) fn has_same_vector(&self, file: &Add, cloned: &Add) -> bool {
         let is_in_file =
             |vector: &DeletionVectorDescriptor| vector.storage_type != DeletionVectorStorage::Inline;

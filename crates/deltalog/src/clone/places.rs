@@ -5,8 +5,8 @@ use crate::protocol::{PathResolver, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Refuses a clone onto its source, and tables inside of each other: the files of one would be among those of the
-/// other.
+/// Refuses a clone onto its source, and tables inside of each other: the files of one would be among the files of
+/// the other.
 pub(super) fn check_places(source: &Snapshot, target: &Storage, is_shallow: bool) -> Result<()> {
     if source.protocol().supports(&TableFeature::CatalogManaged) {
         return Err(Error::unsupported("a table that a catalog manages cannot be cloned")

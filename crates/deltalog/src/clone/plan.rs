@@ -10,7 +10,8 @@
 //!   refers to.
 //! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
 //!   be where this process sees the table.
-//! - If the engine fails, its copies are found by their mark: nobody has told of those that it has given up.
+//! - If the engine fails, its copies are found by their mark, because the engine does not report the copies
+//!   that it has given up.
 //! - The files of vectors, which are small, are always copied here.
 
 use super::files::{ClonedFiles, DataCopy, Way};
@@ -78,7 +79,7 @@ pub struct CopiedFile {
 /// Plans a clone of `source` at `target`.
 ///
 /// # Errors
-/// As [`super::clone_table`], apart from those of copies and of the commit.
+/// As [`super::clone_table`], apart from the errors of copies and of the commit.
 pub fn plan_clone(
     source: &Snapshot,
     target: &Storage,

@@ -33,7 +33,7 @@ const OF_THE_TABLE: [&str; 5] =
 pub(super) struct ClonedTable {
     pub(super) protocol: Protocol,
     pub(super) metadata: Metadata,
-    /// The domains that differ from those of the table that the clone replaces.
+    /// The domains that differ from the domains of the table that the clone replaces.
     pub(super) domains: Vec<DomainMetadata>,
 }
 
@@ -98,7 +98,8 @@ impl ClonedTable {
     }
 }
 
-/// Returns what makes the domains of `source` of those of `base`. Domains of users that only `base` has stay.
+/// Returns the changes that turn the domains of `base` into the domains of `source`. Domains of users that
+/// only `base` has stay.
 fn domains(source: &Snapshot, base: Option<&Snapshot>) -> Result<Vec<DomainMetadata>> {
     let wanted = source.domain_metadata()?;
     let found = base.map(Snapshot::domain_metadata).transpose()?.unwrap_or_default();

@@ -44,8 +44,8 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns the schema that given rows must fit: that of the table, in which the columns may be NULL that are not
-    /// given and will be filled.
+    /// Returns the schema that given rows must fit: the table's, in which the columns may be NULL that are not given
+    /// and will be filled.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
         let (filled, given) = (self.filled(), Given::of(given));
         let fields = table.fields().iter().map(|field| {

@@ -31,8 +31,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Parses `sql`, a condition in Spark's SQL, and binds it to `schema`. `time_zone` is that of times without one,
-    /// a name of the IANA database.
+    /// Parses `sql`, a condition in Spark's SQL, and binds it to `schema`. `time_zone` applies to times without a
+    /// zone, and is a name of the IANA database.
     ///
     /// # Errors
     /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist,

@@ -26,7 +26,7 @@ pub struct DefaultValue {
 
 impl DefaultValue {
     /// Creates the default value of the top-level column `column`, for a write that begins now. `sql` is in Spark's SQL
-    /// and names no columns; `time_zone` is that of times without one, a name of the IANA database.
+    /// and names no columns; `time_zone` applies to times without a zone, and is a name of the IANA database.
     pub fn new(column: &str, sql: &str, time_zone: &str) -> Self {
         Self {
             column: column.to_owned(),

@@ -5,8 +5,8 @@
 //! environment, a setting, the network or the names of users and catalogs, and none runs code of the session.
 //!
 //! - This crate evaluates the functions of its own expressions, and no others.
-//! - Spark evaluates further ones, [`OF_SPARK`], in tables that others have defined. A table that is defined or changed
-//!   by deltalog has only the functions of this crate, so that every one of its writers can write to it.
+//! - Spark evaluates further ones, [`OF_SPARK`], in tables that other engines have defined. A table that is defined or
+//!   changed by deltalog has only the functions of this crate, so that every one of its writers can write to it.
 //! - Left out on purpose, though they have the same value for the same arguments: functions of XML, whose parsers can
 //!   open files; of Protobuf and Avro, which read descriptors from files or are no part of Spark; of sketches, whose
 //!   parsers of bytes look beyond them; of geometries, which no table has; those that are meant to fail; and those that
@@ -53,8 +53,8 @@ const OF_SPARK: &str = "
     variant_get variant_insert variant_set variant_strip_nulls
 ";
 
-/// Returns the names, in lower case and sorted, of the functions that an expression of a table may call: those that
-/// have the same value for the same arguments, and those of the moment when the statement began.
+/// Returns the names, in lower case and sorted, of the functions that an expression of a table may call:
+/// deterministic functions, and functions of the moment when the statement began.
 ///
 /// A default value may use both kinds, and so may a constraint in Spark; a generated column only the first.
 pub fn rule_functions() -> (Vec<String>, Vec<String>) {

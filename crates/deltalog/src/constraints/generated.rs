@@ -1,4 +1,4 @@
-//! Columns whose values follow from those of other columns. (PROTOCOL, "Generated Columns".)
+//! Columns whose values follow from the values of other columns. (PROTOCOL, "Generated Columns".)
 //!
 //! - Writers may leave such a column out, and it is computed. A value that is written must meet
 //!   `(value <=> expression) IS TRUE`.
@@ -22,8 +22,8 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// Parses `sql`, the expression of the top-level column `column`, and binds it to `schema`. `time_zone` is that
-    /// of times without one, a name of the IANA database.
+    /// Parses `sql`, the expression of the top-level column `column`, and binds it to `schema`. `time_zone` applies
+    /// to times without a zone, and is a name of the IANA database.
     ///
     /// # Errors
     /// InvalidArgument, naming the column, if it does not exist, if the expression reads it, or if this crate cannot
@@ -79,7 +79,8 @@ impl Generated {
         self.expression.evaluate_all(batch)
     }
 
-    /// Returns the first row whose value of the column is not that of the expression. NULL equals NULL.
+    /// Returns the first row whose value of the column differs from the value of the expression. NULL
+    /// equals NULL.
     ///
     /// # Errors
     /// As [`Generated::fill`], and SchemaMismatch if `batch` lacks the column.

@@ -73,7 +73,7 @@ impl IdentityColumn {
     fn next(&self) -> i128 {
         let (start, step) = (i128::from(self.start), i128::from(self.step));
         let Some(mark) = self.mark.map(i128::from) else { return start };
-        // The number of steps to the mark, rounded down: its sign is that of the direction.
+        // The number of steps to the mark, rounded down, with the sign of the direction.
         let passed = (mark - start).div_euclid(step.abs()) * step.signum();
         let steps = match step.signum() {
             1 => passed + 1,
@@ -120,7 +120,7 @@ enum Counting {
     /// All of them.
     #[default]
     Alone,
-    /// Those of one lane.
+    /// The values of one lane.
     InLane(Lane),
     /// None, because writers in other processes would give the same.
     Never,
@@ -266,7 +266,7 @@ impl Identities {
             if !is_of_lane {
                 return refused(format!(
                     "has the values from {first} to {last} of the identity column '{column}' in {rows} rows, which are \
-                     not those of the task {} of {}: they begin at {expected}",
+                     not the values of the task {} of {}: they begin at {expected}",
                     lane.number(),
                     lane.of()
                 ));

@@ -138,7 +138,7 @@ fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// Refuses maps of which two keys have become equal. `offsets` are those of the maps.
+/// Refuses maps in which two keys have become equal. `offsets` are the offsets of the maps.
 fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> Result<()> {
     let incomparable = |error: ArrowError| {
         Error::schema_mismatch(format!("the keys of column '{path}' cannot be compared")).with_source(error)

@@ -1,8 +1,9 @@
 //! Spark's text of a type with `char(n)` or `varchar(n)` in it, such as `struct<code:char(2),names:array<varchar(9)>>`.
 //!
 //! - Spark notes the text in the metadata of a top-level column. Where the schema has strings, it has the lengths.
-//! - The fields of a struct are those of the schema in their order. A table whose fields were changed since is refused:
-//!   the text no longer tells which of them has which length, and Spark would take the order of fields from it.
+//! - The fields of a struct match the fields of the schema in their order. A table whose fields were changed since is
+//!   refused: the text no longer tells which of them has which length, and Spark would take the order of fields from
+//!   it.
 
 use std::borrow::Cow;
 

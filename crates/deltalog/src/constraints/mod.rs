@@ -20,7 +20,7 @@
 //!   only functions that `functions` lists.
 //! - Expressions are evaluated as in Spark with ANSI mode. A row for which an expression has no value (an overflow, a
 //!   division by zero) is refused.
-//! - Times without a time zone, and dates of timestamps, are those of the given time zone.
+//! - Times without a time zone, and dates of timestamps, use the given time zone.
 
 mod bind_schema;
 mod bound;

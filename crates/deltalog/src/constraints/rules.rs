@@ -22,7 +22,7 @@ pub struct RuleText {
     pub name: String,
     /// The expression in Spark's SQL.
     pub sql: String,
-    /// The time zone of times without one, if it is not that of the writer.
+    /// The time zone of times without one, if it differs from the writer's.
     pub(crate) time_zone: Option<String>,
 }
 
@@ -91,8 +91,8 @@ impl RowRules {
         Ok(found)
     }
 
-    /// Binds the rules to the table's schema. `time_zone` is that of times without one, a name of the IANA database,
-    /// unless a rule has its own.
+    /// Binds the rules to the table's schema. `time_zone` applies to times without a zone, and is a name of the IANA
+    /// database, unless a rule has its own.
     ///
     /// # Errors
     /// As [`Check::bind`] and [`Generated::bind`].
@@ -194,7 +194,7 @@ impl RuleText {
 /// Returns the expression of an invariant.
 ///
 /// # Errors
-/// Those of JSON that is not of the protocol's form.
+/// The errors of JSON that does not have the protocol's form.
 pub(super) fn invariant(json: &str) -> serde_json::Result<String> {
     serde_json::from_str(json).map(|Invariant { expression }| expression.expression)
 }

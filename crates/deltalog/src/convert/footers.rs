@@ -4,7 +4,7 @@
 //! - Footers are read in parallel, some thousand files at a time. What is kept of a file is its `add` action, so that
 //!   memory does not depend on the sizes of the footers.
 //! - Files with the same schema share its conversion.
-//! - Statistics are bounds, as those of files that engines report ([`crate::stats`]): no page is read.
+//! - Statistics are bounds, as for files that engines report ([`crate::stats`]): no page is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +57,7 @@ struct Shared {
 }
 
 impl Footers<'_> {
-    /// Returns the columns of the files, those of them that all files have, and the `add` actions of the files.
+    /// Returns the columns of the files, the columns that all files have, and the `add` actions of the files.
     ///
     /// # Errors
     /// As [`super::plan_conversion`].
@@ -202,7 +202,7 @@ impl Merged {
     }
 
     fn refusal(&self, clash: &Clash, shared: &Shared) -> Error {
-        // The merged type may be that of yet another file.
+        // The merged type may come from yet another file.
         let alone = self.schemas.iter().find_map(|known| {
             let other = merge(&known.columns, &shared.columns).err()?;
             (other.column == clash.column).then(|| (known.path.as_str(), other))

@@ -1,4 +1,4 @@
-//! The files of a list that the caller has, such as that of a manifest.
+//! The files of a list that the caller has, such as a manifest.
 
 use std::collections::HashMap;
 

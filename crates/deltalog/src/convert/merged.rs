@@ -92,8 +92,8 @@ fn described(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the columns that are known, if files with the columns of `found` can be read by them. All files have those
-/// of `common`.
+/// Returns the columns that are known, if files with the columns of `found` can be read by them. All files have the
+/// columns in `common`.
 ///
 /// # Errors
 /// `SchemaMismatch` for a column of the files that is not known, or not of this type. `Unsupported` for a column that
@@ -118,8 +118,7 @@ pub(super) fn declared(
         ))
         .with_hint("write the rows to a new table"));
     }
-    let hint =
-        "without columns that are given, or by the path of the directory, the columns are those of the files";
+    let hint = "without columns that are given, or by the path of the directory, the columns are taken from the files";
     let readable = nullable(known)?;
     let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
     if let Some(field) = unknown {

@@ -13,7 +13,7 @@
 //! | `request` | what is asked for |
 //! | `listing`, `listed` | the sources of files |
 //! | `partitions` | which columns the directories name, and their values |
-//! | `inferred` | the types of these columns, if nobody has said them |
+//! | `inferred` | the types of these columns, if they are not given |
 //! | `footers` | the schemas of the files, and their statistics |
 //! | `merged` | one schema of many |
 //!

@@ -97,7 +97,8 @@ impl Partitions {
     /// Returns the columns, and the values of each partition. Without `given` columns, their types are inferred.
     ///
     /// # Errors
-    /// `InvalidArgument` if the given columns are not those of the files, and for values that are not of their type.
+    /// `InvalidArgument` if the given columns differ from the columns of the files, and for values that do not have
+    /// their type.
     pub(super) fn typed(
         self,
         given: Option<&StructType>,
@@ -144,7 +145,7 @@ impl Partitions {
         Ok((columns, all))
     }
 
-    /// Returns the given columns, if they are those of the files.
+    /// Returns the given columns, if they match the columns of the files.
     fn given(&self, given: &StructType) -> Result<StructType> {
         let is_missing =
             |field: &&StructField| !self.columns.iter().any(|column| is_same(column, &field.name));

@@ -12,10 +12,10 @@ use crate::transaction::Operation;
 pub enum ConvertSource {
     /// In a listing of the directory. The names of nested directories, `column=value`, are the partition values.
     Directory,
-    /// In a list, such as that of a manifest. It has the columns `path`, relative to the directory or as a full path
-    /// below it, not encoded, `size` in bytes, and `modification_time`, in milliseconds since the epoch or as a
-    /// timestamp. With partition columns it has the column `partition_values` as well: a map of texts in the form of
-    /// the log, or a struct with a typed field for each column.
+    /// In a list, such as a manifest. It has the columns `path`, relative to the directory or as a full path below
+    /// it, not encoded, `size` in bytes, and `modification_time`, in milliseconds since the epoch or as a timestamp.
+    /// With partition columns it has the column `partition_values` as well: a map of texts in the form of the log,
+    /// or a struct with a typed field for each column.
     Files(Box<dyn RecordBatchReader + Send>),
 }
 
@@ -34,13 +34,13 @@ impl std::fmt::Debug for ConvertSource {
 pub struct ConvertRequest {
     /// Where the files are found.
     pub source: ConvertSource,
-    /// The partition columns with their types. Without them, they are those that the directories name, and their types
-    /// are those of the fields of a list with a struct, or inferred from the values as Spark does: integer, long,
-    /// decimal without fraction, double, timestamp, date, else string.
+    /// The partition columns with their types. Without them, the directories name the columns, and the types are taken
+    /// from the fields of a list with a struct, or inferred from the values as Spark does: integer, long, decimal
+    /// without fraction, double, timestamp, date, else string.
     pub partition_by: Option<StructType>,
-    /// The columns of the table beside the partition columns, if they are known: those of a catalog. The files may lack
-    /// some of them, which are NULL there, but have no others. Without them, they are those of the files. A column that
-    /// has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
+    /// The columns of the table beside the partition columns, if they are known, for example from a catalog. The files
+    /// may lack some of them, which are NULL there, but have no others. Without them, the columns are taken from the
+    /// files. A column that has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
     pub columns: Option<StructType>,
     /// The zone of timestamps in the names of directories that have none.
     pub time_zone: String,
@@ -49,7 +49,7 @@ pub struct ConvertRequest {
     pub statistics: bool,
     /// What to do if there is a table.
     pub mode: CreationMode,
-    /// Further fields of the commit, such as those of users.
+    /// Further fields of the commit, such as user metadata.
     pub operation: Operation,
     /// Name, description and properties of the table. It has no columns.
     pub(super) definition: TableDefinition,
@@ -76,7 +76,8 @@ impl ConvertRequest {
         }
     }
 
-    /// Takes name, description and properties of the table from `definition`. Its columns are those of the files.
+    /// Takes name, description and properties of the table from `definition`. The columns still come from the
+    /// files.
     #[must_use]
     pub fn defined_as(mut self, definition: TableDefinition) -> Self {
         self.definition = definition;
@@ -92,7 +93,7 @@ impl ConvertRequest {
         let TableDefinition { schema, partition_columns, clustering_columns, constraints, .. } =
             &self.definition;
         if !schema.fields().is_empty() || !partition_columns.is_empty() {
-            return Err(Error::invalid_argument("the columns of a converted table are those of its files"));
+            return Err(Error::invalid_argument("a converted table takes its columns from its files"));
         }
         if clustering_columns.is_some() || !constraints.is_empty() {
             return Err(Error::unsupported(

@@ -68,7 +68,7 @@ impl DeletionVectors {
         vector.map_err(|error| unreadable(error, name))
     }
 
-    /// Returns the rows of a data file that are deleted: those of its vector, if it has one.
+    /// Returns the deleted rows of a data file, which its vector names if it has one.
     ///
     /// # Errors
     /// As [`DeletionVectors::read`].

@@ -79,7 +79,7 @@ fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(S
         let lane = counted.lane;
         if let Some(other) = lanes.iter().find(|other| other.of() != lane.of()) {
             return Err(Error::invalid_argument(format!(
-                "a fragment is that of a task of {}, and another one that of a task of {}, so that they may have the \
+                "one fragment belongs to a task of {}, and another one to a task of {}, so that they may have the \
                  same values of identity columns",
                 lane.of(),
                 other.of()
@@ -88,7 +88,7 @@ fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(S
         }
         if !lanes.insert(lane) {
             return Err(Error::invalid_argument(format!(
-                "two fragments are those of the task {} of {}, and have the same values of identity columns",
+                "two fragments belong to the task {} of {}, and have the same values of identity columns",
                 lane.number(),
                 lane.of()
             ))
@@ -147,7 +147,7 @@ fn added(file: &FragmentFile, spec: &TableWriteSpec) -> Result<Add> {
     })
 }
 
-/// Refuses values that are not those of the table's partition columns.
+/// Refuses values that are not for the table's partition columns.
 fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.physical_partition_columns();
     if !add.partition_values.keys().all(|name| columns.contains(name))

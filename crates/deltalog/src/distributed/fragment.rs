@@ -62,7 +62,7 @@ impl Fragment {
     /// Reads what [`Fragment::to_json`] has written.
     ///
     /// # Errors
-    /// `InvalidArgument` for any other text, also for that of another version of this crate.
+    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a fragment of a write")?;
         serde_json::from_str(json).map_err(|error| {

@@ -16,11 +16,11 @@
 //!
 //! - Task and fragments hold no credentials. Each process opens the store with its own.
 //! - All files of a write are below one directory, whose name is the write's id. So the write knows its files without
-//!   the help of its workers: `abort` deletes those of workers that died, and a commit deletes those that no fragment
-//!   names, such as the files of a worker that ran twice.
+//!   the help of its workers: `abort` deletes the files of workers that died, and a commit deletes files that no
+//!   fragment names, such as the files of a worker that ran twice.
 //! - Values of identity columns are counted in lanes: each task has a number, and gives values that no other number
-//!   gives. Unless the base of the commit has the high water mark at which the tasks began, the check fails. A commit
-//!   that moved the mark meanwhile conflicts.
+//!   gives. Unless the base of the commit has the high water mark at which the tasks began, the check fails. A
+//!   concurrent commit that moved the mark conflicts.
 //! - Files are deleted only if the fate of the commit is certain.
 
 mod check;
@@ -149,8 +149,8 @@ impl DistributedWrite {
         outcome
     }
 
-    /// Deletes all files of this write, also those of workers that died. A worker that is still writing must be ended
-    /// before; what it writes afterwards belongs to no version, and VACUUM removes it.
+    /// Deletes all files of this write, also the files of workers that died. A worker that is still writing must be
+    /// ended before; what it writes afterwards belongs to no version, and VACUUM removes it.
     ///
     /// # Errors
     /// Errors of the store, after an attempt for each file. Then it may be called again.

@@ -68,7 +68,7 @@ impl WriteTask {
     /// Reads what [`WriteTask::to_json`] has written.
     ///
     /// # Errors
-    /// `InvalidArgument` for any other text, also for that of another version of this crate.
+    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a task of a write")?;
         serde_json::from_str(json).map_err(|error| {
@@ -104,7 +104,7 @@ impl WriteTask {
     /// with a task that has a number ([`WriteTask::numbered`]).
     ///
     /// # Errors
-    /// `CorruptLog` if the task's metadata is not valid, and those of [`DataWriter::new`].
+    /// `CorruptLog` if the task's metadata is not valid, and the errors of [`DataWriter::new`].
     pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
         let located = |error: Error| error.in_table(storage.url());
         let spec = checking(self.spec().map_err(located)?, self.replace_where.as_ref()).in_lane(self.lane);
@@ -127,7 +127,7 @@ impl WriteTask {
     /// Returns a writer of files of this write that keeps to `spec`.
     ///
     /// # Errors
-    /// Those of [`DataWriter::new`].
+    /// The errors of [`DataWriter::new`].
     pub(crate) fn writer_by(
         &self,
         spec: TableWriteSpec,

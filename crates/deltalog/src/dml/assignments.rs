@@ -48,7 +48,8 @@ pub(super) struct Assignments {
 }
 
 impl Assignments {
-    /// Binds values, given as SQL by column. Columns may be qualified by `alias`, that of the table.
+    /// Binds values, given as SQL by column. Columns may be qualified by `alias`, the alias of the
+    /// table.
     ///
     /// # Errors
     /// `InvalidArgument` for a column or a value that does not exist or is not understood, or a column that is assigned
@@ -106,7 +107,7 @@ impl Assignments {
     /// the rows of the table, perhaps with further columns, which are kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
-    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
     pub(super) fn update_all(
         &self,
         limits: BatchBytes,
@@ -131,7 +132,7 @@ impl Assignments {
     /// Calls `visit` with new rows with the assigned columns only, as many at once as are a batch.
     ///
     /// # Errors
-    /// Those of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
     pub(super) fn insert_all(
         &self,
         limits: BatchBytes,
@@ -191,7 +192,7 @@ impl Assignments {
         assigned.map(|assigned| assigned.value.of(rows, |name| names.find(name))).transpose()
     }
 
-    /// Returns a value as a column of the table. Its type is that of the value, which may still have to be fitted.
+    /// Returns a value as a column of the table. It has the type of the value, which may still have to be fitted.
     fn column(&self, index: usize, value: ArrayRef) -> Result<(Arc<Field>, ArrayRef)> {
         let missing = || Error::invalid_argument("a column of the table is missing");
         let field = self.table.fields().get(index).ok_or_else(missing)?.as_ref().clone();

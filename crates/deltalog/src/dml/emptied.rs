@@ -1,4 +1,4 @@
-//! Files of which a statement deletes all rows, when another writer has moved these rows meanwhile.
+//! Files that lose all rows in a statement, when another writer has moved these rows concurrently.
 //!
 //! Such a file is removed, which needs no position of a row. If an OPTIMIZE was faster, the file is gone, and the rows
 //! are in another one, beside rows that stay. Where they are follows from their positions in the old file
@@ -18,7 +18,7 @@ use crate::write::FOOTER_THREADS;
 /// The most rows of all files together whose positions are held in memory: a bit each.
 const MOST_ROWS: u64 = 1 << 28;
 
-/// Files of which all rows go.
+/// Files that lose all rows.
 #[derive(Debug)]
 pub(super) struct Emptied {
     /// Those that are removed.
@@ -28,7 +28,7 @@ pub(super) struct Emptied {
 }
 
 impl Emptied {
-    /// Returns the files as they are removed if nobody has moved their rows.
+    /// Returns the files as they are removed if their rows were not moved.
     pub(super) fn unmoved(files: &[ListedFile]) -> Self {
         Self { removed: files.iter().map(|file| file.add.clone()).collect(), rows: Vec::new() }
     }
@@ -44,7 +44,8 @@ impl Emptied {
             return Ok(None);
         }
         let (live, gone) = apart(base, files)?;
-        // The statistics may be those of others. Too few rows would leave some of them in the new file.
+        // The statistics may come from another writer. Too few rows would leave some of them in the new
+        // file.
         let counted = match parallel::each(&gone, FOOTER_THREADS, |file| file.counted_in_footer(base)) {
             Ok(counted) => counted,
             Err(error) => {

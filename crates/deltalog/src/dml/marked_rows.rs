@@ -2,12 +2,12 @@
 //!
 //! | column | type | |
 //! | --- | --- | --- |
-//! | those of the table | | the row to write, if any |
+//! | the table's | | the row to write, if any |
 //! | [`OPERATION`] | int | bits: [`REMOVE`], [`WRITE`], [`MATCHED`], [`BY_SOURCE`] |
 //! | [`FILE`], [`ROW`] | int, long | the row that goes: the number of its file, and its position there |
 //!
 //! - An update is one row that has both bits, with the old position and the new values.
-//! - The bits are those of `RowAction.java`.
+//! - The bits have the same meaning as in `RowAction.java`.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct MarkedRows {
     removed_again: RowsByFile,
     /// Rows that match and stay.
     staying: RowsByFile,
-    /// Those of them that the task has met before.
+    /// The pairs among them that the task has met before.
     staying_again: RowsByFile,
     counts: StatementCounts,
 }

@@ -17,11 +17,11 @@ pub struct RowCounts {
     pub source: u64,
     /// The rows that were deleted; `None` if that is not known, because files were removed unread.
     pub deleted: Option<u64>,
-    /// Those of them that a clause `WHEN NOT MATCHED BY SOURCE` has deleted.
+    /// How many of them a clause `WHEN NOT MATCHED BY SOURCE` has deleted.
     pub deleted_by_source: u64,
     /// The rows that were changed.
     pub updated: u64,
-    /// Those of them that a clause `WHEN NOT MATCHED BY SOURCE` has changed.
+    /// How many of them a clause `WHEN NOT MATCHED BY SOURCE` has changed.
     pub updated_by_source: u64,
     /// The rows that were added.
     pub inserted: u64,

@@ -1,7 +1,8 @@
 //! The commit of what a statement has done to the rows of a table.
 //!
-//! - Rows that go are given by their positions in a file of the base. Their deletion vectors are merged with those that
-//!   others have committed meanwhile; a row that both delete is a conflict. A file whose rows are all gone is removed.
+//! - Rows that go are given by their positions in a file of the base. Their deletion vectors are merged with vectors
+//!   that other writers have committed in the meantime; a row that both delete is a conflict. A file whose rows are all
+//!   gone is removed.
 //! - New files belong to the statement: if the commit fails for certain, or is no longer necessary, they are deleted.
 //!   While its state is unknown, they are kept.
 //! - Small files are compacted after the commit, if the table or the session asks for it and files were added.
@@ -51,7 +52,7 @@ pub struct RowChange {
     id: Option<String>,
 }
 
-/// The rows that a statement has read beside those of single files.
+/// The rows that a statement has read beside the rows of single files.
 #[derive(Debug)]
 enum Reads {
     Nothing,
@@ -156,8 +157,8 @@ impl RowChange {
         Ok(())
     }
 
-    /// Removes a file of the base, all of whose rows go. If another writer has moved them to another file meanwhile,
-    /// they are deleted there, in a table with deletion vectors.
+    /// Removes a file of the base with all its rows. If another writer has moved them to another file in the
+    /// meantime, they are deleted there, in a table with deletion vectors.
     pub fn empty_file(&mut self, file: ListedFile) {
         self.emptied.push(file);
     }

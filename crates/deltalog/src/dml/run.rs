@@ -20,7 +20,7 @@ use crate::write_request::WriteRequest;
 /// Who makes a statement, and when.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Further fields of the commit, such as those of users.
+    /// Further fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
@@ -49,7 +49,7 @@ impl Request {
 /// Carries out a statement on `base`: `work` says what it does. If that fails, all new files are deleted.
 ///
 /// # Errors
-/// Those of `work` and of [`RowChange::commit`].
+/// The errors of `work` and of [`RowChange::commit`].
 pub(super) fn run(
     base: &Snapshot,
     request: Request,
@@ -102,7 +102,7 @@ pub(super) fn condition_of_statement(predicate: Option<&str>) -> Result<Predicat
 /// Returns how many rows were copied.
 ///
 /// # Errors
-/// Those of `chosen`; `CorruptData`, and errors of the store.
+/// The errors of `chosen`; `CorruptData`, and errors of the store.
 pub(super) fn take_rows(
     change: &mut RowChange,
     writer: &mut RowWriter,

@@ -66,8 +66,8 @@ pub struct TaskedStatement {
 }
 
 impl StatementTask {
-    /// Begins a statement on exactly `base`, whose new files are below `directory`. `progress` is that of applications
-    /// that the statement is to record.
+    /// Begins a statement on exactly `base`, whose new files are below `directory`. `progress` is the progress of
+    /// applications that the statement is to record.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written, a rule that cannot be evaluated, or a change
@@ -149,8 +149,8 @@ impl StatementTask {
     /// Commits what the tasks have done to rows of `base`, the version that the statement has read.
     ///
     /// # Errors
-    /// Those of [`RowChange::commit`]; `InvalidArgument` for a row that matches twice and must not, and for
-    /// fragments that are not those of this statement. `CorruptData`, and errors of the store.
+    /// The errors of [`RowChange::commit`]; `InvalidArgument` for a row that matches twice and must not,
+    /// and for fragments of another statement. `CorruptData`, and errors of the store.
     pub fn commit(
         &self,
         base: &Snapshot,

@@ -18,7 +18,7 @@ pub struct AutoCompaction {
     /// Whether it is done, whatever the table says; `None` if the table's properties decide:
     /// `delta.autoOptimize.autoCompact`, or `delta.autoOptimize`.
     pub enabled: Option<bool>,
-    /// The size in bytes that new files have at most; `None` for that of the table (`delta.targetFileSize`, else
+    /// The size in bytes that new files have at most; `None` for the table's own (`delta.targetFileSize`, else
     /// 128 MiB).
     pub target_size: Option<u64>,
     /// The size in bytes below which a file is small; `None` for half of the target size.

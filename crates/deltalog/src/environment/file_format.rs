@@ -38,8 +38,8 @@ pub struct FileFormat {
 pub struct ColumnFormat {
     /// Whether values are put into a dictionary.
     pub dictionary: Option<bool>,
-    /// Which statistics the file has: `none`, `chunk` or `page`, in any case. Columns whose bounds the log has have
-    /// those of chunks at least, because the log has them from there.
+    /// Which statistics the file has: `none`, `chunk` or `page`, in any case. Columns whose bounds are in the log
+    /// have at least statistics of chunks, because the log takes them from there.
     pub statistics: Option<String>,
     /// The encoding of values outside of dictionaries, by Parquet's name, such as `DELTA_BINARY_PACKED`.
     pub encoding: Option<String>,

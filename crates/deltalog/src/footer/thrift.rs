@@ -9,7 +9,7 @@ const BROKEN: &str = "the footer cannot be decoded";
 /// The levels of unknown fields.
 const LEVELS: usize = 32;
 
-/// The types of fields. Those of elements are the same, but for booleans.
+/// The types of fields. Types of elements are the same, except for booleans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,

@@ -9,7 +9,7 @@ use crate::replay::{FileColumn, FileColumns, adds_of};
 use crate::snapshot::Snapshot;
 use crate::write::partition_directory;
 
-/// The texts of manifests, by the directories that they are in, relative to that of the manifests.
+/// The texts of manifests, by their directories relative to the root of the manifests.
 pub(super) type Manifests = BTreeMap<String, String>;
 
 /// The partitions that are looked at, by their directories; `None` for all of them.

@@ -6,7 +6,7 @@
 //!       file:/table/p=1/q=a%2Fb/part-0.parquet     one full path per line, not encoded
 //! ```
 //!
-//! - Layout and content are those of the JVM implementation.
+//! - Layout and content are the same as in the JVM implementation.
 //! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
 //!   manifests would lie, and are refused.
 //! - A path of the log must be one that a reader of the table may open: below the table or a root that was allowed, on
@@ -43,7 +43,7 @@ const MANIFESTS: &str = "_symlink_format_manifest";
 /// The property that asks for manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
-/// How often an update goes on with what others have committed meanwhile.
+/// How often an update goes on with newer commits of other writers.
 const MOST_ROUNDS: usize = 16;
 
 /// What was done to manifests.
@@ -58,13 +58,14 @@ pub struct GeneratedManifests {
     pub deleted: u64,
 }
 
-/// Writes the manifests of the newest version, and deletes those of partitions without files.
+/// Writes the manifests of the newest version, and deletes the manifests of partitions without
+/// files.
 ///
 /// # Errors
 /// `Unsupported` for a table with deletion vectors or column mapping, for files outside of the table and of its allowed
 /// roots, and for partition values that are too long for the name of a directory; `Unavailable` if others commit faster
-/// than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may be those
-/// of an older version.
+/// than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may describe
+/// an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
     let located = |error: Error| newest.located(error);
@@ -173,10 +174,11 @@ pub(crate) fn objection() -> Objection {
         let first = with_vectors(adds).values().iter().position(|has_vector| has_vector);
         Ok(first.and_then(|row| path_of(adds, row)))
     };
-    Objection::new("have deletion vectors, of which manifests do not tell".to_owned(), find)
+    Objection::new("have deletion vectors, which manifests cannot express".to_owned(), find)
 }
 
-/// Writes the manifests of some partitions, and deletes those of the others of them, or of all others.
+/// Writes the manifests of some partitions, and deletes the manifests of the others of them, or of all
+/// others.
 fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedManifests> {
     ensure_mappable(snapshot.metadata())?;
     let mut done = GeneratedManifests { version: snapshot.version(), ..GeneratedManifests::default() };
@@ -216,7 +218,8 @@ fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedMan
     Ok(done)
 }
 
-/// Goes on with the versions that others have committed meanwhile, until there are none.
+/// Goes on with the versions that other writers have committed in the meantime, until there are
+/// none.
 ///
 /// # Errors
 /// `Unavailable` if there are still some after [`MOST_ROUNDS`]: what was written may have replaced newer manifests.

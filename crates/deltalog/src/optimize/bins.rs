@@ -27,7 +27,7 @@ pub(super) fn packed<T>(
     bins
 }
 
-/// Divides `items` in their order into batches, each of which ends when it has at least `enough` bytes.
+/// Divides `items` in their order into batches that end as soon as they have at least `enough` bytes.
 pub(super) fn batched<T>(items: Vec<T>, enough: u64, size: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
     let mut batches: Vec<Vec<T>> = Vec::new();
     let mut filled = enough;

@@ -29,7 +29,8 @@ impl BinRewriter<'_> {
         ReadRows(self.checks_rows.then(RowSum::default))
     }
 
-    /// Reads the new files of a bin and compares their rows with those of the old ones, if the request asks for it.
+    /// Reads the new files of a bin and compares their rows with the rows of the old ones, if the request asks for
+    /// it.
     ///
     /// # Errors
     /// `CorruptData` if the rows are not the same; errors of the store. The new files are deleted then.
@@ -126,7 +127,7 @@ mod tests {
         let bin = Bin { files: listed_files(&base, None).unwrap(), order: BinOrder::Kept };
         let [written] = rewriter.rewrite(std::slice::from_ref(&bin)).unwrap().try_into().ok().unwrap();
         assert_eq!((written.new[0].rows, parquet_files(directory.path())), (20, 3));
-        // The same files, of which one more row was read.
+        // The same files, with one more row read.
         let mut before = rewriter.read_rows();
         let files: Vec<_> = bin.files.iter().map(|file| Ok(file.file.clone())).collect();
         for batch in rewriter.copy.scan.clone().read(files.into_iter()) {

@@ -13,13 +13,12 @@
 //! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
 //!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
 //! - A column is known by its name: one that another writer has renamed is another one, as for the JVM implementation.
-//! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files but
-//!   those of finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM
+//! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files
+//!   except finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM
 //!   implementation.
 //! - Files of other providers are never touched: "a clustering implementation must only recluster files that have the
 //!   field `clusteringProvider` set to the name of the same clustering implementation".
-//! - A clustered file of which many rows are deleted, and that does not take part, is written again as one file of its
-//!   cube.
+//! - A clustered file with many deleted rows that does not take part is written again as one file of its cube.
 
 use std::collections::BTreeMap;
 
@@ -41,14 +40,14 @@ const FEW_FILES: u64 = 8;
 /// The most bytes of clustered files that take part in any case.
 const LITTLE: u64 = 1 << 30;
 
-/// The default for the largest size of a cube: that of the JVM implementation.
+/// The default for the largest size of a cube, the same as in the JVM implementation.
 pub(super) const CUBE_SIZE: u64 = 150 << 30;
 
 /// How the files of a table are clustered.
 pub(super) struct Clustering {
     /// In the spelling of the schema.
     pub(super) columns: Vec<ColumnPath>,
-    /// Whether all files take part but those of finished cubes.
+    /// Whether all files take part, except the files of finished cubes.
     pub(super) is_full: bool,
     /// The size of new files, in bytes.
     pub(super) target: u64,
@@ -63,13 +62,13 @@ pub(super) struct Clustering {
 struct Found {
     unclustered: Vec<ListedFile>,
     cubes: BTreeMap<String, CubeFiles>,
-    /// Files that do not take part, and of which many rows are deleted.
+    /// Files that do not take part and have many deleted rows.
     deleted: Vec<ListedFile>,
     stats: ClusteringStats,
     files: u64,
 }
 
-/// The files of a cube; if it is finished, only those of which many rows are deleted.
+/// The files of a cube; if it is finished, only the files with many deleted rows.
 #[derive(Default)]
 struct CubeFiles {
     files: Vec<ListedFile>,
@@ -152,7 +151,7 @@ impl Clustering {
                 let was_finished = self.is_finished(cube);
                 cube.bytes += bytes;
                 cube.live += live_bytes(add);
-                // Finished cubes may have any number of files, of which only these are looked at.
+                // Finished cubes may have any number of files; only these are looked at.
                 let is_kept = |file: &ListedFile| has_many_deleted(&file.add, self.most_deleted);
                 if !was_finished || is_kept(&file) {
                     cube.files.push(file);
@@ -178,8 +177,8 @@ impl Clustering {
         cube.live >= self.cube_size - self.cube_size / 3
     }
 
-    /// Returns how many of the unfinished cubes take part, whose sizes ascend; `new` is that of the unclustered files,
-    /// if there are some.
+    /// Returns how many of the unfinished cubes take part, given their sizes in ascending order; `new` is the size of
+    /// the unclustered files, if there are some.
     fn taking_part(&self, has_new: bool, new: u64, cubes: &[u64]) -> usize {
         match (has_new, self.is_full) {
             (false, true) if cubes.len() > 1 => cubes.len(),

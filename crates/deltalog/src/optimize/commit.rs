@@ -1,18 +1,19 @@
-//! Commits files that were written again, on top of what others have committed meanwhile.
+//! Commits files that were written again, on top of concurrent commits.
 //!
 //! | an old file, in the newest version | what happens |
 //! | --- | --- |
 //! | as it was read | it is removed |
 //! | with more deleted rows | it is removed, and the new files have vectors for these rows |
 //! | with rows that are no longer deleted | its bin is given up: the new files lack these rows |
-//! | removed | its bin is given up: its rows are gone, or others have moved them |
+//! | removed | its bin is given up: its rows are gone, or were moved by another writer |
 //!
 //! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors
 //!   the `remove` of the file says where they are ([`crate::row_moves`]).
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
-//! - A new file of which others have deleted all rows is not added.
-//! - If an engine has ordered the rows, it is asked where those are that others have deleted ([`super::search`]).
+//! - A new file that has lost all rows to other writers is not added.
+//! - If an engine has ordered the rows, it is asked where the rows are that other writers have deleted
+//!   ([`super::search`]).
 //! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
 //!   after the commit those that are not added.
 
@@ -56,7 +57,7 @@ pub(super) struct Committer<'a> {
     search: RowSearch<'a>,
 }
 
-/// What others have deleted of a bin.
+/// What other writers have deleted in a bin.
 struct Deleted {
     /// The old files as they are now.
     current: Vec<Add>,
@@ -72,17 +73,17 @@ struct Pending {
     bin: Rewritten,
     /// The old files as the version has them that the next attempt is based on.
     current: Vec<Add>,
-    /// The rows of each new file that others have deleted meanwhile.
+    /// The rows of each new file that other writers have deleted in the meantime.
     carried: Vec<RoaringTreemap>,
 }
 
 impl Pending {
-    /// Returns the new files, and their rows that others have deleted meanwhile.
+    /// Returns the new files, and their rows that other writers have deleted in the meantime.
     fn files(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
         self.bin.new.iter().zip(&self.carried)
     }
 
-    /// Returns the new files of which there are rows.
+    /// Returns the new files that still have rows.
     fn live(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
         self.files().filter(|(new, carried)| carried.len() < new.rows)
     }
@@ -230,8 +231,8 @@ impl<'a> Committer<'a> {
         transaction.commit()
     }
 
-    /// Compares the old files with those of the base. Returns the bins that can still be committed there, and the
-    /// others.
+    /// Compares the old files with the files of the base. Returns the bins that can still be committed there, and
+    /// the others.
     fn reconcile(&mut self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
         let sources: Vec<Add> =
             pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
@@ -262,8 +263,8 @@ impl<'a> Committer<'a> {
         Ok((kept, given_up))
     }
 
-    /// Returns the old files of a bin as they are `found` now, and their rows that were deleted meanwhile; `None` if
-    /// the new files cannot stand for them. Of an engine's rows, at most as many as are `left`.
+    /// Returns the old files of a bin as they are `found` now, and their rows that were deleted since; `None` if the
+    /// new files cannot stand for them. Of an engine's rows, at most as many as are `left`.
     fn deleted(
         &self,
         bin: &Rewritten,

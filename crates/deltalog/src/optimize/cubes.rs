@@ -1,7 +1,7 @@
 //! Which cube a file belongs to. Protocol: "Clustered Table".
 //!
 //! - A cube is a set of files whose rows were ordered together, so that their bounds hardly overlap.
-//! - Provider and tags are those of the JVM implementation, so that each goes on with what the other has clustered:
+//! - Provider and tags are the same as in the JVM implementation, so that each continues the other's clustering:
 //!   `clusteringProvider` is `liquid`, `ZCUBE_ID` names the cube, `ZCUBE_ZORDER_BY` is a JSON list of the columns by
 //!   their logical names, and `ZCUBE_ZORDER_CURVE` is the curve. That implementation does not read the curve.
 //! - A file with the provider and without these tags is in no cube, for both.

@@ -104,7 +104,7 @@ fn transpose(cell: &mut [u32], bits: u32) {
 mod tests {
     use super::*;
 
-    /// Returns all cells in the order of the curve, and checks that each place is that of one cell.
+    /// Returns all cells in the order of the curve, and checks that each place belongs to one cell.
     fn walk(curve: Curve, dimensions: u32, bits: u32) -> Vec<Vec<u32>> {
         let grid = Grid { bits, ..Grid::new(curve, dimensions as usize) };
         let mut cells = vec![Vec::new(); 1 << (dimensions * bits)];

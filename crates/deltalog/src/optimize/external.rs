@@ -7,12 +7,12 @@
 //!        └──────── commit_reported ◄───────┘
 //! ```
 //!
-//! - The files of a batch are numbered in the order of [`OptimizePlan::files`], in which the bins follow one another;
-//!   so are the new files, each of which is written by a task with its number.
+//! - The files of a batch are numbered in the order of [`OptimizePlan::files`], where the bins follow one another;
+//!   each new file has the number of the task that writes it.
 //! - What the tasks report is compared with the plan before anything is committed ([`super::reported`]).
 //! - If a batch cannot be committed, its new files are deleted. Batches that were committed stay.
-//! - How an engine has ordered rows is not known here. If others delete rows of an ordered bin meanwhile, the engine is
-//!   asked where these are now ([`Locate`]).
+//! - How an engine has ordered rows is not known here. If another writer deletes rows of an ordered bin in the
+//!   meantime, the engine is asked where these are now ([`Locate`]).
 
 use super::commit::Committer;
 use super::curve::{Curve, bits};
@@ -139,7 +139,7 @@ impl OptimizePlan {
     }
 
     /// Commits a batch that the tasks of an engine have written, as they report. Returns the version; `None` if all of
-    /// it had to be given up, because others have removed the rows meanwhile. An engine that has `ordered` rows tells
+    /// it had to be given up, because other writers have removed the rows. An engine that has `ordered` rows tells
     /// more of them.
     ///
     /// # Errors

@@ -101,13 +101,14 @@ pub struct OptimizeMetrics {
     pub bins: u64,
     /// The number of commits that were planned.
     pub batches: u64,
-    /// The number of planned files that were given up because others had removed their rows meanwhile.
+    /// The number of planned files that were given up because another writer had removed their rows.
     pub given_up: u64,
     /// The number of deletion vectors of the old files.
     pub removed_vectors: u64,
     /// The number of rows that they deleted.
     pub removed_vector_rows: u64,
-    /// The number of rows that others deleted meanwhile, and that are deleted in the new files.
+    /// The number of rows that other writers deleted in the meantime, and that are deleted in the
+    /// new files.
     pub carried_rows: u64,
     /// When it began, in milliseconds since the epoch.
     pub started_ms: i64,

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   files of the base ── plan ──► bins: small files of one partition, in the order in which they were added,
-//!         │                             and files of which many rows are deleted; or all files of a partition
+//!         │                             and files with many deleted rows; or all files of a partition
 //!         ▼
 //!   batches of bins ── rewrite ──► a new file for each bin, or as many as its rows need ── commit ──► a version each
 //!                                                                 │
-//!        others have deleted rows of a file meanwhile ────────────┤ vectors are carried over to the new files
-//!        others have removed a file meanwhile ────────────────────┘ the bin is given up, the others are committed
+//!        another writer has deleted rows of a file ───────────────┤ vectors are carried over to the new files
+//!        another writer has removed a file ───────────────────────┘ the bin is given up, the rest is committed
 //! ```
 //!
 //! - Rows are moved and never changed: `dataChange` is false, so that readers of changes see nothing (protocol, "Add
@@ -89,10 +89,10 @@ pub struct OptimizeRequest {
     /// The curve.
     pub curve: Curve,
     /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than three quarters
-    /// of it are chosen. `None` for that of the table (`delta.targetFileSize`, else 128 MiB).
+    /// of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
     /// Whether all files of a clustered table are clustered by its present columns, and not only new ones:
-    /// `OPTIMIZE … FULL`. Those of cubes that are large enough already stay.
+    /// `OPTIMIZE … FULL`. Files of cubes that are large enough already stay.
     pub full: bool,
     /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
     /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
@@ -108,12 +108,11 @@ pub struct OptimizeRequest {
     pub bytes_of_a_commit: u64,
     /// Commits are at least so far apart, in a row of several.
     pub commit_interval: Option<Duration>,
-    /// Whether the new files are read again, and their rows are compared with those of the old ones, before they are
-    /// committed.
+    /// Whether the new files are read again and compared row by row with the old ones before they are committed.
     pub check_rows: bool,
     /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
     pub dry_run: bool,
-    /// Further fields of the commits, such as those of users.
+    /// Further fields of the commits, such as user metadata.
     pub operation: Operation,
     /// Whether a write has started it, which the commits say.
     pub(crate) is_automatic: bool,
@@ -150,9 +149,9 @@ pub struct Optimized {
     pub metrics: OptimizeMetrics,
 }
 
-/// Makes fewer, larger files of the small files of `base`, and of those of which many rows are deleted; or orders the
-/// rows of all files of each partition by columns. In a clustered table, clusters the rows of new files; a commit has
-/// at least one cube then, however large it is.
+/// Merges small files of `base`, and files with many deleted rows, into fewer, larger files; or orders the rows of
+/// all files of each partition by columns. In a clustered table, clusters the rows of new files; a commit has at
+/// least one cube then, however large it is.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
@@ -169,7 +168,7 @@ pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environ
 /// Plans what [`optimize`] does, for an engine that may write the files.
 ///
 /// # Errors
-/// Those of [`optimize`] that are about the request and the table.
+/// The errors of [`optimize`] that are about the request and the table.
 pub fn plan_optimize(
     base: &Snapshot,
     mut request: OptimizeRequest,
@@ -189,7 +188,7 @@ pub fn plan_optimize(
             Error::invalid_argument(
                 "a size of files, cubes or commits is 0, or the share of deleted rows is not from 0 to 1",
             )
-            .with_hint("leave the size out for that of the table"),
+            .with_hint("leave the size out to use the table's own"),
         ));
     }
     if request.purges && !request.z_order.is_empty() {
@@ -244,7 +243,7 @@ impl OptimizePlan {
     /// Writes and commits the files in this process.
     ///
     /// # Errors
-    /// Those of [`optimize`].
+    /// The errors of [`optimize`].
     pub fn execute(mut self) -> Result<Optimized> {
         let (base, request, environment) = (&self.base, &self.request, &self.environment);
         if request.dry_run {

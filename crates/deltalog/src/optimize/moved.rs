@@ -17,7 +17,7 @@ use roaring::RoaringTreemap;
 use crate::error::{Error, Result};
 use crate::write::{Overflow, Place};
 
-/// The rows of an old file among those of all old files together.
+/// The rows of an old file within all old files together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
     /// The number of its first row.

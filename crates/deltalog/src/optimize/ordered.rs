@@ -48,8 +48,8 @@ impl Ordering {
     /// Returns how the rows of `base` are ordered by `columns`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that does not exist, that is a partition column, that is named twice, or of which
-    /// files have no minimum and maximum; for too many columns; and for a table that is clustered.
+    /// `InvalidArgument` for a column that does not exist, that is a partition column, that is named twice, or that has
+    /// no minimum and maximum in the statistics; for too many columns; and for a table that is clustered.
     pub(super) fn of(base: &Snapshot, columns: &[ColumnPath], curve: Curve, target: u64) -> Result<Self> {
         let refused = |message: String, hint: &str| Err(Error::invalid_argument(message).with_hint(hint));
         let clustered: Vec<String> =

@@ -24,8 +24,8 @@ pub(super) struct Plan {
 
 /// Which files are written again.
 pub(super) enum Choice {
-    /// Those that are smaller than three quarters of the target size, if another one fits to them, and those of which
-    /// at least this share of the rows is deleted. Each bin becomes one file.
+    /// Files that are smaller than three quarters of the target size, if another one fits to them, and files that
+    /// have lost at least this share of their rows. Each bin becomes one file.
     SmallOrDeleted(f64),
     /// Those with deletion vectors or with columns that were dropped. Each bin becomes one file.
     Purged,
@@ -83,8 +83,8 @@ impl Bin {
 }
 
 impl Plan {
-    /// Plans to make files of at most `target` bytes of those of `base` in the partitions for which `predicate` is
-    /// true.
+    /// Plans to merge files of `base` into files of at most `target` bytes in the partitions for which `predicate`
+    /// is true.
     ///
     /// # Errors
     /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated;
@@ -104,7 +104,7 @@ impl Plan {
         let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
             let mut unknown = Vec::new();
-            // To mix the rows of files that others have clustered would undo their work.
+            // Mixing the rows of files that another engine has clustered would undo its work.
             let mut choose = |listed: ListedFile| match &listed.add.clustering_provider {
                 Some(_) if matches!(choice, Choice::Purged) => {
                     bins.push(Bin { files: vec![listed], order: BinOrder::Kept });
@@ -163,8 +163,8 @@ impl Plan {
     }
 }
 
-/// Returns whether the rows of a file may be mixed with those of others: no implementation keeps them in order, or the
-/// table is not clustered any more.
+/// Returns whether the rows of a file may be mixed with rows of other files: no implementation keeps them in order, or
+/// the table is not clustered any more.
 fn can_join(add: &Add, is_clustered: bool) -> bool {
     match &add.clustering_provider {
         None => true,

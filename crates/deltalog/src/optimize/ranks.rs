@@ -1,4 +1,4 @@
-//! The ranks of values among those of their column, from a sample of the rows.
+//! The ranks of values within their column, from a sample of the rows.
 //!
 //! ```text
 //!   sample of a column, sorted     a a a a b d d e │ f f g k k k l z       boundaries: one value of each 2^-bits of it
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! - Values of any type that has an order are compared by the bytes of Arrow's row format: NULL is first, NaN last.
-//! - The ranks of values that are rare lie close together, and those of frequent ones far apart, so that each bit of a
-//!   rank divides the rows about equally, however the values are distributed.
+//! - The ranks of rare values lie close together, and the ranks of frequent ones far apart, so that each bit of a rank
+//!   divides the rows about equally, however the values are distributed.
 //! - Only the first bytes of a value count, as statistics have only a prefix of a text.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, UInt32Array};
@@ -24,14 +24,13 @@ use crate::predicate::{ColumnPath, column_at};
 /// The number of rows of the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of bytes of a value that count: those of 32 characters, of which statistics have as many, in Arrow's row
-/// format.
+/// The number of bytes of a value that count: 32 characters, as many as statistics have, in Arrow's row format.
 const PREFIX: usize = 160;
 
 /// The least number of rows whose places are worth a thread.
 const MIN_PART: usize = 1 << 11;
 
-/// A sample of rows, each of which is in it with the same probability.
+/// A sample of rows in which each row is with the same probability.
 pub(super) struct Sample {
     columns: Vec<SampledColumn>,
     seen: u64,
@@ -170,8 +169,8 @@ impl Places {
 }
 
 impl Boundaries {
-    /// Returns the rank of a value: how many boundaries are below it, and half of those that are equal to it. So values
-    /// below a frequent one are told apart from it, as those above it are.
+    /// Returns the rank of a value: how many boundaries are below it, and half of those that are equal to it. So a
+    /// frequent value differs in rank from the values below it and from the values above it.
     fn rank(&self, value: &[u8]) -> u32 {
         let number = first(value);
         let alike = self.first.partition_point(|boundary| *boundary < number);

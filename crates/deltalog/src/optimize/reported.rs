@@ -20,7 +20,8 @@ use crate::rewrite::ListedFile;
 use crate::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 
-/// What the task with a number has written: how many rows of which old files, and the new file with them.
+/// What the task with a number has written: how many rows from which old files, and the new file with
+/// them.
 struct Task {
     number: usize,
     rows: Vec<(u32, u64)>,
@@ -98,16 +99,14 @@ impl OptimizePlan {
             }
         }
         if counted.is_some_and(|counted| counted.len() != rows.len()) {
-            return Err(faulty(format!("the rows of other files than those of bin {number} were counted")));
+            return Err(faulty(format!("the rows of files outside of bin {number} were counted")));
         }
         let (mut sources, mut start) = (Vec::with_capacity(bin.files.len()), 0_u64);
         for (index, (ListedFile { add, .. }, rows)) in bin.files.iter().zip(rows).enumerate() {
             let read = counted.and_then(|counted| counted.get(index)).copied();
             if let Some(read) = read.filter(|read| *read != rows) {
-                return Err(faulty(format!(
-                    "tasks have written {rows} rows of a file of which {read} were read"
-                ))
-                .at_path(&add.path));
+                return Err(faulty(format!("tasks have written {rows} rows of a file, but read {read}"))
+                    .at_path(&add.path));
             }
             let in_log = add.stats.as_deref().and_then(num_records);
             let live = in_log.map(|all| all.saturating_sub(deleted_rows(add)));

@@ -43,8 +43,8 @@ pub(super) struct Rewritten {
 }
 
 impl Rewritten {
-    /// Returns where the rows of one of the old files are, for those who delete rows of it meanwhile; `None` if their
-    /// order has changed.
+    /// Returns where the rows of one of the old files are now, for writers who delete rows of it concurrently; `None`
+    /// if their order has changed.
     pub(super) fn moved(&self, source: &Source) -> Option<RowMove> {
         let RowOrder::Kept = self.order else { return None };
         let Source { add, moved } = source;
@@ -64,7 +64,7 @@ pub(super) struct NewFile {
 pub(super) struct Source {
     /// The file as it was read.
     pub(super) add: Add,
-    /// Where its rows are among those of the bin.
+    /// The place of its rows in the bin.
     pub(super) moved: Moved,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct BinRewriter<'a> {
     ordering: Option<Ordering>,
     /// How many bytes of old files were read, and of those whose rows are ordered, written.
     pub(super) progress: Progress,
-    /// Whether the rows of new files are compared with those of the old ones.
+    /// Whether the rows of new files are compared with the rows of the old ones.
     pub(super) checks_rows: bool,
     /// The temporary file for the new order of rows.
     pub(super) numbers: NumberFile,
@@ -85,7 +85,8 @@ pub(super) struct BinRewriter<'a> {
 
 impl<'a> BinRewriter<'a> {
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column named like those of a scan's row ids.
+    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column.
     pub(super) fn new(
         base: &'a Snapshot,
         spec: TableWriteSpec,

@@ -90,7 +90,7 @@ impl<'a> RowSearch<'a> {
 
 fn wrong() -> Error {
     Error::corrupt_data(
-        "an engine has told where rows are that others have deleted, but they cannot be there; nothing of this batch \
+        "an engine has placed rows that other writers deleted where they cannot be; nothing of this batch \
          was committed",
     )
 }

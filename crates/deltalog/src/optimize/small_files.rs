@@ -1,6 +1,6 @@
 //! Compaction of the small files of some partitions, of bounded size. `crate::auto_compaction` asks for it.
 //!
-//! - Files that others have clustered are left alone, as in every OPTIMIZE.
+//! - Files that other engines have clustered are left alone, as in every OPTIMIZE.
 //! - Partitions with the most small files come first.
 
 use std::cmp::Reverse;
@@ -38,14 +38,14 @@ pub(crate) struct SmallFiles {
     pub(crate) least_files: u64,
     /// The number of partitions that are compacted.
     pub(crate) most_partitions: usize,
-    /// The size of the files that are compacted, unless those of the first new file are larger.
+    /// The size of the files that are compacted, unless the files of the first new file are larger.
     pub(crate) most_bytes: u64,
 }
 
 /// Compacts the small files of `base` in the partitions of the files `touched`, in one commit.
 ///
 /// # Errors
-/// Those of [`super::optimize`].
+/// The errors of [`super::optimize`].
 pub(crate) fn compact_small_files(
     base: &Snapshot,
     touched: &[Add],
@@ -96,8 +96,7 @@ fn plan(base: &Snapshot, touched: &[Add], small: &SmallFiles) -> Result<(Vec<Bin
     Ok((bins, considered_files))
 }
 
-/// Returns the files of less than `small_size` bytes in the partitions of the files `touched`, which nobody has
-/// clustered.
+/// Returns the unclustered files of less than `small_size` bytes in the partitions of the files `touched`.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.

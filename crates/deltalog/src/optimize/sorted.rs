@@ -75,8 +75,7 @@ struct Held {
     first: u64,
 }
 
-/// A row by its key, the batch among those that are held, and the position there. The order of these is that of the
-/// rows.
+/// A row by its key, the batch among those that are held, and the position there. They are ordered as the rows are.
 type Entry = (u128, u32, u32);
 
 impl Sorter {
@@ -116,7 +115,8 @@ impl Sorter {
     /// Calls `visit` with all rows in the order of their keys, batch by batch, and with the numbers of the rows.
     ///
     /// # Errors
-    /// Those of `visit`; `Unavailable` or `PermissionDenied` if the temporary file cannot be written or read.
+    /// The errors of `visit`; `Unavailable` or `PermissionDenied` if the temporary file cannot be written or
+    /// read.
     pub(super) fn finish(mut self, mut visit: impl FnMut(RecordBatch, Vec<u64>) -> Result<()>) -> Result<()> {
         if self.writing.is_none() {
             return self.held.sorted(MOST_BYTES, |rows, _, numbers| visit(rows, numbers));
@@ -226,7 +226,7 @@ fn unsorted(error: ArrowError) -> Error {
 struct Merge {
     overflow: Overflow,
     runs: Vec<Run>,
-    /// The blocks of which rows are in the next batch.
+    /// The blocks with rows in the next batch.
     blocks: Vec<RecordBatch>,
     rows: Vec<(usize, usize)>,
     numbers: Vec<u64>,
@@ -235,7 +235,7 @@ struct Merge {
 
 struct Run {
     places: std::vec::IntoIter<Place>,
-    /// Its block among those of the next batch.
+    /// Its place in the blocks of the next batch.
     block: usize,
     keys: FixedSizeBinaryArray,
     numbers: UInt64Array,
@@ -311,7 +311,7 @@ impl Merge {
         visit(rows, std::mem::take(&mut self.numbers))?;
         self.rows.clear();
         self.bytes = 0;
-        // Only the blocks stay of which rows are left.
+        // Blocks stay only while they have rows.
         let mut kept = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
             if let Some(block) = self.blocks.get(run.block).filter(|_| run.entry().is_some()) {

@@ -127,7 +127,7 @@ impl PendingWrite {
         }
     }
 
-    /// Returns what becomes of a creation if another writer has created the table meanwhile.
+    /// Returns what becomes of a creation if another writer has created the table first.
     fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
             true => Some(Snapshot::open(&self.storage, None)?),
@@ -151,7 +151,7 @@ impl PendingWrite {
     }
 }
 
-/// Appends to `created`, which another writer has created meanwhile, if it is as `transaction` would have created it.
+/// Appends to `created`, which another writer has created first, if it is as `transaction` would have created it.
 fn append_to_created(
     conflict: Conflict,
     transaction: Transaction,

@@ -10,7 +10,7 @@ pub enum WriteOutcome {
     Committed(Committed),
     /// There was nothing to do: the table has recorded this write of an application, or a later one.
     AlreadyApplied(AlreadyApplied),
-    /// There was nothing to do: another writer has created the table meanwhile, and the mode is `Ignore`.
+    /// There was nothing to do: another writer has created the table first, and the mode is `Ignore`.
     TableExists(Conflict),
 }
 

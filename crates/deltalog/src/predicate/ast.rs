@@ -24,7 +24,7 @@ impl ColumnPath {
     }
 }
 
-/// A set of paths contains that of these names.
+/// A set of paths contains the path with these names.
 impl Borrow<[String]> for ColumnPath {
     fn borrow(&self) -> &[String] {
         &self.0
@@ -219,7 +219,8 @@ pub enum Predicate {
         /// The right side.
         right: Expr,
     },
-    /// `value BETWEEN low AND high`, of a value that is computed. That of a column is two comparisons.
+    /// `value BETWEEN low AND high`, of a value that is computed. For a column it becomes two
+    /// comparisons.
     #[doc(hidden)]
     Between {
         /// The value to compare, which is computed once.

@@ -151,7 +151,7 @@ impl Binder<'_> {
             Predicate::And(all) => {
                 let mut parts = Vec::with_capacity(all.len());
                 for part in all {
-                    // That of a BETWEEN has two parts.
+                    // A BETWEEN has two parts.
                     match (part, self.condition(part)?) {
                         (Predicate::Between { .. }, Bound::And(both)) => parts.extend(both),
                         (_, bound) => parts.push(bound),
@@ -303,12 +303,13 @@ impl Binder<'_> {
         self.known.ordered(&mut self.arena, column, functions, data_type)
     }
 
-    /// Returns the index of the term for a computed value, which is that of an equal value, unless values change.
+    /// Returns the index of the term for a computed value, sharing the term of an equal value unless values
+    /// change.
     pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
         self.known.computed(&mut self.arena, of, value, self.changes != Changes::ByRow)
     }
 
-    /// Returns the index of the term for the values of a term, which are those of `value`, in the type `to`.
+    /// Returns the index of the term that converts the values of the term `value` to the type `to`.
     pub(super) fn converted(&mut self, term: usize, value: &Expr, to: &DataType) -> Result<usize> {
         let bound = match self.arena.terms.get(term).map(|term| &term.source) {
             Some(Source::Column { .. }) => self.value(value)?,

@@ -40,7 +40,7 @@ impl Binder<'_> {
     fn side_type(&self, side: &Side) -> Result<DataType> {
         match side {
             Side::Literal(literal) => Ok(constant(literal)?.data_type),
-            // That of a variant is a struct, and no time. What compares it refuses it.
+            // A variant's field of that name is a struct, and no time. What compares it refuses it.
             Side::Term(term) => Ok(plain(self.data_type(*term))),
         }
     }

@@ -181,14 +181,14 @@ impl Binder<'_> {
         Ok(Value { node: Node::Chain { first: Box::new(start), text, links }, data_type })
     }
 
-    /// Binds `nullif(value, null)` as CASE, of which these are the arguments.
+    /// Binds `nullif(value, null)` as CASE with these arguments.
     fn null_if(&mut self, value: &Expr, null: &Expr) -> Result<Vec<Value>> {
         let (side, kept) = self.shared(value)?;
         let is_same = self.compare_with(CompareOp::Eq, (value, side), null)?;
         Ok(vec![truth(is_same), constant(&Literal::Null)?, kept])
     }
 
-    /// Binds `CASE value WHEN …` as CASE, of which these are the arguments.
+    /// Binds `CASE value WHEN …` as CASE with these arguments.
     fn case_of(&mut self, value: &Expr, branches: &[Expr]) -> Result<Vec<Value>> {
         let side = self.side(value)?;
         let mut arguments = Vec::with_capacity(branches.len());
@@ -344,7 +344,7 @@ fn constant_of(node: &Node) -> Option<Node> {
     (weight(&value, 0, 1) <= CONSTANT_BYTES).then_some(Node::Constant(value))
 }
 
-/// Computes an operator of a chain of which `left` is the value so far; `None` if one of its operands is not constant,
+/// Computes an operator of a chain, with `left` as the value so far; `None` if one of its operands is not constant,
 /// and as [`constant_of`] does.
 fn computed_link(left: &Node, link: &Link) -> Option<Node> {
     left.constant().and(link.right.constant())?;

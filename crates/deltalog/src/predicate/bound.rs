@@ -65,7 +65,7 @@ pub(super) struct Arena {
     pub(super) terms: Vec<Term>,
 }
 
-/// Computes the values of nested functions from those of their column.
+/// Computes the values of nested functions from the values of their column.
 ///
 /// # Errors
 /// If `array` does not have the column's type.

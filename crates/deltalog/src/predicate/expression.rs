@@ -272,7 +272,7 @@ impl Expression {
     }
 }
 
-/// Returns whether a cast may change values, or those of a part.
+/// Returns whether a cast may change values, or parts of them.
 fn may_lose(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match to {

@@ -68,7 +68,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Returns rows of which `read` returns a column.
+    /// Returns rows, with a column that `read` returns.
     pub(super) fn new(
         arena: &'a Arena,
         rows: usize,
@@ -79,7 +79,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Evaluates a condition. Only the rows of `active` need a value: the others have any.
+    /// Evaluates a condition. Only the rows of `active` need a value: other rows have any.
     pub(super) fn mask(&self, bound: &Bound, active: &BooleanBuffer) -> Result<BooleanArray> {
         self.memory.released(|| on_stack(|| self.truth(bound, active)))
     }
@@ -244,7 +244,8 @@ pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     leaf_placed(batch, path, |name| Some(batch.schema_ref().column_with_name(name)?.0))
 }
 
-/// Does the same as [`leaf`]. `place_of` returns the place of a column, for batches of which many columns are wanted.
+/// Does the same as [`leaf`]. `place_of` returns the place of a column, for conditions that use many columns of a
+/// batch.
 pub(super) fn leaf_placed(
     batch: &RecordBatch,
     path: &ColumnPath,

@@ -322,7 +322,7 @@ impl Function {
 const MOST_DAYS: i64 = 2_000_000_000;
 
 /// Returns whether `functions`, applied one after another, have a result for each value that statistics can bound:
-/// their dates and times are those of the years 1 to 9999.
+/// dates and times of the years 1 to 9999.
 pub(super) fn are_total(functions: &[Function]) -> bool {
     let days = functions.iter().map(|function| match function {
         Function::DateAdd(days, _) => i64::from(*days).abs(),

@@ -203,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Sets the height to that of a node above the last one and one of height `other`.
+    /// Sets the height for a node above the last one and one of height `other`.
     pub(super) fn grow(&mut self, other: usize) -> Result<()> {
         self.height = 1 + self.height.max(other);
         match self.height > TEXT_LEVELS {

@@ -101,7 +101,7 @@ impl Parser<'_> {
     }
 
     /// Parses values up to and including the closing parenthesis. Returns the name of the function, too, which
-    /// for EXTRACT is that of the field.
+    /// for EXTRACT is the name of the field.
     fn arguments(&mut self, name: &str) -> Result<(String, Vec<Node>)> {
         let mut name = name.to_owned();
         if name == "EXTRACT" {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         Ok((name, arguments))
     }
 
-    /// Returns the name of a field of a struct: that of its column, the alias after `AS`, or `col` with its number.
+    /// Returns the name of a field of a struct: its column's name, the alias after `AS`, or `col` with its number.
     fn field_name(&mut self, value: &Node, number: usize) -> Result<String> {
         if self.keyword("AS") {
             return match self.next() {
@@ -207,7 +207,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operation with its arguments. That of an operator is as if the operator had been written.
+/// Returns an operation with its arguments. The function of an operator gives what the operator would.
 fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
     match (operation.form(), <[Expr; 2]>::try_from(arguments)) {
         (Form::Infix(_, precedence), Ok([left, right])) => chained(left, operation, precedence, right).0,

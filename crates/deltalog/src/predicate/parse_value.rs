@@ -1,6 +1,7 @@
 //! Parsing of values in SQL text: literals, columns, operators, casts, CASE.
 //!
-//! - Operators bind as in Spark (`Operation::infix`); those of equal precedence bind from the left.
+//! - Operators bind as in Spark (`Operation::infix`); operators with equal precedence bind from the
+//!   left.
 //! - Literals have their meaning in Spark: `1` is an INT if it fits and a BIGINT otherwise, `1L`, `1S`, `1Y` are
 //!   whole numbers of a certain width, `1.5` and `1.5BD` are decimals, `1.5D` and `1e3` are DOUBLE, `1.5F` is
 //!   FLOAT.

@@ -99,7 +99,7 @@ struct Known {
     only_nulls: BooleanBuffer,
     /// The files that may have a NaN; `None` if no file can.
     may_be_nan: Option<BooleanBuffer>,
-    /// The column, if the values are those of one.
+    /// The column, if the values come from one.
     column: Option<BoundColumn>,
 }
 
@@ -405,7 +405,7 @@ impl Pruner<'_> {
 }
 
 impl Known {
-    /// Returns `values` as an array of the column's type, if the values are those of a column.
+    /// Returns `values` as an array of the column's type, if the values come from a column.
     fn as_array(&self, values: &[Datum]) -> Option<ArrayRef> {
         array_of(values, &self.column.as_ref()?.data_type)
     }

@@ -3,7 +3,7 @@
 //! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, a column has
 //!   its table's place in its name, so that no two columns have the same one.
 //! - As in Spark, `t.c` is the column `c` of the table `t` if there is one, and else the field `c` of a column `t`. A
-//!   column without a table must be that of one table only.
+//!   column without a table must belong to one table only.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(crate) enum ScopedValue {
 }
 
 impl Scope {
-    /// Returns the scope of these tables, by their aliases. `time_zone` is that of times without one.
+    /// Returns the scope of these tables, by their aliases. `time_zone` applies to times without one.
     pub(crate) fn new(tables: &[(&str, &Schema)], time_zone: &str) -> Self {
         let prefix = |place: usize| if tables.len() > 1 { format!("{place}.") } else { String::new() };
         let tables: Vec<Table> = tables
@@ -103,7 +103,7 @@ impl Scope {
         tables.filter_map(|(place, table)| Some((place, name.strip_prefix(table.prefix.as_str())?))).next()
     }
 
-    /// Parses a condition whose columns are those of the rows.
+    /// Parses a condition over the columns of the rows.
     ///
     /// # Errors
     /// `InvalidArgument` if it is not understood, or if a column does not exist or is ambiguous.
@@ -211,7 +211,7 @@ impl Scope {
         Some((ColumnPath::new(names), field))
     }
 
-    /// Replaces a column by that of the rows, and a text in double quotes by a constant.
+    /// Replaces a column by the column of the rows, and a text in double quotes by a constant.
     fn settle(&self, leaf: &mut Expr) -> Result<()> {
         *leaf = match leaf {
             Expr::Column(path) => Expr::Column(self.resolve(path)?),

@@ -1,4 +1,4 @@
-//! The size of an expression, which is limited: whoever binds, computes or prints it takes time and stack by its size.
+//! The size of an expression, which is limited: binding, computing or printing it takes time and stack by its size.
 
 use super::ast::{Expr, Predicate};
 use crate::error::{Error, Result};

@@ -151,7 +151,8 @@ impl Values {
         }
     }
 
-    /// Compares the value in row `row` with that of `other` in the same row; returns `None` if one is NULL.
+    /// Compares the value in row `row` with the value of `other` in the same row; returns `None` if one is
+    /// NULL.
     pub(super) fn compare_rows(&self, row: usize, other: &Self) -> Option<Ordering> {
         if self.is_null(row) || other.is_null(row) {
             return None;
@@ -283,7 +284,7 @@ pub(crate) fn null_safe_equal(left: &ArrayRef, right: &ArrayRef) -> Result<Boole
     Ok(BooleanArray::new(BooleanBuffer::collect_bool(right.len(), same), None))
 }
 
-/// Compares with Arrow, whose order is that of every domain if floating-point numbers are [`normal`].
+/// Compares with Arrow, whose order fits every domain if floating-point numbers are [`normal`].
 fn compared(
     op: CompareOp,
     left: &dyn arrow::array::Datum,

@@ -32,7 +32,7 @@ impl Clock {
     /// The clock of UTC.
     pub(super) const UTC: Self = Self(Zone::Fixed(0));
 
-    /// A clock that differs from that of UTC at all times.
+    /// A clock that differs from UTC's at all times.
     pub(super) const ELSEWHERE: Self = Self(Zone::Fixed(3_600));
 
     /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as
@@ -226,7 +226,7 @@ mod tests {
             ("UT+00:00:30", 30),
             ("+18:00", 64_800),
             ("EST", -18_000),
-            // A region, whose sign is that of POSIX.
+            // A region, with the sign as in POSIX.
             ("Etc/GMT+2", -7_200),
         ] {
             assert_eq!(seconds(name), Some(expected), "{name}");

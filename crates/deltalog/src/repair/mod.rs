@@ -161,7 +161,7 @@ pub struct RepairRequest {
     pub drops_files_without_vectors: bool,
     /// Whether nothing is committed.
     pub dry_run: bool,
-    /// Further fields of the commit, such as those of users.
+    /// Further fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 

@@ -133,7 +133,7 @@ fn leaf(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
     Some(arrow::array::make_array(data))
 }
 
-/// Returns values whose order is that of numbers: without NaN, and with one zero.
+/// Returns values that are ordered like numbers: without NaN, and with one zero.
 fn ordered(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => Arc::new(

@@ -154,7 +154,7 @@ impl State {
         Ok(actions)
     }
 
-    /// Returns the live files, those of the newest commits first.
+    /// Returns the live files, beginning with the newest commits.
     ///
     /// # Errors
     /// `CorruptLog`; errors while reading are returned with the batches.

@@ -15,7 +15,7 @@ const AT_ONCE: usize = 8;
 /// At most a few commits are in memory at a time, and as many may be read in vain.
 ///
 /// # Errors
-/// Those of `visit`.
+/// The errors of `visit`.
 pub(crate) fn visit_commits(
     storage: &Storage,
     files: &[CommitFile],

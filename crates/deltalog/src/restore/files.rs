@@ -32,7 +32,7 @@ pub(super) struct FileChanges {
 }
 
 impl FileChanges {
-    /// Returns what makes the files of `earlier` of those of `base`.
+    /// Returns the changes that turn the files of `base` into the files of `earlier`.
     ///
     /// # Errors
     /// `Unsupported` if rows have got other ids since. `CorruptLog`, and errors of the store.
@@ -204,7 +204,8 @@ fn only_in(snapshot: &Snapshot, others: &FileSet, columns: FileColumns) -> Resul
     Ok(found)
 }
 
-/// Returns the files that each logical file consists of: its data file, and that of its deletion vector.
+/// Returns the files that each logical file consists of: its data file, and the file of its deletion
+/// vector.
 fn needed_files(snapshot: &Snapshot, batch: &RecordBatch) -> Result<Vec<Vec<LogPath>>> {
     let resolver = snapshot.resolver();
     let needed = |add: crate::protocol::Add| {

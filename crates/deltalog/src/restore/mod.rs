@@ -6,7 +6,7 @@
 //!   protocol, metadata and domains ──────────────────────────────────► as `table` says
 //! ```
 //!
-//! - The rows are those of the earlier version: a logical file is a data file with its deletion vector (protocol, "Add
+//! - The rows become the earlier version's: a logical file is a data file with its deletion vector (protocol, "Add
 //!   File and Remove File"), so that a file with another vector is replaced.
 //! - A file that is brought back and no longer there is found before anything is committed: VACUUM has deleted it,
 //!   perhaps. Files that the newest version has too are not looked for: it needs them whatever RESTORE does.
@@ -33,12 +33,12 @@ pub struct RestoreRequest {
     /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error, and
     /// so are files that a VACUUM may still be deleting, which has begun and has not recorded its end.
     pub ignore_missing_files: bool,
-    /// Whether the protocol becomes that of the earlier version, too. Otherwise it keeps all features that the table
+    /// Whether the protocol of the earlier version is restored, too. Otherwise it keeps all features that the table
     /// has got since. Versions that need them could not be read correctly any more.
     pub allow_protocol_downgrade: bool,
     /// Whether nothing is committed: the metrics then say what would be done.
     pub dry_run: bool,
-    /// Further fields of the commit, such as those of users.
+    /// Further fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The time that the caller has asked for instead of a version, which the commit then records.
     pub timestamp: Option<String>,
@@ -74,8 +74,8 @@ pub struct RestoreMetrics {
     pub missing_files: u64,
 }
 
-/// Makes the version `earlier` the newest one of the table again, of which `base` is the newest version that the caller
-/// knows. If nothing differs, as with `base` itself, nothing is committed.
+/// Makes the version `earlier` the newest one of the table again; `base` is the newest version that the caller knows.
+/// If nothing differs, as with `base` itself, nothing is committed.
 ///
 /// # Errors
 /// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows would go from a

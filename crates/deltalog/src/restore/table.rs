@@ -44,8 +44,8 @@ pub(super) struct RestoredTable {
 
 impl RestoredTable {
     /// # Errors
-    /// `Unsupported` if the table cannot be written then, or if rows would get ids that others have had. `CorruptLog`,
-    /// and errors of the store.
+    /// `Unsupported` if the table cannot be written then, or if rows would get ids that other rows have had.
+    /// `CorruptLog`, and errors of the store.
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
         let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {

@@ -65,7 +65,7 @@ pub(super) fn ensure_none_deletes(
 }
 
 /// Returns the VACUUMs of the last [`LONGEST_VACUUM_MS`] after version `after` that have not recorded an end. Commits
-/// do not say which beginning an end belongs to: it is taken for that of the oldest.
+/// do not say which beginning an end belongs to: it is assigned to the oldest.
 fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     let times = base.commit_times(Some(base.version()))?;
     let Some(first) = times.first_at_or_after(now_ms.saturating_sub(LONGEST_VACUUM_MS))? else {

@@ -1,10 +1,10 @@
 //! The files in which a statement may find rows.
 //!
-//! - A file is left out if partition values or statistics show that no row of it matches, whoever has computed the
-//!   statistics. So a statement finds the rows that a read finds: if another writer's bounds are wrong, both miss some.
-//!   A MERGE that misses a row inserts it again, as the same statement of any other engine would; to read every file
-//!   whose statistics are not ours would make it a scan of the table.
-//! - A file all of whose rows match need not be read, if partition values show it or statistics of our own. Bounds of
+//! - A file is left out if partition values or statistics of any writer show that no row of it matches. So a statement
+//!   finds the rows that a read finds: if another writer's bounds are wrong, both miss some. A MERGE that misses a row
+//!   inserts it again, as the same statement of any other engine would; to read every file whose statistics are not
+//!   ours would make it a scan of the table.
+//! - A file whose rows all match need not be read, if partition values show it or statistics of our own. Bounds of
 //!   others show nothing here: the rows would go unseen. ([`crate::stats::is_own`].)
 //! - How many rows such a file has, is known from statistics of our own, else from its footer.
 

@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 /// positions. Returns how many rows were copied.
 ///
 /// # Errors
-/// Those of `chosen`; `CorruptData`, and errors of the store.
+/// The errors of `chosen`; `CorruptData`, and errors of the store.
 pub(crate) fn copy_others(
     base: &Snapshot,
     writer: &mut RowWriter,

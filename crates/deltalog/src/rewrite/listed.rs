@@ -60,7 +60,7 @@ impl ListedFile {
         rows.checked_sub(u64::try_from(deleted).ok()?)
     }
 
-    /// Returns the same file, of which only these rows are to be read.
+    /// Returns the same file, restricted to these rows.
     pub(crate) fn of_rows(&self, rows: &RoaringTreemap) -> DataFile {
         let chosen = FileRows::Chosen(Arc::new(DeletionVector::from(rows.clone())));
         DataFile { rows: chosen, ..self.file.clone() }
@@ -198,7 +198,7 @@ pub(crate) fn current_actions(base: &Snapshot, files: &[Add]) -> Result<HashMap<
 /// batches, in the form of the log and as a scan reads them.
 ///
 /// # Errors
-/// Those of `visit`; `CorruptLog`, and errors of the store.
+/// The errors of `visit`; `CorruptLog`, and errors of the store.
 pub(crate) fn visit_files(
     base: &Snapshot,
     predicate: Option<&Predicate>,

@@ -3,14 +3,14 @@
 //! ```text
 //!   files of the base ── chosen ──► their live rows, with their ids ──► new files
 //!                                          one commit removes the old files and adds the new ones, `dataChange` false
-//!   others have added files that the commit depends on ──► those of them that are chosen are written too, and again
+//!   another writer has added files that the commit depends on ──► the chosen ones are written too, and again
 //! ```
 //!
 //! - Rows that deletion vectors delete are left out. All other rows stay as they are, so that constraints are not
 //!   evaluated and a change data feed has nothing of it.
 //! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
-//! - Nothing but the files is read: rows that others add meanwhile do not matter, and a commit that removes one of the
-//!   files or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
+//! - Nothing but the files is read: concurrently added rows do not matter, and a commit that removes one of the files
+//!   or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
 //! - No file is written twice because others add rows: what was written stays valid as long as the old files are live
 //!   and protocol, metadata and clustering columns are the same.
 //! - The rows pass through one writer, in batches.
@@ -28,8 +28,8 @@ use crate::transaction::{Committed, ConflictReason, Operation, Outcome, Transact
 use crate::unused_files::delete_unused;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// How often the files are written that others have added, before the rewrite is given up. Each time there are only
-/// those of the time since.
+/// How often concurrently added files are written again before the rewrite is given up. Each time there are only
+/// files that were added since the last.
 const MOST_CATCH_UPS: u32 = 100;
 
 /// What is written again, and as what.
@@ -55,8 +55,8 @@ impl<'a> Rewriter<'a> {
     /// files are as `spec` says; its rules for rows are left out.
     ///
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column named like those of a scan's row ids;
-    /// `CorruptLog`.
+    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column; `CorruptLog`.
     pub(crate) fn new(
         base: &Snapshot,
         spec: TableWriteSpec,
@@ -72,7 +72,8 @@ impl<'a> Rewriter<'a> {
     /// Writes the chosen files of `base` again.
     ///
     /// # Errors
-    /// Those of `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left then.
+    /// The errors of `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left
+    /// then.
     pub(crate) fn rewrite(&self, base: &Snapshot) -> Result<Rewritten> {
         let mut rewritten = Rewritten {
             base: base.clone(),
@@ -84,12 +85,13 @@ impl<'a> Rewriter<'a> {
         Ok(rewritten)
     }
 
-    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If others have
-    /// added files meanwhile that the transaction depends on, the chosen ones of them are written again as well. If the
-    /// commit fails for certain, the new files are deleted.
+    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If other writers
+    /// have added files in the meantime that the transaction depends on, the chosen ones among them are written again
+    /// as well. If the commit fails for certain, the new files are deleted.
     ///
     /// # Errors
-    /// Those of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
+    /// The errors of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the
+    /// store.
     pub(crate) fn commit(
         &self,
         mut rewritten: Rewritten,
@@ -129,8 +131,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Writes the chosen files that others have added since `base`, which becomes the newest version. Returns false if
-    /// what was written is of no use there.
+    /// Writes the chosen files that other writers have added since `base`, which becomes the newest version. Returns
+    /// false if what was written is of no use there.
     fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
         let newest = base.refresh()?;
         let is_same_table = newest.protocol() == base.protocol()

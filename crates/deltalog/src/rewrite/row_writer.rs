@@ -4,7 +4,7 @@
 //! | row | data file | change data file |
 //! | --- | --- | --- |
 //! | copied | as it was, with its id and commit version | |
-//! | changed | checked, with its id; its commit version is that of the commit | before and after |
+//! | changed | checked, with its id and the version of this commit | before and after |
 //! | inserted | checked, with defaults and counted values | yes |
 //! | deleted | | yes |
 
@@ -41,8 +41,9 @@ impl RowWriter {
     /// Prepares writing for a statement on `base`. `records` says whether it writes change data files.
     ///
     /// # Errors
-    /// `CorruptLog`; `InvalidArgument` for a table with row tracking that has a column named like those of ids.
-    /// `Unsupported` if changes are recorded and the table has a column named like the one for their kind.
+    /// `CorruptLog`; `InvalidArgument` for a table with row tracking that has a column with the name of an id
+    /// column. `Unsupported` if changes are recorded and the table has a column named like the one for their
+    /// kind.
     pub(crate) fn new(base: &Snapshot, environment: &Environment, records: bool) -> Result<Self> {
         let spec = TableWriteSpec::of(base)?;
         let changes = records.then(|| ChangeFiles::new(base.storage(), environment, &spec)).transpose()?;
@@ -79,7 +80,7 @@ impl RowWriter {
         self.record(rows, Change::Delete)
     }
 
-    /// Replaces the rows `before` of the scan by those of `after`, in the same order. `after` lacks the columns that
+    /// Replaces the rows `before` of the scan by the rows `after`, in the same order. `after` lacks the columns that
     /// are generated anew; it has the ids of the rows.
     ///
     /// # Errors
@@ -176,7 +177,8 @@ fn halves(rows: &RecordBatch) -> (RecordBatch, RecordBatch) {
     (rows.slice(0, middle), rows.slice(middle, rows.num_rows() - middle))
 }
 
-/// Returns changed rows, whose commit version is that of the commit. (PROTOCOL, "Row Tracking".)
+/// Returns changed rows, with the version of the commit as their commit version. (PROTOCOL, "Row
+/// Tracking".)
 fn without_commit_versions(rows: &RecordBatch) -> Result<RecordBatch> {
     let Ok(index) = rows.schema_ref().index_of(ROW_COMMIT_VERSION) else { return Ok(rows.clone()) };
     let mut rows = rows.clone();

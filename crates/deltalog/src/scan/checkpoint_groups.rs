@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &cut)), [true, false]);
     }
 
-    /// PROTOCOL, "Per-file Statistics": maxima that were cut are those of files, not of row groups.
+    /// PROTOCOL, "Per-file Statistics": truncated maxima belong to files, not to row groups.
     #[test]
     fn the_greatest_of_maxima_that_were_cut_may_not_be_that_of_the_greatest_text() {
         let a = "a".repeat(31);

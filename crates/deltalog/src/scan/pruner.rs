@@ -34,7 +34,7 @@ pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result
     Ok(pruner.filters())
 }
 
-/// Returns filters as [`file_filters`] does, of which statistics leave out a file only if this crate has computed them.
+/// Returns filters as [`file_filters`] does, whose statistics leave out a file only if this crate has computed them.
 ///
 /// # Errors
 /// As [`file_filters`].

@@ -140,7 +140,7 @@ fn was_float(field: &StructField, path: &[String]) -> bool {
     }
 }
 
-/// Renames the fields of `array` to those of `fields`, which has the same shape.
+/// Renames the fields of `array` to the names in `fields`, which has the same shape.
 fn renamed(array: &StructArray, fields: &Fields) -> Result<StructArray> {
     let column = |(column, field): (&ArrayRef, &Arc<Field>)| -> Result<ArrayRef> {
         match field.data_type() {

@@ -71,7 +71,7 @@ pub(crate) struct KnownChecksum {
 }
 
 impl Snapshot {
-    /// Returns the checksum of this version, or that of an earlier one if all commits since are in memory.
+    /// Returns the checksum of this version, or of an earlier one if all commits since are in memory.
     ///
     /// # Errors
     /// Errors of the store.

@@ -24,7 +24,7 @@ impl Snapshot {
     /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it, and never less than an hour.
     ///
     /// A writer that pauses between reading a version and creating the next one would find the next one free again if
-    /// it was committed and deleted meanwhile. Its commit would be lost. The JVM implementation has no such minimum,
+    /// it was committed and deleted in between. Its commit would be lost. The JVM implementation has no such minimum,
     /// and says that the time must be longer than the longest transaction.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //!   widened to the end of its millisecond.
 //! - A string maximum that ends in U+FFFD may come from an old writer that truncated the value and assumed
 //!   that U+FFFD is the greatest character. It is not, so the maximum is widened to cover every string with
-//!   the same prefix. That writer also cut characters beyond U+FFFF in halves, of which `?` or U+FFFD is left.
+//!   the same prefix. That writer also cut characters beyond U+FFFF in halves, and left `?` or U+FFFD of them.
 //! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
 //! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1.
@@ -29,7 +29,7 @@ pub struct StatsBounds {
     stats: StructArray,
     partition_values: Option<StructArray>,
     origin: Origin,
-    /// The columns of the statistics, and those of the partition values.
+    /// The columns of the statistics, and the columns of the partition values.
     by_path: OnceLock<[ByPath; 2]>,
 }
 
@@ -38,7 +38,7 @@ pub struct StatsBounds {
 enum Origin {
     /// Nothing.
     Unknown,
-    /// Whether this crate has computed those of each file.
+    /// For each file, whether this crate has computed its statistics.
     Own(BooleanArray),
     /// They are structs of a checkpoint.
     Structs,
@@ -242,14 +242,14 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
     max.iter().map(|text| text.map(widened)).collect()
 }
 
-/// The units of UTF-16 that an old writer has kept of a text at least: 32, of which the last one may be half of a
+/// The units of UTF-16 that an old writer has kept of a text at least: 32, where the last one may be half of a
 /// character.
 const KEPT_OF_TEXTS: usize = 31;
 
-/// Returns a bound of the texts of several files, of whose maxima `max` is the greatest. Another maximum may end in
+/// Returns a bound for the texts of several files, given their greatest maximum `max`. Another maximum may end in
 /// U+FFFD in place of what an old writer has cut ([`above_old_truncations`]). What was cut begins with the same
-/// characters as that maximum, up to the last that was kept: if these are fewer than those of `max`, or not the same,
-/// it is below.
+/// characters as that maximum, up to the last that was kept: if these are fewer than in `max`, or not the same, it is
+/// below.
 pub(crate) fn above_cut_texts(max: &ArrayRef) -> ArrayRef {
     let Some(texts) = max.as_string_opt::<i32>() else { return Arc::clone(max) };
     let widened = |text: &str| {

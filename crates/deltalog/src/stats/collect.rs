@@ -106,7 +106,7 @@ fn add_leaves(fields: &Fields, parents: &mut Vec<String>, leaves: &mut Vec<(Colu
     }
 }
 
-/// Returns those of the leaf columns of `schema` that `columns` selects, in the order of the schema.
+/// Returns the leaf columns of `schema` that `columns` selects, in the order of the schema.
 pub(crate) fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnPath, DataType)> {
     let mut leaves = leaf_columns(schema);
     match columns {
@@ -161,7 +161,7 @@ mod tests {
         assert!(stats("2.4.8").contains("\"nullCount\":{\"d\":0,\"n\":0}"), "{}", stats("2.4.8"));
     }
 
-    /// Some writers count wrong, and a file of which all rows seem to be NULL would be skipped.
+    /// Some writers count wrong, and a file would be skipped because all its rows seem to be NULL.
     #[test]
     fn counts_of_nulls_that_cannot_be_true_are_unknown() {
         use parquet::file::statistics::Statistics;

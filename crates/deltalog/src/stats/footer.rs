@@ -109,7 +109,7 @@ impl<'a> FooterColumn<'a> {
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 if self.is_signed() => {
                 whole.map(Extreme::Integer)
             }
-            // Bounds in the old calendar are not those of the values.
+            // Bounds in the old calendar do not bound the values.
             DataType::Date32 | DataType::Timestamp(..) if self.is_old => None,
             DataType::Date32 => whole.map(Extreme::Integer),
             DataType::Timestamp(..) => self.micros(whole?, side).map(Extreme::Integer),

@@ -7,10 +7,10 @@
 //!   counts only in a file that names this crate as its writer (`created_by`): others copy the keys of a file that they
 //!   have read to what they write.
 //! - **Spark's**, which is parquet-mr, compares with Java's `Double.compare`, for which NaN is the greatest number too.
-//!   A maximum that is a number is therefore that of all values, also of a page. This holds from 1.10, which brought
-//!   that order, to 1.17; later releases may count NaN apart from the bounds. Tools that rewrite or merge files copy
-//!   the bounds of others under the name of parquet-mr. So the key of Spark's version must be there, too, and none that
-//!   such tools leave: the name of the first writer, or the schema that a writer of Arrow has added.
+//!   A maximum that is a number is therefore the maximum of all values, also of a page. This holds from 1.10, which
+//!   brought that order, to 1.17; later releases may count NaN apart from the bounds. Tools that rewrite or merge files
+//!   copy the bounds of others under the name of parquet-mr. So the key of Spark's version must be there, too, and none
+//!   that such tools leave: the name of the first writer, or the schema that a writer of Arrow has added.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,8 @@ const OURS: &str = "deltalog version ";
 /// The versions of parquet-mr, all `1.x`, whose maxima are NaN if there is one.
 const PARQUET_MR: std::ops::RangeInclusive<u32> = 10..=17;
 
-/// Keys that a file of Spark itself does not have: that of parquet-mr's rewriter, and that of writers of Arrow.
+/// Keys that a file of Spark itself does not have: the key of parquet-mr's rewriter, and the key of Arrow's
+/// writers.
 const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 
 /// What the writer of a file tells of NaN.

@@ -1,9 +1,9 @@
 //! One statistic of one leaf column, from JSON to Arrow.
 //!
 //! - A text that is not a value of the column's type is NULL, as is a number that the type would round.
-//! - A timestamp whose offset has no seconds is a bound with a margin of 59 seconds, unless the offset is that of UTC:
-//!   the JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as that of Berlin
-//!   before 1893.
+//! - A timestamp whose offset has no seconds is a bound with a margin of 59 seconds, unless the offset is UTC's: the
+//!   JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as Berlin's before
+//!   1893.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -14,8 +14,8 @@
 //!   statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
 //! - A checkpoint may have statistics as structs only (`delta.checkpoint.writeStatsAsJson` is false). These have no
 //!   mark, or none that counts, so that their origin is unknown.
-//! - Whoever marks a text has computed all of it, from rows or from a footer of [a writer that is
-//!   known](super::footer_nan), or has found the rest in a text with the mark.
+//! - A writer that marks a text has computed all of it, from rows or from a footer of [a known
+//!   writer](super::footer_nan), or has found the rest in a text with the mark.
 //! - A number of rules that is not known is no mark. It is raised if a release has written wrong statistics.
 
 use super::scanner::{Member, Scanner};

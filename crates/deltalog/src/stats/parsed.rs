@@ -66,8 +66,8 @@ fn visible(parent: &StructArray, name: &str) -> Option<ArrayRef> {
 /// widened to the end of their millisecond later.
 pub(crate) fn lossless(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let is_trusted = match (array.data_type(), to) {
-        // INT96 values and those of old writers have no zone and are in UTC, so they fit a column with a zone. An
-        // instant does not fit a column without one.
+        // INT96 values and timestamps of old writers have no zone and are in UTC, so they fit a column with a
+        // zone. An instant does not fit a column without one.
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => false,
         // Strings stored as bytes may have been compared as signed bytes.
         (from, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => from.is_string(),

@@ -56,7 +56,7 @@ pub(super) fn start<T: Send + 'static>(
 ) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
     let task = current()?.spawn(async move {
-        // Nobody waits any more if the caller has failed.
+        // The caller has failed and no longer waits.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
     Ok(Running { output, future: task.abort_handle() })

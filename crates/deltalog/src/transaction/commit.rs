@@ -1,5 +1,5 @@
-//! The commit loop: what others have committed is compared with the transaction, the next commit is prepared on top of
-//! it and put, and if another writer was faster, the same again one version later.
+//! The commit loop: concurrent commits are compared with the transaction, the next commit is prepared on top of them
+//! and put, and if another writer was faster, the same again one version later.
 
 use std::time::Duration;
 
@@ -199,7 +199,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Takes note of the commit of `version`, and calls `after`. `tag` is that of its file.
+    /// Takes note of the commit of `version`, and calls `after`. `tag` is the tag of its file.
     fn committed(
         &mut self,
         version: u64,

@@ -48,7 +48,7 @@ pub(super) struct EncodedAdds {
 }
 
 impl Changes {
-    /// Returns the lines that are the same in every attempt: all but those of `commitInfo`, `protocol`,
+    /// Returns the lines that are the same in every attempt: all except `commitInfo`, `protocol`,
     /// `metaData` and `add`.
     pub(super) fn fixed_lines(&self) -> Result<Vec<Bytes>> {
         let mut lines = Lines::default();

@@ -1,7 +1,7 @@
 //! The version that an attempt stands on, as far as the next commit depends on it.
 //!
-//! Each attempt is prepared afresh from it: the in-commit timestamp must be later than that of the version before,
-//! and row ids must be higher than its high water mark. (Protocol: "In-Commit Timestamps", "Row Tracking".)
+//! Each attempt is prepared afresh from it: the in-commit timestamp must be later than the previous version's, and
+//! row ids must be higher than its high water mark. (Protocol: "In-Commit Timestamps", "Row Tracking".)
 
 use super::row_ids::RowIds;
 use crate::error::Result;

@@ -131,7 +131,7 @@ pub struct Transaction {
     base: Option<Snapshot>,
     reads: ReadSet,
     changes: Changes,
-    /// The isolation level; `None` for that of the table.
+    /// The isolation level; `None` for the table's.
     isolation: Option<IsolationLevel>,
     replaces: Option<Replaced>,
     operation: Operation,
@@ -276,13 +276,13 @@ impl Transaction {
 
     /// Records the rows of the base that the transaction's new rows were computed from.
     ///
-    /// Commits that change these rows are conflicts, and so are those that add such rows, as the isolation level of the
-    /// table has it, whatever that of the transaction is. An append that has read rows is no blind append.
+    /// Commits that change these rows are conflicts, and so are commits that add such rows, as the isolation level of
+    /// the table has it, whatever the transaction's own level is. An append that has read rows is no blind append.
     pub fn read_rows(&mut self, rows: RowsRead) {
         self.reads.source = Source::new(rows);
     }
 
-    /// Records that the transaction depends on all metadata domains of its base but that of row tracking.
+    /// Records that the transaction depends on all metadata domains of its base except row tracking.
     pub(crate) fn read_domains(&mut self) {
         self.reads.domains = true;
     }

@@ -1,8 +1,8 @@
 //! Files that others must not add before a transaction, although it has not read the table as a whole.
 //!
 //! A transaction that ends the use of a feature has made sure that no file of its base makes use of it. Files that
-//! others add meanwhile are looked at one by one, so that the transaction is rebased over those that are as it needs
-//! them. The JVM implementation looks at the commits in between in the same way.
+//! other writers add in the meantime are looked at one by one, so that the transaction is rebased over the ones that
+//! are as it needs them. The JVM implementation looks at the commits in between in the same way.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 
 type Check = dyn Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync;
 
-/// What a transaction asks of the files that others add meanwhile.
+/// What a transaction requires of files that other writers add concurrently.
 pub(crate) struct Objection {
     what: String,
     check: Box<Check>,

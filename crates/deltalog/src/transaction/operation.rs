@@ -54,7 +54,7 @@ pub enum PartitionOverwrite {
     /// All rows of the table.
     #[default]
     Static,
-    /// The rows of the partitions that get new rows; those of all others stay. In a table without partition columns
+    /// The rows of the partitions that get new rows; rows of all others stay. In a table without partition columns
     /// these are all rows.
     Dynamic,
 }
@@ -204,7 +204,7 @@ impl Operation {
         self
     }
 
-    /// Returns the `commitInfo` of a commit, with `tags` beside those of the user.
+    /// Returns the `commitInfo` of a commit, with `tags` beside the user's.
     pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64, tags: &[(&str, &str)]) -> CommitInfo {
         let mut other = self.custom.clone();
         if !tags.is_empty() {

@@ -19,17 +19,17 @@ pub(super) struct Prepared {
     pub(super) info: CommitInfo,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// The `add` actions, those of row deletes included, in the form of the log.
+    /// The `add` actions, including the ones of row deletes, in the form of the log.
     pub(super) adds: Vec<RecordBatch>,
     /// The logical files whose rows are deleted and that the commit therefore removes, in the form of the log.
     pub(super) replaced: Vec<RecordBatch>,
-    /// The domains that this attempt sets beside those of the transaction.
+    /// The domains that this attempt sets beside the transaction's.
     pub(super) domains: Vec<DomainMetadata>,
 }
 
 impl Prepared {
     /// Returns what was committed as `version`: commits of file actions, and last one with all other actions. `changes`
-    /// are those of the transaction.
+    /// are the transaction's.
     ///
     /// The order of the file actions does not matter, because no logical file is both added and removed.
     pub(super) fn into_commits(self, version: u64, changes: &Changes) -> Vec<Commit> {

@@ -37,7 +37,7 @@ pub struct ReadSet {
 }
 
 impl ReadSet {
-    /// Returns a set that depends on no file, as that of a blind append.
+    /// Returns a set that depends on no file, as in a blind append.
     pub(super) fn nothing(resolver: &PathResolver) -> Self {
         Self {
             whole_table: false,

@@ -109,7 +109,7 @@ impl<'a> RowDeletes<'a> {
         Ok(this)
     }
 
-    /// Returns a file of which `rows` are to be deleted.
+    /// Returns a file with `rows` to delete.
     ///
     /// # Errors
     /// `InvalidArgument` if its number of rows is not known; also the errors of [`DeletionVectors::read`].
@@ -337,8 +337,8 @@ impl<'a> RowDeletes<'a> {
         batches_of_adds(&files)
     }
 
-    /// Deletes the files of vectors that were written: after a commit those of earlier attempts, else all. The fate
-    /// of the transaction must be known.
+    /// Deletes the files of vectors that were written: after a commit the files of earlier attempts, else all. The
+    /// fate of the transaction must be known.
     pub(super) fn delete_unused(&mut self, is_committed: bool) {
         let is_used = |path: &String| {
             is_committed && self.files.iter().any(|file| file.vector_file.as_ref() == Some(path))

@@ -1,8 +1,8 @@
 //! The rows of a table that new rows of it were computed from.
 //!
-//! An `INSERT` that selects from its own table depends on the rows that it has read: on those that are there, and on
-//! those that others may add. The same is true of an overwrite of some partitions whose rows come from others. A later
-//! commit conflicts if it
+//! An `INSERT` that selects from its own table depends on the rows that it has read: on existing rows, and on rows
+//! that other writers may add. The same is true of an overwrite of some partitions whose rows come from others. A
+//! later commit conflicts if it
 //!
 //! - adds a file that may have such a row, as the table's isolation level has it (see [`super::rules`]), or
 //! - removes a file that may have had such a row, also if its rows were only moved.

@@ -86,7 +86,7 @@ fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<By
 /// is no commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
 ///
 /// # Errors
-/// `CorruptLog`; also errors of the store and those of `visit`.
+/// `CorruptLog`; also errors of the store and the errors of `visit`.
 pub(super) fn visit(
     base: &Snapshot,
     with_statistics: bool,
@@ -106,7 +106,7 @@ pub(super) fn visit(
         return visit(Step::CleanedUp(next)).map(drop);
     }
     while next <= newer.newest {
-        // The newest version may be that of a stray file: there is no list of all versions up to it.
+        // The newest version may come from a stray file: there is no list of all versions up to it.
         let some: Vec<u64> = (next..=newer.newest).take(AT_ONCE).collect();
         next += AT_ONCE as u64;
         let read = |version: &u64| match own_commit(base, &newer, *version) {

@@ -31,7 +31,7 @@ use crate::transaction::CommittedVersion;
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};
 
-/// What is logged if the manifests are not those of the commit.
+/// What is logged if the manifests do not fit the commit.
 const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
 
 /// What is logged if a commit has no checksum.

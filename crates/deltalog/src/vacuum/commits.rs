@@ -1,7 +1,7 @@
 //! The commits `VACUUM START` and `VACUUM END`, with the names, parameters and metrics of the JVM implementation.
 //!
-//! They change nothing and depend on nothing, so that a change of the metadata meanwhile is no conflict that lasts:
-//! they are committed again on top of it. The first says what is about to be deleted before it is, so that the history
+//! They change nothing and depend on nothing, so that a concurrent change of the metadata is no lasting conflict: they
+//! are committed again on top of it. The first says what is about to be deleted before it is, so that the history
 //! explains missing files even if the second never comes.
 
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Operation, Outcome, Transaction};
 
-/// How often another writer may change the metadata meanwhile.
+/// How often another writer may change the metadata in between.
 const MOST_CONFLICTS: u32 = 20;
 
 /// What both commits need.
@@ -26,7 +26,7 @@ impl Commits {
     /// Commits the beginning. Returns the version.
     ///
     /// # Errors
-    /// Those of a commit.
+    /// The errors of a commit.
     pub(super) fn start(
         &self,
         base: &Snapshot,
@@ -50,7 +50,7 @@ impl Commits {
     /// Commits the end. Returns the version.
     ///
     /// # Errors
-    /// Those of a commit.
+    /// The errors of a commit.
     pub(super) fn completed(&self, base: &Snapshot, files: u64, directories: u64) -> Result<u64> {
         let operation = Operation::new("VACUUM END")
             .parameter("status", "COMPLETED")
@@ -62,7 +62,7 @@ impl Commits {
     /// Commits that some files may not have been deleted.
     ///
     /// # Errors
-    /// Those of a commit.
+    /// The errors of a commit.
     pub(super) fn failed(&self, base: &Snapshot) -> Result<u64> {
         self.commit(base, Operation::new("VACUUM END").parameter("status", "FAILED"))
     }

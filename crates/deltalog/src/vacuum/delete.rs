@@ -4,8 +4,8 @@
 //!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is asked, and no
 //!   compaction or checkpoint in its place: a later commit may have removed the file again, but those who have begun to
 //!   read it still need it.
-//! - The table is checked again as well: another writer may have raised the retention or the protocol meanwhile, or put
-//!   another table in its place.
+//! - The table is checked again as well: another writer may have raised the retention or the protocol, or put another
+//!   table in its place.
 //! - A file that does not exist is no error, so that a VACUUM that was interrupted can be repeated, and several may
 //!   run beside each other.
 
@@ -45,7 +45,7 @@ pub(super) struct Deletion<'a> {
 }
 
 impl Deletion<'_> {
-    /// Deletes those of `files` that may go. `cutoff_of_store_ms` is the cut-off by the clock of the store: one that is
+    /// Deletes the `files` that may go. `cutoff_of_store_ms` is the cut-off by the clock of the store: one that is
     /// ahead of it would make files look old that are not.
     ///
     /// # Errors

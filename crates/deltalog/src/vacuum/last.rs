@@ -23,7 +23,7 @@ struct LastVacuum {
 pub(super) fn read(snapshot: &Snapshot) -> Result<Option<u64>> {
     let Some(bytes) = snapshot.storage().get(&path())? else { return Ok(None) };
     let found: LastVacuum = serde_json::from_slice(bytes.trim_ascii()).unwrap_or_default();
-    // A version that does not exist is that of another table, which was here before.
+    // A version that does not exist belongs to another table, which was here before.
     Ok(found.version.filter(|version| *version <= snapshot.version()))
 }
 

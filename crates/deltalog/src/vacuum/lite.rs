@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
     }
 
     /// Puts a file on the list if it may go. Only files that a listing would show are deleted: a log may name others,
-    /// such as those of the log itself.
+    /// such as its own files.
     fn add(&mut self, file: &LogPath, size: u64, modified_ms: i64, reason: VacuumReason) {
         let LogPath::Relative(path) = file else { return };
         if !self.visible.shows_path(path) || self.retained.keeps(path) || !self.seen.insert(path.clone()) {

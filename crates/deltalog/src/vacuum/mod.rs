@@ -77,8 +77,8 @@ use crate::interrupt;
 use crate::protocol::log_name::LogFileName;
 use crate::snapshot::Snapshot;
 
-/// How much earlier than the cut-off a full VACUUM records that it came: the clock of a writer who has removed files
-/// may differ from that of the store.
+/// How much earlier than the cut-off a full VACUUM records that it came: the clock of a writer that has removed
+/// files may differ from the store's.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
 /// Finds the files that `snapshot`'s table no longer needs. Deletes nothing: that is [`VacuumPlan::delete`].
@@ -113,8 +113,8 @@ const MARGIN_MS: i64 = 24 * 3600 * 1000;
 ///
 /// # Errors
 /// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that is not
-/// understood; `InvalidArgument` for a retention that is shorter than that of the table; `VersionNotFound` if the log
-/// alone does not suffice; `CorruptLog`; also errors of the store.
+/// understood; `InvalidArgument` for a retention that is shorter than the table's; `VersionNotFound` if the log alone
+/// does not suffice; `CorruptLog`; also errors of the store.
 pub fn plan_vacuum(
     snapshot: &Snapshot,
     request: VacuumRequest,

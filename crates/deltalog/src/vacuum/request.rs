@@ -86,7 +86,7 @@ impl VacuumRequest {
         self
     }
 
-    /// Sets whether a retention that is shorter than that of the table is refused, as it is by default.
+    /// Sets whether a retention that is shorter than the table's is refused, as it is by default.
     #[must_use]
     pub fn enforce_retention(mut self, enforces: bool) -> Self {
         self.enforces_retention = enforces;
@@ -134,7 +134,7 @@ pub(super) fn check(snapshot: &Snapshot, specified_ms: Option<i64>, enforces: bo
     let retention = Retention { specified_ms, configured_ms };
     if enforces && retention.ms() < configured_ms {
         return Err(Error::invalid_argument(format!(
-            "the retention {} is shorter than that of the table, {} (delta.deletedFileRetentionDuration)",
+            "the retention {} is shorter than the table's, {} (delta.deletedFileRetentionDuration)",
             hours(retention.ms()),
             hours(configured_ms)
         ))

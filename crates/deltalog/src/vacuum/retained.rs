@@ -5,7 +5,7 @@
 //! - Files are compared by their resolved paths. An action whose path was not encoded as the protocol asks protects the
 //!   file with the name that it literally has, too.
 //! - A path outside the table may lead into it nevertheless, through a link, a mount or another name of a bucket. A
-//!   file is needed if its name is that of a file outside.
+//!   file is needed if a file outside has the same name.
 //! - A path or a vector that is not understood is an error. Nothing can be deleted then.
 
 use std::collections::BTreeMap;

@@ -35,8 +35,8 @@ pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
     tracing::warn!(table, directories = ?tables, "VACUUM leaves other tables alone that are in the table's root");
 }
 
-/// Returns those of the directories that have a log of their own, with a slash after each. What a listing does not
-/// show, because the source is a log or an old inventory, is asked of the store.
+/// Returns the directories that have a log of their own, with a slash after each. What a listing does not show,
+/// because the source is a log or an old inventory, is asked of the store.
 ///
 /// # Errors
 /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.

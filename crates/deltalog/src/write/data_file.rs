@@ -80,7 +80,7 @@ impl DataFile {
         }
     }
 
-    /// Lets the file be encoded by the thread that writes it alone, because others write other files.
+    /// Lets the thread that writes the file encode it alone, because other threads write other files.
     pub(super) fn alone(self) -> Self {
         Self { threads: 1, ..self }
     }

@@ -39,8 +39,8 @@ const BYTES_AT_ONCE: usize = 16 << 20;
 /// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// The size in bytes at which a file is closed and the next one is begun, if it is not to be that of the table.
-    /// Files become slightly larger, because encoded rows are not split.
+    /// The size in bytes at which a file is closed and the next one is begun, if it differs from the table's. Files
+    /// become slightly larger, because encoded rows are not split.
     pub target_file_size: Option<u64>,
     /// The directory of the files, relative to the table's root, if it is not the root itself.
     pub directory: Option<String>,

@@ -1,4 +1,4 @@
-//! The footers of data files that others have written.
+//! The footers of data files of other writers.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;

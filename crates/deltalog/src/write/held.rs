@@ -73,7 +73,7 @@ impl Source {
         &self.rows
     }
 
-    /// Returns a range of the rows, of which there are less than 2³², as a piece.
+    /// Returns a range of the rows, which are fewer than 2³², as a piece.
     pub(super) fn piece(&mut self, rows: Range<usize>) -> Result<Piece> {
         let batch = match self.held.take() {
             Some(held) => held,

@@ -201,7 +201,7 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     }
 }
 
-/// "Require writing timestamp columns as int64": those of version 3 also have the unit and the zone of Iceberg's type.
+/// "Require writing timestamp columns as int64": version 3 also requires the unit and the zone of Iceberg's type.
 #[test]
 fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
     let mut definition = definition(V3);

@@ -42,7 +42,7 @@ pub(super) struct Output {
     adds: Vec<Option<Add>>,
 }
 
-/// A file that is complete, among those of its write.
+/// A file that is complete, within its write.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
     path: String,
@@ -57,7 +57,7 @@ impl Output {
     /// Prepares the files of a write.
     ///
     /// # Errors
-    /// Those of [`Format::new`].
+    /// The errors of [`Format::new`].
     pub(super) fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
         let format = Format::new(&spec, options.environment.file_format());
         Ok(Self {
@@ -203,7 +203,8 @@ impl Output {
     /// Deletes all files that exist.
     ///
     /// # Errors
-    /// That of the first file that could not be deleted. The other files are deleted nevertheless.
+    /// The error of the first file that could not be deleted. The other files are deleted
+    /// nevertheless.
     pub(super) fn delete(&mut self) -> Result<()> {
         self.adds.clear();
         let results: Vec<Result<()>> = self.created.drain().map(|path| self.storage.delete(&path)).collect();

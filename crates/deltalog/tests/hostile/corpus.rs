@@ -1,4 +1,4 @@
-//! Files to mutate: those of other writers if available, and our own.
+//! Files to mutate: files of other writers if available, and our own.
 
 use std::collections::BTreeMap;
 use std::fs;

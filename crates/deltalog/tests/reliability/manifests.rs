@@ -123,7 +123,7 @@ fn manifests_are_kept() {
         manifests(&storage),
         expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b", "c"])])
     );
-    // A writer that has seen an older version shows what others have written as well.
+    // A writer that has seen an older version shows what other writers have written as well.
     let mut late = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
     late.add_files(&[file("d", Some("3"), None)]).unwrap();
     late.commit_or_fail().unwrap();
@@ -221,8 +221,8 @@ fn append_to(storage: &Storage) -> u64 {
     version
 }
 
-/// If others commit with each manifest that is written, an update ends: GENERATE with an error, that of a commit with a
-/// warning.
+/// If another writer commits with each manifest that is written, an update ends: GENERATE with an error, the update
+/// after a commit with a warning.
 #[test]
 fn an_update_ends_though_others_go_on_committing() {
     let busy = || {

@@ -574,7 +574,7 @@ fn inline_vectors_are_kept() {
 }
 
 /// A table is dropped and another one created while sidecars are written. With a head, the files of the old table would
-/// be those of a version of the new one.
+/// belong to a version of the new one.
 #[test]
 fn no_head_is_written_into_the_log_of_another_table() {
     let (store, storage) = v2_table(100);
@@ -593,7 +593,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
 
-/// A name with a UUID is never that of an existing file: a second checkpoint would stand beside the first.
+/// A name with a UUID is never an existing file's: a second checkpoint would stand beside the first.
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);
@@ -636,7 +636,7 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
             if call.op == Op::Put && call.path.contains("00002.checkpoint") {
                 let clean_up =
                     || (0..4).for_each(|of| cleaner.delete(&LogFileName::Commit(of).path()).unwrap());
-                // A thread that asks a store cannot ask another one meanwhile.
+                // A thread that is in a request to a store cannot ask another one.
                 std::thread::scope(|scope| scope.spawn(clean_up).join().unwrap());
             }
             None

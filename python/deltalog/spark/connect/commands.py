@@ -1,6 +1,6 @@
 """The commands of `DeltaTable` that a Connect server executes in its session, if its catalog is ours.
 
-They do the same as in a classic session: executors move data, and names are those of the session's catalog.
+They do the same as in a classic session: executors move data, and names refer to the session's catalog.
 """
 
 import json
@@ -55,7 +55,7 @@ def _clone(
     user_metadata: str | None,
     request: str,
 ) -> None:
-    """Makes a clone, whose store is reached as that of the table is if it is a path."""
+    """Makes a clone; if it is a path, its store is reached in the same way as the table's."""
     is_dated = version is not None or timestamp_ms is not None
     source = newest.at(version, timestamp_ms) if is_dated else newest
     modes = {"overwrite": "create or replace", "error": "create"}

@@ -133,7 +133,7 @@ class DeltaMergeBuilder:
         return self._with(self._by_source, MergeClause("delete", condition))
 
     def _with(self, clauses: list[MergeClause], clause: MergeClause) -> "DeltaMergeBuilder":
-        """Adds a clause to those of its kind, of which the first whose condition is true counts."""
+        """Adds a clause to the clauses of its kind; the first whose condition is true counts."""
         if clauses and clauses[-1].condition is None:
             refused = InvalidArgumentError(
                 f"the clause for {clauses[-1].action} has no condition, so that no clause of its kind can follow it"

@@ -249,7 +249,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "statementMetrics": _statement_metrics,
 }
 
-# Those of Connect alone, which name other places than that of a table.
+# Commands of Connect alone, which name other places than a table's.
 _OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
 
 

@@ -1,4 +1,4 @@
-"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as those of the core, in one commit.
+"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as changes of the core, in one commit.
 
 A statement whose changes are of several kinds, such as `REPLACE COLUMNS`, is refused, because it would need several.
 """

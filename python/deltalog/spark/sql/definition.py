@@ -124,8 +124,8 @@ class Definition(NamedTuple):
 def defaults_of(settings: Settings) -> dict[str, str]:
     """Returns the properties that the session has for new tables.
 
-    The settings are those of the JVM connector: `spark.databricks.delta.properties.defaults.appendOnly` is the
-    property `delta.appendOnly`.
+    The settings are the JVM connector's: `spark.databricks.delta.properties.defaults.appendOnly` is the property
+    `delta.appendOnly`.
     """
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": value
@@ -135,7 +135,7 @@ def defaults_of(settings: Settings) -> dict[str, str]:
 
 
 def with_defaults(properties: dict[str, str], defaults: dict[str, str]) -> dict[str, str]:
-    """Returns the properties with those of the defaults that are not given."""
+    """Returns the properties, with defaults for the ones that are not given."""
     given = {name.lower() for name in properties}
     return {**{name: value for name, value in defaults.items() if name.lower() not in given}, **properties}
 

@@ -465,7 +465,7 @@ PROCEDURES = {
                     "which partitions, as SQL on partition columns; all by default",
                     "NULL",
                 ),
-                Parameter("all_files", "BOOLEAN", "compute those of all files", "false"),
+                Parameter("all_files", "BOOLEAN", "compute statistics of all files", "false"),
                 Parameter(
                     "dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"
                 ),

@@ -126,7 +126,7 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
 def run(
     request: WriteRequest, pending: SparkWrite, operation: str, parameters: Mapping[str, str]
 ) -> int | None:
-    """Writes and commits the rows. Returns the version; None if an application has done the write meanwhile.
+    """Writes and commits the rows. Returns the version; None if an application has already done the write.
 
     If anything fails before the commit, the written files are deleted.
     """

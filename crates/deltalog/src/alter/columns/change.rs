@@ -58,8 +58,8 @@ pub(in crate::alter) fn set_metadata(
     Ok(changed(path, &field_at(&draft.schema, path)?))
 }
 
-/// Returns whether clients act on this metadata of a column: that of the protocol, and of Spark for defaults, types
-/// and files.
+/// Returns whether clients act on this metadata of a column: the keys of the protocol, and Spark's keys for
+/// defaults, types and files.
 fn has_meaning(key: &str) -> bool {
     const PREFIXES: [&str; 5] = ["delta.", "CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.", "__"];
     PREFIXES

@@ -12,7 +12,7 @@ use crate::protocol::schema::column_rules::DEFAULT;
 use crate::protocol::{StructField, TableFeature};
 use crate::transaction::Operation;
 
-/// Sets the default value of `column` to that of `sql`, or removes it.
+/// Sets the default value of `column` to the expression `sql`, or removes it.
 ///
 /// # Errors
 /// `InvalidArgument` for a field inside of a column, for a column that is generated or counted up, for an expression

@@ -1,8 +1,8 @@
 //! The properties `delta.dataSkippingStatsColumns` and `deltalog.bloomFilterColumns`, which name columns and must
 //! follow them.
 //!
-//! Otherwise files would have no statistics and no Bloom filter of a renamed column any more, and nobody would
-//! notice: a name that is not in the schema is ignored.
+//! Otherwise files would silently lose the statistics and Bloom filters of a renamed column: a name that is
+//! not in the schema is ignored.
 
 use crate::alter::draft::Draft;
 use crate::alter::path::overlap;

@@ -31,7 +31,7 @@ pub(super) struct History<'a> {
     commits: BTreeMap<u64, Traces>,
     /// What versions have that are read from a checkpoint.
     checkpoints: BTreeMap<u64, Traces>,
-    /// The data files of which the log has tombstones with deletion vectors.
+    /// The data files for which the log has tombstones with deletion vectors.
     removed: FileSet,
     /// The first version that is looked at: some of those before it cannot be read.
     first: u64,
@@ -43,7 +43,7 @@ pub(super) struct History<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Traces {
     are_in_files: bool,
-    /// `None` if the metadata are those of the version before.
+    /// `None` if the metadata is the same as in the previous version.
     are_in_metadata: Option<bool>,
 }
 
@@ -63,7 +63,7 @@ impl Source {
 }
 
 impl<'a> History<'a> {
-    /// Returns the history of `feature` in the table of `base`, of which nothing was looked at yet.
+    /// Returns the history of `feature` in the table of `base`, before anything was looked at.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
         let removed = FileSet::of_paths(base.resolver());
         let (commits, checkpoints) = (BTreeMap::new(), BTreeMap::new());
@@ -131,7 +131,7 @@ impl<'a> History<'a> {
         Ok(newest)
     }
 
-    /// Looks at those of `sources`, oldest first, that were not looked at before.
+    /// Looks at the `sources` that were not looked at before, oldest first.
     fn look_at(&mut self, sources: &[Source], base: &Snapshot) -> Result<()> {
         let mut commits = Vec::new();
         for source in sources {
@@ -159,8 +159,8 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Returns what a commit has of the feature. One that is about a file of which there are tombstones with deletion
-    /// vectors makes use of them as well: the file seems to be removed to clients that know it by its path alone.
+    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors makes
+    /// use of them as well: the file seems to be removed to clients that know it by its path alone.
     fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
         let Commit { adds, removes, metadata, .. } = commit;
         let mut are_in_files = false;
@@ -254,8 +254,8 @@ fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<
     Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
 }
 
-/// Returns the data files of which the log has tombstones with deletion vectors. A file of them that is live again, as
-/// after a restore of an earlier version, seems to be removed to readers that do not know the feature.
+/// Returns the data files for which the log has tombstones with deletion vectors. A file of them that is live again,
+/// as after a restore of an earlier version, seems to be removed to readers that do not know the feature.
 pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
     let mut removed = FileSet::of_paths(snapshot.resolver());
     for batch in snapshot.replay_removes()? {

@@ -16,17 +16,17 @@
 //! - What only tells how the table is kept, such as row ids, deletion vectors or physical names, is removed. What users
 //!   have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
-//! - The metadata are committed as well, even if they stay the same: a commit that makes use of the feature meanwhile
+//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
 //!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
 //!   with rows of others, whom a drop does not concern.
-//! - Others may commit all the time. Files that they add are no conflict if they have nothing of the feature
-//!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. What
-//!   was written again but not committed is kept if others have only added files. If they have removed one of the files
-//!   or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written anew.
+//! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
+//!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. A
+//!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
+//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written anew.
 //! - A drop is given up only if the same commit conflicts again and again, if others undo its steps all the time, or if
 //!   somebody makes use of the feature again on purpose.
-//! - The steps and the names of their operations are those of the JVM implementation. It keeps history without looking
-//!   whether something in it makes use of the feature.
+//! - The steps and the names of their operations are the same as in the JVM implementation. It keeps history without
+//!   looking whether something in it makes use of the feature.
 
 mod checkpoints;
 mod history;
@@ -47,7 +47,8 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation, Transaction};
 
-/// How often a drop begins anew because others have committed, without having made a commit of its own.
+/// How often a drop begins anew because other writers have committed, without having made a commit of
+/// its own.
 const MOST_CONFLICTS: u32 = 10;
 
 /// The most commits of a drop before the last one. Only others who undo its steps make it come to that.
@@ -153,7 +154,7 @@ impl FeatureDrop<'_> {
                 }
             }
             let newest = base.refresh()?;
-            // What is to be dropped from another table, nobody has said.
+            // It is unknown what to drop from another table.
             if newest.metadata().id != base.metadata().id {
                 return Err(newest.segment().replaced(newest.storage()));
             }
@@ -181,7 +182,7 @@ impl FeatureDrop<'_> {
             Some(version) if self.truncate_history => {
                 checkpoints::ensure_after(base, version, 1, self.environment, || course.note_step())?;
                 truncation::truncate(base, version, &self.feature, self.environment)?;
-                // Others may have restored an earlier version meanwhile.
+                // Another writer may have restored an earlier version in between.
                 if let Some(version) = course.history.newest_use(base)? {
                     let what = format!("version {version} makes use of it again");
                     return Ok(Progress::Undone(self.undone(&what)));
@@ -209,7 +210,7 @@ impl FeatureDrop<'_> {
         })
     }
 
-    /// Returns the error for a drop that is of no use because of what others do.
+    /// Returns the error for a drop that concurrent commits have made useless.
     fn undone(&self, what: &str) -> Error {
         Error::new(
             ErrorKind::CommitConflict,

@@ -31,7 +31,7 @@ impl OlderTypes {
         })
     }
 
-    /// Returns for each of `files`, whose `add` actions are those of `batch`, whether it has an older type. Only
+    /// Returns for each of `files`, with the `add` actions in `batch`, whether it has an older type. Only
     /// footers are read.
     ///
     /// # Errors

@@ -42,15 +42,15 @@ pub(super) struct Removal<'a> {
     current: RefCell<CurrentFiles>,
 }
 
-/// The data files whose types are known to be those of a schema. They are not looked at again as long as the table has
-/// this schema.
+/// The data files whose types are known to match a schema. They are not looked at again as long as the table has this
+/// schema.
 struct CurrentFiles {
     schema_string: String,
     files: FileSet,
 }
 
 impl CurrentFiles {
-    /// Returns those of the schema of `base`, of which none is known yet.
+    /// Returns the files for the schema of `base`, with none known yet.
     fn of(base: &Snapshot) -> Self {
         Self {
             schema_string: base.metadata().schema_string.clone(),
@@ -67,7 +67,7 @@ impl CurrentFiles {
 }
 
 impl<'a> Removal<'a> {
-    /// Returns the steps for the table of `base`, of which none was made yet.
+    /// Returns the steps for the table of `base`, with none made yet.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot, environment: &'a Environment) -> Self {
         Self { feature, environment, current: RefCell::new(CurrentFiles::of(base)) }
     }
@@ -135,7 +135,7 @@ impl<'a> Removal<'a> {
         }
         let mut draft = Draft::of(base, self.environment)?;
         draft.schema = draft.schema.without_type_changes();
-        // Files of others may come from an earlier version.
+        // Files of other writers may come from an earlier version.
         draft.objection = Some(Objection::new("have older types than the schema".to_owned(), move |adds| {
             older.first_of_commit(adds)
         }));
@@ -170,7 +170,7 @@ impl<'a> Removal<'a> {
         for property in traces::COLUMN_MAPPING {
             draft.metadata.configuration.remove(property);
         }
-        // Files that others add meanwhile have the physical names.
+        // Files that are added concurrently have the physical names.
         draft.depends_on_rows = true;
         let clustering = base.clustering_columns()?;
         if !clustering.is_empty() {
@@ -196,8 +196,8 @@ impl<'a> Removal<'a> {
 }
 
 /// Returns the objection to files that others add to a table that has nothing of `feature` in its files, if files can
-/// make use of it at all. Files with deletion vectors are not the only ones: data files of which `base` has tombstones
-/// with vectors seem to be removed to clients that do not know the feature.
+/// make use of it at all. Files with deletion vectors are not the only ones: data files for which `base` has
+/// tombstones with vectors seem to be removed to clients that do not know the feature.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.
@@ -242,7 +242,7 @@ pub(super) fn keep_vectors(transaction: &mut Transaction, base: &Snapshot, now_m
                 Ok(VectorPlace::File { path: LogPath::Relative(path), .. }) => {
                     paths.insert(path::encode(&path));
                 }
-                // What is elsewhere, nobody deletes.
+                // Files elsewhere are not deleted.
                 Ok(VectorPlace::File { .. } | VectorPlace::Inline(_)) => {}
                 Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 Err(error) => return Err(error),

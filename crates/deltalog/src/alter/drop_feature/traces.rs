@@ -9,7 +9,7 @@
 //! | `timestampNtz`, `variantType` | columns of the type | the user |
 //! | `domainMetadata` | the domains of applications | the applications |
 //! | `clustering` | the domain `delta.clustering` | the drop |
-//! | `inCommitTimestamp` | its properties; times are those of the files again | the drop |
+//! | `inCommitTimestamp` | its properties; times come from the files again | the drop |
 //! | `rowTracking` | its properties and its domain, and the ids of all files | the drop |
 //! | `icebergCompatV1`, `icebergCompatV2`, `icebergCompatV3` | the property; ids that files have stay | the user |
 //! | `materializePartitionColumns` | its property; columns that files have stay | the drop |
@@ -277,7 +277,7 @@ fn remove_row_ids(draft: &mut Draft<'_>) -> Result<()> {
                 .push(added_again(&batch, &[FileColumn::BaseRowId, FileColumn::DefaultRowCommitVersion])?);
         }
     }
-    // Files that others add meanwhile have row ids.
+    // Files that are added concurrently have row ids.
     draft.depends_on_rows = true;
     Ok(())
 }

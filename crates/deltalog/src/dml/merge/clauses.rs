@@ -290,7 +290,7 @@ impl Clauses {
 /// Returns those to which a clause applies, with its place, in the order of the clauses; and whether there are others.
 ///
 /// # Errors
-/// Those of `rows`; `InvalidArgument` for a row for which a condition has no value.
+/// The errors of `rows`; `InvalidArgument` for a row for which a condition has no value.
 pub(super) fn decide<T: Copy>(
     clauses: &[Bound],
     mut open: Vec<T>,

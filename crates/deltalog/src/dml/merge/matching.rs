@@ -203,7 +203,7 @@ impl<'a> Matcher<'a> {
         Ok(all)
     }
 
-    /// Moves those of `pairs` for which the rest of the condition is true to `all`, if there are at least `enough`.
+    /// Moves the `pairs` for which the rest of the condition is true to `all`, if there are at least `enough`.
     fn flush(
         &self,
         batch: &RecordBatch,
@@ -249,7 +249,8 @@ fn tables(columns: &[BoundColumn], scope: &Scope) -> BTreeSet<usize> {
     names.filter_map(|name| scope.table_of(name).map(|(place, _)| place)).collect()
 }
 
-/// Returns the columns of the table that decide what becomes of a row: those of the condition and of the clauses.
+/// Returns the columns of the table that decide what becomes of a row: the columns of the condition and of the
+/// clauses.
 fn columns_of_target<'a>(
     condition: &'a BoundPredicate,
     clauses: &'a Clauses,
@@ -297,7 +298,7 @@ fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
 /// Returns the equality of a value of the table and one of the source that `conjunct` is, if it is one, and if they can
 /// be compared as keys.
 fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> Result<Option<Equality>> {
-    // The zone is that of the scope.
+    // The zone is the scope's.
     let compared = match conjunct {
         Predicate::InZone { condition, .. } => condition.as_ref(),
         plain => plain,

@@ -63,8 +63,8 @@ impl<'a> Sides<'a> {
         self.limits.parts(rows, most, move |row| self.source.bytes(*row, &columns))
     }
 
-    /// Returns pairs of rows, with those of the `columns` of the scope: rows `of_target` of a batch of the table (all
-    /// rows, if it is `None`), and rows `of_source`.
+    /// Returns pairs of rows with the `columns` of the scope: rows `of_target` of a batch of the table (all rows, if
+    /// it is `None`), and rows `of_source`.
     ///
     /// # Errors
     /// `InvalidArgument` if a batch lacks a column.

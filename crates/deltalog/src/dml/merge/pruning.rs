@@ -94,7 +94,7 @@ struct FewKeys {
 }
 
 impl FewKeys {
-    /// Returns the valid keys of a batch, of which `most_bytes` are compared one by one.
+    /// Returns the valid keys of a batch, comparing at most `most_bytes` of them one by one.
     fn of(keys: &ArrayRef, most_bytes: usize) -> Result<Self> {
         let sorted = sorted(keys)?;
         let Some(last) = sorted.len().checked_sub(1) else { return Ok(Self { keys: sorted, are_all: true }) };
@@ -112,7 +112,7 @@ impl FewKeys {
         Ok(Self { keys: take(&sorted, &rows, None).map_err(unsorted)?, are_all })
     }
 
-    /// Returns those of both.
+    /// Returns what both have.
     fn and(&self, other: &Self, most_bytes: usize) -> Result<Self> {
         let both = concat(&[self.keys.as_ref(), other.keys.as_ref()]).map_err(unsorted)?;
         let both = Self::of(&both, most_bytes)?;

@@ -45,7 +45,7 @@ impl MergeSource {
         // How many of the last batches are small.
         let mut small = 0;
         for batch in batches {
-            // The offsets of few rows fit in 32 bits, as those of tables have.
+            // The offsets of few rows fit in 32 bits, which tables use.
             for piece in BatchBytes::default().pieces(&batch?) {
                 source.add(fit(&piece, &source.schema)?)?;
                 small = if source.batches.last().is_some_and(is_small) { small + 1 } else { 0 };

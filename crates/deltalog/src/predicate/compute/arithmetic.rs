@@ -2,7 +2,7 @@
 //!
 //! - A result that does not fit its type, and division by zero, also of floating-point numbers, have no value:
 //!   they are NULL here, and the caller makes them an error, as Spark does in ANSI mode.
-//! - `%` has the sign of the dividend, `pmod` that of the divisor.
+//! - `%` has the sign of the dividend, `pmod` the sign of the divisor.
 
 use super::decimals;
 use super::digits::{Rounding, rounded_text};

@@ -53,7 +53,8 @@ pub(in crate::predicate) fn is_complete(from: &DataType, to: &DataType) -> bool 
     *from != DataType::Utf8 || !(matches!(to, DataType::Date32 | DataType::Timestamp(..)) || is_float(to))
 }
 
-/// Casts the values; those without a result become NULL. `clock` is that of the session's time zone.
+/// Casts the values; those without a result become NULL. `clock` is the clock of the session's time
+/// zone.
 ///
 /// # Errors
 /// If the types are not [castable](is_castable).

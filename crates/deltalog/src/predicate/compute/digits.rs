@@ -97,7 +97,7 @@ pub(super) fn rounded_text(text: &str, digits: i64, how: Rounding) -> Option<Str
     if number.digits.is_empty() {
         return Some("0".to_owned());
     }
-    // Digits beyond those of the number do not change it.
+    // Digits beyond the number's own do not change it.
     if number.point.checked_add(digits)? >= i64::try_from(number.digits.len()).ok()? {
         return Some(text.to_owned());
     }

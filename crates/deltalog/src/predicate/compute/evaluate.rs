@@ -33,7 +33,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 impl Rows<'_> {
-    /// Computes the value for each row. Only the rows of `active` need one: the others have any value.
+    /// Computes the value for each row. Only the rows of `active` need one: other rows have any value.
     ///
     /// # Errors
     /// InvalidArgument if an active row has no value.

@@ -1,4 +1,4 @@
-//! Why an expression has no value for a row, as users are told.
+//! Why an expression has no value for a row, in words for users.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;

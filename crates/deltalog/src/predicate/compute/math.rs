@@ -1,4 +1,4 @@
-//! Functions of floating-point numbers, with the results of Java's `StrictMath`: those of fdlibm.
+//! Functions of floating-point numbers, with the results of Java's `StrictMath`, which is fdlibm.
 
 use super::arithmetic::zip;
 use crate::error::{Error, Result};

@@ -11,8 +11,8 @@
 //! | `node` | the bound tree |
 //! | `evaluate` | computes it for rows; `room` limits the memory of the values |
 //! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | the operations of numbers |
-//! | `text`, `words`, `strings`, `regex`, `digest` | those of strings and bytes |
-//! | `time`, `time_text`, `interval`, `date_format` | those of dates and times |
+//! | `text`, `words`, `strings`, `regex`, `digest` | functions of strings and bytes |
+//! | `time`, `time_text`, `interval`, `date_format` | functions of dates and times |
 //! | `nested`, `nested_cast` | arrays, structs and maps |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,

@@ -3,7 +3,7 @@
 //! - Fields have their names, whatever their order and case. A struct has all fields of its type, and no others: the
 //!   rule for what is assigned to a column.
 //! - Where a part loses its value, or is NULL although the type forbids it, the whole becomes NULL, which the caller
-//!   makes an error. So does a map of which two keys become equal: as in Spark, the key of a map is there once.
+//!   makes an error. So does a map in which two keys become equal: as in Spark, the key of a map is there once.
 
 use super::super::values::{domain_of, normal};
 use super::super::zone::Clock;
@@ -70,7 +70,7 @@ fn named<'a>(fields: &'a Fields, name: &str) -> Option<(usize, &'a FieldRef)> {
     fields.iter().enumerate().find(|(_, field)| field.name().to_lowercase() == folded)
 }
 
-/// Casts values with parts; those of which a part is lost become NULL.
+/// Casts values with parts; a value becomes NULL if a part of it is lost.
 ///
 /// # Errors
 /// If the types are not castable.
@@ -143,7 +143,7 @@ fn lost(before: &ArrayRef, after: &ArrayRef, to: &Field) -> Option<BooleanBuffer
     }
 }
 
-/// Returns the entries of maps whose keys are those of entries before them; `None` if there are none. As in
+/// Returns the entries of maps that repeat the key of an earlier entry; `None` if there are none. As in
 /// expressions, -0.0 equals 0.0, and a NaN equals itself.
 fn repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<BooleanBuffer>> {
     if domain_of(keys.data_type()).is_none() {

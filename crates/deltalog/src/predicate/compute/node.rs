@@ -7,7 +7,7 @@ use super::operation::Operation;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-/// A bound value. The types of arguments are those of the operation's signature.
+/// A bound value. The arguments have the types of the operation's signature.
 #[derive(Debug, Clone)]
 pub(in crate::predicate) enum Node {
     /// The column with this index.

@@ -256,7 +256,8 @@ pub(in crate::predicate) enum Piece {
     Group(usize),
 }
 
-/// Returns the characters, of which the last of at most `limit` has the rest, if it is positive.
+/// Returns the characters; with a positive `limit` there are at most so many, and the last has the
+/// rest.
 fn characters(text: &str, limit: i32) -> Vec<&str> {
     let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(most).collect();

@@ -19,9 +19,9 @@ use std::sync::Arc;
 /// The bytes that the values of an expression have.
 #[derive(Debug, Default)]
 pub(in crate::predicate) struct Memory {
-    /// Those of operands.
+    /// The bytes of operands.
     operands: Cell<usize>,
-    /// Those of terms that are kept.
+    /// The bytes of terms that are kept.
     kept: Cell<usize>,
 }
 
@@ -30,7 +30,7 @@ impl Memory {
         Ok(expression_bytes()?.saturating_sub(self.operands.get()).saturating_sub(self.kept.get()))
     }
 
-    /// Calls `compute` and counts its values instead of those of its operands.
+    /// Calls `compute` and counts its values instead of its operands.
     pub(super) fn counted(
         &self,
         function: &'static str,
@@ -73,7 +73,7 @@ impl Rows<'_> {
     /// Returns the room for the strings of an operation.
     ///
     /// # Errors
-    /// Those of [`expression_bytes`].
+    /// The errors of [`expression_bytes`].
     pub(super) fn room<'a>(&self, operation: Operation, active: &'a BooleanBuffer) -> Result<Room<'a>> {
         let left = Cell::new(self.memory.left()?);
         Ok(Room { function: operation.name(), active, left, made: Cell::new(0) })
@@ -105,7 +105,7 @@ impl Room<'_> {
     /// Collects the string of each active row. The others are NULL.
     ///
     /// # Errors
-    /// Those of `of`, and InvalidArgument if the strings are too long.
+    /// The errors of `of`, and `InvalidArgument` if the strings are too long.
     pub(super) fn texts<T: AsRef<str>>(
         &self,
         mut of: impl FnMut(usize) -> Result<Option<T>>,
@@ -129,7 +129,7 @@ fn refused(function: &str, bytes: usize) -> Result<Error> {
     let allowed = expression_bytes()?;
     Ok(too_large(
         format!("the values of {function} have {bytes} bytes"),
-        format!("those of an expression may have {allowed} bytes at once"),
+        format!("the values of an expression may have {allowed} bytes at once"),
         "make them shorter, leave out such rows by a condition or CASE, or set DELTALOG_EXPRESSION_BYTES",
     ))
 }

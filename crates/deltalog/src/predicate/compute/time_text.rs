@@ -25,7 +25,8 @@ pub(super) fn date(text: &str) -> Option<i32> {
     is_over.then(|| i32::try_from(days).ok())?
 }
 
-/// Returns the microseconds since 1970-01-01 00:00:00, as shown by a clock, and that of the zone in the text.
+/// Returns the microseconds since 1970-01-01 00:00:00, as shown by a clock, and the offset of the zone in the
+/// text.
 pub(super) fn timestamp(text: &str) -> Option<(i64, Option<Clock>)> {
     let mut rest = Rest(trimmed(text).as_bytes());
     let (days, is_full) = rest.date(6)?;
@@ -62,7 +63,7 @@ impl Rest<'_> {
         }
     }
 
-    /// Takes all digits, of which there are `least` to `most`.
+    /// Takes all digits, `least` to `most` of them.
     fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (number, rest) = self.0.split_at_checked(digits)?;

@@ -90,7 +90,7 @@ pub(super) fn is_decimal(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Decimal128(..))
 }
 
-/// Returns whether the type is that of dates or timestamps.
+/// Returns whether the type is a type of dates or timestamps.
 pub(in crate::predicate) fn is_time(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
 }

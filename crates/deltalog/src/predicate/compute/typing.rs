@@ -47,7 +47,7 @@ pub(in crate::predicate) struct Argument {
     pub(in crate::predicate) text: Option<String>,
 }
 
-/// The types of an operation: those that its arguments are converted to, and that of its result.
+/// The types of an operation: the types that its arguments are converted to, and its result's type.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::predicate) struct Signature {
     pub(in crate::predicate) arguments: Vec<DataType>,

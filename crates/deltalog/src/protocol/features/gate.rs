@@ -55,7 +55,7 @@ fn writer_support(feature: &TableFeature) -> Support {
         // The clean-up creates no checkpoint, and deletes none after the version to which it truncates the log. A
         // checkpoint of an old version is written only if the features of that version are known.
         TableFeature::CheckpointProtection => Support::Full,
-        // Names of collations are kept. Statistics are those of the bytes, which the feature allows.
+        // Names of collations are kept. Statistics compare bytes, which the feature allows.
         TableFeature::Collations | TableFeature::CollationsPreview => Support::Full,
         // Files have the current types of the columns.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,

@@ -1,4 +1,4 @@
-//! The list of table features: those of the specification, and further ones that writers use.
+//! The list of table features: the specification's, and further ones that writers use.
 
 use std::fmt;
 

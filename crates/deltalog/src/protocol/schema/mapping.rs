@@ -169,7 +169,8 @@ impl MappedSchema {
     }
 }
 
-/// Translates the path of a column from the names of `from` to those of `to`, which has the same shape.
+/// Translates the path of a column from the names in `from` to the names in `to`, which has the same
+/// shape.
 fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec<String>> {
     let (mut from, mut to) = (Some(from), Some(to));
     let mut names = Vec::with_capacity(path.len());

@@ -10,7 +10,8 @@
 //!   computed from an older checkpoint or from the commits alone, with a warning in the process's log. It is
 //!   an error only if there is no replacement.
 //! - The footer of each file is read once, however often the file is read. No file is kept open between reads.
-//! - What is a V2 checkpoint is told by its content, unless its name has a UUID: it has `checkpointMetadata`.
+//! - The content shows that a checkpoint is a V2 checkpoint, unless its name has a UUID: it has
+//!   `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
 mod batches;

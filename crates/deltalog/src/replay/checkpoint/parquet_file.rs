@@ -333,7 +333,7 @@ fn rows_at_once(footer: &ParquetMetaData, groups: &[usize], leaves: &[usize], li
     groups.map(of_group).min().unwrap_or(BATCH_ROWS)
 }
 
-/// Returns the error of a reader of `file`: that of the store, if a request failed.
+/// Returns the error of a reader of `file`: the store's, if a request failed.
 pub(super) fn failed(file: &FileReader, source: impl std::error::Error + Send + Sync + 'static) -> Error {
     file.failure().unwrap_or_else(|| damaged_by(source))
 }

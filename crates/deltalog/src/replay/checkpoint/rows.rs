@@ -106,7 +106,7 @@ impl Columns {
         let has_parsed = |name: &str| file.has_below(&[self.action, name]);
         let has_map = file.has_below(&[self.action, "partitionValues"]);
         let stats = match &self.parsed_stats {
-            // Structs in the old calendar are ignored: their dates are not those of the texts.
+            // Structs in the old calendar are ignored: their dates differ from the texts'.
             _ if is_old || !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
             Some(paths) if !(self.prefers_text && has("stats")) => Form::Struct(Arc::clone(paths)),
             _ if has("stats") => Form::Text,

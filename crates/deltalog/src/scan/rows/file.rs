@@ -139,7 +139,7 @@ impl Opener {
                 }
             }
         }
-        // The metadata is that of the output schema, which is a projection of this schema except for views.
+        // The metadata comes from the output schema, which is a projection of this schema except for views.
         let output_schema = scan.schema();
         let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, output_schema.metadata().clone()));

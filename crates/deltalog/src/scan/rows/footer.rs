@@ -32,7 +32,7 @@ pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFil
     guarded(|| read().map_err(|error| file.error(error))).unwrap_or(metadata)
 }
 
-/// Returns `metadata` with the types of columns replaced by those of `type_of`.
+/// Returns `metadata` with the types of columns replaced by the result of `type_of`.
 pub(super) fn with_types(
     metadata: ArrowReaderMetadata,
     type_of: &dyn Fn(&FieldRef) -> DataType,

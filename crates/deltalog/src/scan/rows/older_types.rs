@@ -1,4 +1,4 @@
-//! Files with numbers and dates of older types than those of the table. (PROTOCOL, "Type Widening".)
+//! Files with numbers and dates of older types than the table's. (PROTOCOL, "Type Widening".)
 //!
 //! Only footers are read. The values of partition columns do not count, because they are in the log.
 

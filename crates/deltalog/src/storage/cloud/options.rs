@@ -1,6 +1,6 @@
 //! The options of stores.
 //!
-//! Their names are those of the crate `object_store`, which `deltalake` and Polars have as well, in any case.
+//! They have the names of the crate `object_store`, which `deltalake` and Polars use as well, in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU16, NonZeroU64};

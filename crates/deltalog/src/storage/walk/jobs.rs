@@ -1,4 +1,4 @@
-//! Threads that share jobs, some of which lead to further ones, and hand what they find to the caller.
+//! Threads that share jobs, which may lead to further ones, and hand what they find to the caller.
 //!
 //! - The consumer runs in the calling thread. If it fails, or if a job does, no further job is started.
 //! - The newest job is taken first, so that few of them wait.

@@ -38,7 +38,7 @@ impl Storage {
     /// In a local directory, links to directories are not followed: what is behind them may not belong to the table.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`; also those of `visit`.
+    /// `Unavailable`, `PermissionDenied`; also the errors of `visit`.
     #[doc(hidden)]
     pub fn walk(
         &self,

@@ -3,10 +3,10 @@
 //! | isolation level | added files that count |
 //! | --- | --- |
 //! | `Serializable` | all that change data |
-//! | `WriteSerializable` | the same, except those of blind appends |
+//! | `WriteSerializable` | the same, except blind appends |
 //! | `SnapshotIsolation` | none |
 //!
-//! For the rows that new ones were computed from, the level is that of the table, even if the transaction requests
+//! For the rows that new ones were computed from, the table's level counts, even if the transaction requires
 //! another one for what it replaces.
 //!
 //! A file that changes no data holds rows that were moved. If the transaction has read them, it has read the file they

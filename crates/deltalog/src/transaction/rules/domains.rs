@@ -7,10 +7,11 @@
 //! Some transactions depend on domains that they do not change:
 //!
 //! - Files have statistics of the clustering columns (protocol: "Writer Requirements for Clustered Table"), and the
-//!   schema has these columns. So whoever adds files or sets the metadata conflicts with a change of the columns.
-//! - A table whose protocol loses a feature must have no domain that only the feature explains. So whoever drops a
-//!   feature conflicts with a change of any domain.
-//! - Whoever makes the domains those of another version or table changes only what differs from those that it has read.
+//!   schema has these columns. So a transaction that adds files or sets the metadata conflicts with a change of the
+//!   columns.
+//! - A table whose protocol loses a feature must have no domain that only the feature explains. So a transaction
+//!   that drops a feature conflicts with a change of any domain.
+//! - A transaction that restores or copies domains changes only what differs from the domains that it has read.
 
 use super::{Mine, Winner};
 use crate::error::Result;

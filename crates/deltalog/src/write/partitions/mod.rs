@@ -345,7 +345,8 @@ impl Partitions {
     /// Drops all rows and deletes all files.
     ///
     /// # Errors
-    /// That of the first file that could not be deleted. The other files are deleted nevertheless.
+    /// The error of the first file that could not be deleted. The other files are deleted
+    /// nevertheless.
     pub(super) fn abort(&mut self) -> Result<()> {
         // Some systems do not delete open files, so the encoders that hold them are dropped first.
         self.partitions.clear();

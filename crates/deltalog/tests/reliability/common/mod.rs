@@ -98,7 +98,7 @@ pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Resu
 /// Creates a table with `files`, each added by a separate commit, starting at version 1.
 pub fn table(files: &[&str]) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
-    // The ids must differ from those of the tests.
+    // The ids must differ from the ids of the tests.
     let environment = counting_from(1_000_000);
     creation(&storage, &environment).commit_or_fail().unwrap();
     for file in files {
