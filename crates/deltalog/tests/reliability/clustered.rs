@@ -337,12 +337,9 @@ fn files_of_other_providers_stay() {
     let mut foreign = adds(&newest(&storage));
     foreign[0].clustering_provider = Some("other".to_owned());
     foreign[0].data_change = false;
-    let mut transaction = deltalog::engine::transaction::Transaction::new(
-        &newest(&storage),
-        Operation::new("X"),
-        &environment(),
-    )
-    .unwrap();
+    let mut transaction =
+        deltalog::engine::commit::Transaction::new(&newest(&storage), Operation::new("X"), &environment())
+            .unwrap();
     transaction.add_files(&foreign).unwrap();
     transaction.commit().unwrap();
     append(&storage, 100..200);
