@@ -1,7 +1,7 @@
 //! What a writer says about its commit, and what became of it.
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::SetTransaction;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};

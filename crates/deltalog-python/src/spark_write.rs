@@ -6,11 +6,11 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::dml::files_of_statement;
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{ColumnMappingMode, Metadata, StructType};
-use deltalog::engine::transaction::TableHeader;
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{
     ColumnPath, DistributedWrite, Error, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, Storage,

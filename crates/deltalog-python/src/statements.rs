@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, Snapshot as CoreSnapshot};
 use pyo3::prelude::*;
 

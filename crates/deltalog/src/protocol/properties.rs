@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::checkpoint_protection::PROTECTED_BEFORE;
 use super::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
-use crate::spelling::nearest;
+use crate::runtime::spelling::nearest;
 use crate::{Error, Result};
 
 /// The kind of a property's value.

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Snapshot;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::{Commit, State};
 use crate::log::{LogSegment, VersionChecksum};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::{Commit, State};
 use crate::storage::{FileMeta, Storage};
 
 /// The path of the checksum file of a segment's version.

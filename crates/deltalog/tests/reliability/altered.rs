@@ -1,8 +1,8 @@
 //! Changes of a table that meet commits of other writers. Protocol: "Creation of New Log Entries", "CHECK Constraints",
 //! "Row Tracking".
 
+use deltalog::engine::commit::{Committed, Transaction};
 use deltalog::engine::protocol::DomainMetadata;
-use deltalog::engine::transaction::{Committed, Transaction};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage,
     TableDefinition, WriteOutcome, WriteRequest,

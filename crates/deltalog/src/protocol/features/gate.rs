@@ -45,7 +45,7 @@ fn writer_support(feature: &TableFeature) -> Support {
         // Checkpoints of all allowed forms are written, and no multi-part ones.
         TableFeature::V2Checkpoint => Support::Full,
         // Files are removed whole or get vectors, and new files have new rows. A statement whose changes do not follow
-        // from that writes change data files (`dml::row_writer`).
+        // from that writes change data files (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,

@@ -9,9 +9,9 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
+use crate::log::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_key};
 use crate::log::{Change, FileTotals, VersionChecksum};
 use crate::protocol::{Add, PathResolver};
-use crate::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_key};
 
 /// The most files that a checksum lists: it is written with each commit.
 pub(super) const MOST_LISTED_FILES: usize = 20;

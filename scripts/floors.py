@@ -1,0 +1,103 @@
+"""Checks that the folders of the core are floors: a folder imports only from those above it in `FLOORS`.
+
+What tests import does not count. A message names the file, the line and the import.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parent.parent / "crates/deltalog/src"
+FLOORS = {
+    "error": "failures: what went wrong, in which table, and what helps",
+    "limits": "what files may claim",
+    "runtime": "clock and ids, threads, progress, stopping a call, names and sizes",
+    "protocol": "actions, schema, features, properties, paths; no I/O",
+    "expression": "predicates, SQL expressions, what a table demands of its rows; no I/O",
+    "values": "statistics and footers of files, conversions, old forms of dates; no I/O",
+    "storage": "all I/O goes through it: local files, clouds, HDFS, caches, coordinators",
+    "log": "the files of the log, and the state computed from them",
+    "snapshot": "a table at one version, its newest version, its history",
+    "scan": "the files of a version and their rows; the rows that versions have changed",
+    "write": "rows become data files",
+    "commit": "transactions, the rules of conflict, the one way to commit",
+    "upkeep": "what is kept beside the log: checkpoints, checksums, compactions, manifests",
+    "operations/rewrite": "what operations share: rows found in files, files written again",
+    "operations/define": "creating tables and changing their schema, properties and features",
+    "operations/maintain": "OPTIMIZE, VACUUM, RESTORE, statistics, repair",
+    "operations/insert": "writes of rows, by one process or several, beside others or in their place",
+    "operations/dml": "DELETE, UPDATE and MERGE",
+    "operations/exchange": "CONVERT and CLONE",
+    "operations/stream": "a table as a stream of batches",
+}
+ROOT = {"lib.rs", "engine.rs", "operations/mod.rs"}
+TEST_FILE = re.compile(r"(^|/)(\w+_tests?|tests?|testing|test_table)(\.rs|/)")
+PATH = re.compile(r"(?<![\w$:])(?:crate(?=::)((?:::\w+)*)|((?:super::)+))")
+
+
+@dataclass(frozen=True, order=True)
+class Import:
+    """A path to something of the crate, in code that is not a test."""
+
+    file: str
+    line: int
+    path: str
+    importer: str
+    imported: str | None
+
+
+def floor_of(module: str) -> str | None:
+    """Returns the floor of a module, or of a file, below the sources. The root of the crate has none."""
+    parts = module.removesuffix(".rs").split("/")
+    return next((name for name in ("/".join(parts[:2]), parts[0]) if name in FLOORS), None)
+
+
+def code(file: Path) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a file with their numbers, without comments and without what only tests have."""
+    skipped: str | None = None
+    for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
+        indentation = line[: len(line) - len(line.lstrip())]
+        if skipped is None and re.match(r"\s*#\[cfg\((all\()?test\b", line):
+            skipped = indentation
+        elif skipped is None:
+            yield number, re.sub(r"//.*", "", line)
+        elif line and (indentation < skipped or (indentation == skipped and line.endswith((";", "}", ",")))):
+            skipped = None
+
+
+def imports() -> Iterator[Import]:
+    """Yields the imports of all files that belong to a floor."""
+    for source in sorted(SOURCES.rglob("*.rs")):
+        file = source.relative_to(SOURCES).as_posix()
+        importer = floor_of(file)
+        if file in ROOT or TEST_FILE.search(file):
+            continue
+        if importer is None:
+            sys.exit(f"{file}: the file is on no floor; add its folder to FLOORS in {__file__}")
+        depth = len(file.removesuffix("/mod.rs").split("/")) - len(importer.split("/"))
+        for number, line in code(source):
+            for found in PATH.finditer(line):
+                inside = found[2] is not None and found[2].count("super") <= depth
+                imported = importer if inside else floor_of((found[1] or "")[2:].replace("::", "/"))
+                yield Import(file, number, found[0], importer, imported)
+
+
+def faults() -> list[str]:
+    """Returns a message for each import that goes up, or that does not say where it goes."""
+    order, messages = list(FLOORS), []
+    for found in imports():
+        if found.imported is None:
+            why = "names no floor: write the path of the module, one `use` for each folder"
+        elif order.index(found.imported) > order.index(found.importer):
+            why = f"goes up from {found.importer} to {found.imported}"
+        else:
+            continue
+        messages.append(f"crates/deltalog/src/{found.file}:{found.line}: `{found.path}` {why}")
+    return messages
+
+
+if __name__ == "__main__":
+    if messages := faults():
+        sys.exit("\n".join(messages))
