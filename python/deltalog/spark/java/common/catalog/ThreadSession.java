@@ -17,8 +17,8 @@ public class ThreadSession {
    * catalog or if there is none. To be called when the session parses the name of a table.
    */
   static void use(SparkSession session) {
-    String own = session.sessionState().conf().getConfString(SessionSetup.CATALOG, null);
-    if (own != null && !own.equals(SQLConf.get().getConfString(SessionSetup.CATALOG, null))) {
+    String own = session.sessionState().conf().getConfString(SessionGuard.CATALOG, null);
+    if (own != null && !own.equals(SQLConf.get().getConfString(SessionGuard.CATALOG, null))) {
       org.apache.spark.sql.SparkSession.setActiveSession(session);
     }
   }
