@@ -8,14 +8,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from deltalog.caller import warn_caller
-from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.connect.server import has_our_catalog, without_extensions
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.failures import transport
+from deltalog.spark.failures.java import kept
 from deltalog.spark.jvm import Jvm, alias, callback
-from deltalog.spark.jvm.failures import kept
 from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
@@ -125,7 +125,7 @@ def _bridge(jvm: Jvm) -> None:
                 f"the Python process {other} has enabled deltalog in the JVM of this session, and receives its calls: "
                 "end that process first. Without enable, SQL and DataFrames of this process use the other one"
             )
-        errors.install_conversion()
+        transport.install_conversion()
         jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway
 

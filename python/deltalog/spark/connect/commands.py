@@ -9,8 +9,8 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
-from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
+from deltalog.spark.sql import commands
 from deltalog.spark.sql.clone import CloneRequest, cloned
 from deltalog.spark.sql.definition_plans import DEFINE, TablePlan, define
 from deltalog.spark.sql.entries import UPDATE_ENTRY

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from deltalog.errors import DeltaError
-from deltalog.spark.errors import keep, translated
+from deltalog.spark.failures.transport import keep, translated
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.sql_states import sql_state
 

@@ -11,20 +11,18 @@ from pyspark.sql.types import LongType, StructField, StructType
 from deltalog._internal import Snapshot
 from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
+from deltalog.spark.connect import exchange
 from deltalog.spark.connect.carried import ServerTarget
 from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
-from deltalog.spark.dml import verbs
 from deltalog.spark.dml.clauses import Condition, Values, values_argument
 from deltalog.spark.dml.own_frames import OwnFrames
-from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options, store_options
-from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
-from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.sql import commands
 from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
 from deltalog.spark.sql.convert import directory_in, sql_of
 from deltalog.spark.sql.entries import UPDATE_ENTRY
@@ -41,6 +39,9 @@ from deltalog.spark.sql.maintenance import (
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
+from deltalog.spark.tables import verbs
+from deltalog.spark.tables.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.tables.verbs import DeltaMergeBuilder
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import USER_METADATA
 
@@ -600,9 +601,9 @@ class DeltaTable:
         """
         if not is_connect(self._spark):
             return commands.answer(self._newest(), command, arguments)
-        options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
+        options = {exchange.COMMAND: command, exchange.ARGUMENTS: json.dumps(arguments)}
         [row] = self._reader().options(**options).load(self._path).collect()
-        return commands.value_of(row[commands.ANSWER])
+        return exchange.value_of(row[exchange.ANSWER])
 
     def _newest(self) -> Snapshot:
         """Opens the newest version in a classic session."""

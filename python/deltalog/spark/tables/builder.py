@@ -22,7 +22,7 @@ from deltalog.spark.sql.definition_plans import DEFINE, Mode, PlannedColumn, Tab
 from deltalog.spark.sql.names import is_connect
 
 if TYPE_CHECKING:
-    from deltalog.spark.tables import DeltaTable
+    from deltalog.spark.tables.delta_table import DeltaTable
 
 # Spark's names in the metadata of a column.
 _GENERATED = "GENERATION_EXPRESSION"
@@ -154,7 +154,7 @@ class DeltaTableBuilder:
     @raises_pyspark_errors
     def execute(self) -> "DeltaTable":
         """Creates or replaces the table in one commit, and returns it."""
-        from deltalog.spark.tables import DeltaTable
+        from deltalog.spark.tables.delta_table import DeltaTable
 
         location = self._location
         if self._name is None and location is None:
