@@ -238,6 +238,7 @@ lint: .venv/.deps ## check formatting, words and licenses, run clippy, ruff, myp
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
 	$(bin)/python scripts/line_length.py
+	$(bin)/python scripts/rooms.py
 	$(bin)/python scripts/words.py
 	$(bin)/typos
 	$(bin)/python scripts/licenses.py --check
