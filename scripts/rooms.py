@@ -44,11 +44,12 @@ ROOMS = {
 def imported(file: Path) -> Iterator[tuple[int, str]]:
     """Yields the modules of the Spark layer that a file imports, with the numbers of the lines."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
+        else:
+            continue
         for name in names:
             if f"{name}.".startswith(f"{SPARK}."):
                 yield node.lineno, name
