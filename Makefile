@@ -228,7 +228,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.compl
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## check formatting, words and licenses, run clippy, ruff, mypy, Error Prone; warnings are errors
+lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, ruff, mypy, Error Prone; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -242,6 +242,7 @@ lint: .venv/.deps ## check formatting, words and licenses, run clippy, ruff, myp
 	$(bin)/typos
 	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
+	$(bin)/python -m scripts.floors
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters
