@@ -243,6 +243,7 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
 	$(bin)/python -m scripts.floors
+	$(bin)/python -m scripts.picture --check
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters
@@ -251,6 +252,10 @@ format: .venv/.deps ## apply the formatters
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 	$(bin)/python -m scripts.java_lint .cache/java-lint --fix
+
+.PHONY: picture
+picture: .venv/.deps ## draw the floors of the core in ARCHITECTURE.md, from the imports
+	$(bin)/python -m scripts.picture
 
 .PHONY: bench
 bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios
