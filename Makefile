@@ -228,7 +228,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.compl
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## check formatting, words and licenses, run clippy, ruff, mypy, Error Prone; warnings are errors
+lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, ruff, mypy, Error Prone; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -243,6 +243,8 @@ lint: .venv/.deps ## check formatting, words and licenses, run clippy, ruff, myp
 	$(bin)/typos
 	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
+	$(bin)/python -m scripts.floors
+	$(bin)/python -m scripts.picture --check
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters
@@ -251,6 +253,10 @@ format: .venv/.deps ## apply the formatters
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 	$(bin)/python -m scripts.java_lint .cache/java-lint --fix
+
+.PHONY: picture
+picture: .venv/.deps ## draw the floors of the core in ARCHITECTURE.md, from the imports
+	$(bin)/python -m scripts.picture
 
 .PHONY: bench
 bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios

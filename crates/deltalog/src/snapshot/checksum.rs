@@ -31,7 +31,7 @@ fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<Versi
         Err(error) if error.kind() == ErrorKind::FileNotFound => return Ok(None),
         bytes => bytes?,
     };
-    let warn = |error: &crate::Error| {
+    let warn = |error: &crate::error::Error| {
         tracing::warn!(table = storage.url(), file = path, %error, "an invalid checksum file is ignored");
     };
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())

@@ -1,8 +1,8 @@
 //! The gates for reading and writing. This is the only place that says which features are implemented.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
-use crate::{Error, Result};
 
 /// How far a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,8 +106,8 @@ fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -
 /// Refuses a table that cannot be read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if features, the protocol version or the file format are
-/// not implemented; names them. [`CorruptLog`](crate::ErrorKind::CorruptLog) if the specification does not
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported) if features, the protocol version or the file format are
+/// not implemented; names them. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does not
 /// allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[]).map_err(|error| {

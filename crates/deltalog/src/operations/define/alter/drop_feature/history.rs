@@ -152,7 +152,7 @@ impl<'a> History<'a> {
 
     fn look_at_commits(&mut self, commits: &[CommitFile], base: &Snapshot) -> Result<()> {
         visit_commits(base.storage(), commits, |file, commit| {
-            let located = |error: crate::Error| error.at_path(file.path()).at_version(file.version);
+            let located = |error: crate::error::Error| error.at_path(file.path()).at_version(file.version);
             let traces = self.traces_of_commit(&commit?).map_err(located)?;
             self.commits.insert(file.version, traces);
             Ok(true)
