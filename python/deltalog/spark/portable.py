@@ -92,7 +92,9 @@ def has_alias(spark: SparkSession) -> bool:
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
-    from deltalog.spark.jvm.alias import NAME, taken
+    from deltalog.spark.jvm.alias import NAME, WISH
+
+    refusal = f"{WISH} is not possible: the format delta of this session is not that of deltalog; omit {WISH}"
 
     try:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
@@ -101,9 +103,9 @@ def has_alias(spark: SparkSession) -> bool:
             return False
         if not isinstance(error, AnalysisException):
             raise
-        raise taken("is already known to this session, from") from error
+        raise InvalidArgumentError(refusal) from error
     if columns != [ANSWER]:
-        raise taken("is already known to this session, from")
+        raise InvalidArgumentError(refusal)
     return True
 
 
