@@ -1188,9 +1188,9 @@ class SparkWrite:
         Small files are compacted afterwards if the settings or the table ask for it, in a version of its own.
 
         If another writer has recorded the version of the application meanwhile, the files are deleted, and an
-        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`.
-
-        If nothing was written, the commit has no files. A report that does not fit the table, or a file that is not in
+        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`, and
+        if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
+        of the table itself. A report that does not fit the table, or a file that is not in
         the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:
@@ -1210,7 +1210,7 @@ class SparkWrite:
         engine_info: str,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied | None:
-        """Commits what the tasks have written, as `DistributedWrite.commit` does.
+        """Commits what the tasks have written, as `DistributedWrite.commit` does, but nothing if nothing changes.
 
         On any error but `CommitStateUnknownError`, all files of the write are deleted.
         """
