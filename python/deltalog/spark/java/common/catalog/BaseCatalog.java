@@ -98,6 +98,11 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
+    VersionedPath versioned = isPath(name) ? VersionedPath.of(session(), name.name()) : null;
+    if (versioned != null) {
+      Identifier table = Identifier.of(name.namespace(), versioned.path());
+      return find(table, versioned.option(), versioned.value());
+    }
     Table found = find(name, null, null);
     return found == null ? BuiltinCatalog.load((TableCatalog) delegate, name) : found;
   }
