@@ -161,6 +161,9 @@ class TableChange:
     def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
         """Adds columns, given as schemas of one column with their parent, and whether they are first or after which."""
     @staticmethod
+    def replace_columns(schema_json: str) -> TableChange:
+        """Makes the fields of a schema the columns of the table, in their order."""
+    @staticmethod
     def drop_columns(columns: Sequence[str]) -> TableChange: ...
     @staticmethod
     def rename_column(column: str, name: str) -> TableChange: ...
