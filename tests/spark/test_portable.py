@@ -146,10 +146,11 @@ def test_files_are_checked_and_repaired_by_commands(tmp_path: Path) -> None:
     assert found["partition_values"] == {"p": None}
     assert maintenance.checked_row(found)[5].tzinfo == datetime.timezone.utc
     choices = {"remove_damaged": False, "drop_files_without_vectors": False, "user_metadata": "why"}
-    [planned] = ask(path, "repair", dry_run=True, **choices)
-    assert ask(path, "repair", dry_run=False, **choices) == [planned]
+    planned = ask(path, "repair", dry_run=True, **choices)
+    assert (len(planned["rows"]), planned["version"]) == (1, None)
+    assert ask(path, "repair", dry_run=False, **choices) == {**planned, "version": 1}
     # A server may execute a command twice.
-    assert ask(path, "repair", dry_run=False, **choices) == []
+    assert ask(path, "repair", dry_run=False, **choices) == {"rows": [], "version": None}
     assert deltalog.DeltaTable(path).history(1)[0]["userMetadata"] == "why"
 
 

@@ -386,6 +386,7 @@ impl SparkWrite {
     ) -> PyResult<Option<Answer>> {
         call_that_commits(py, || {
             let mut pending = self.take()?;
+            pending.skip_if_empty();
             if let Some(settings) = auto_compaction {
                 pending.set_auto_compaction(settings.into());
             }
@@ -443,7 +444,9 @@ impl SparkWrite {
     ) -> PyResult<Option<Answer>> {
         let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
-            let write = DistributedWrite::resume(self.take()?, self.token.directory.clone());
+            let mut pending = self.take()?;
+            pending.skip_if_empty();
+            let write = DistributedWrite::resume(pending, self.token.directory.clone());
             let checked = write.check(&fragments).inspect_err(|_| {
                 // Return the error that made the fragments unusable. Files that could not be deleted are left for
                 // clean-up.

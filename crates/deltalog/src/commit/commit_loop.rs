@@ -324,7 +324,9 @@ impl<'a> Attempts<'a> {
         let preserved = tracks_rows(self.protocol, self.metadata).then_some((PRESERVED_TAG, "true"));
         let mut info = operation.commit_info(id, now_ms, preserved.as_slice());
         info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
-        info.is_blind_append = Some(base.is_some() && reads.is_nothing() && changes.appends_rows());
+        // As the JVM connector has it, this is also true if no files are added. A creation has read nothing.
+        let has_read = base.is_some() && !reads.is_nothing();
+        info.is_blind_append = Some(!has_read && changes.adds_rows_alone());
         info.isolation_level = Some(self.isolation.name().to_owned());
         let timestamp_ms = self.head.next_timestamp_ms(now_ms);
         info.in_commit_timestamp = timestamp_ms;

@@ -450,6 +450,11 @@ impl Transaction {
         self.changes.protects_checkpoints = true;
     }
 
+    /// Returns whether a commit would only be an entry of the history.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.changes.is_empty()
+    }
+
     /// Returns the version that was read; `None` if the transaction creates the table.
     pub fn base_version(&self) -> Option<u64> {
         self.base.as_ref().map(Snapshot::version)

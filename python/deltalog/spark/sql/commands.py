@@ -119,9 +119,10 @@ def _restore(
     timestamp_ms: int | None,
     timestamp: str | None,
     user_metadata: str | None,
-) -> list[int]:
+) -> dict[str, Any]:
     """Makes a version the newest one again. The second time, the table is already as that version."""
-    return maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
+    row, committed = maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
+    return {"rows": [row], "version": committed}
 
 
 def _check(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
@@ -134,15 +135,16 @@ def _repair(
     remove_damaged: bool,
     drop_files_without_vectors: bool,
     user_metadata: str | None,
-) -> list[list[Any]]:
+) -> dict[str, Any]:
     """Removes missing files from the table. The second time there are none."""
-    return maintenance.repaired(
+    rows, committed = maintenance.repaired(
         snapshot,
         user_metadata,
         remove_damaged=remove_damaged,
         drop_files_without_vectors=drop_files_without_vectors,
         dry_run=dry_run,
     )
+    return {"rows": rows, "version": committed}
 
 
 def _recompute_statistics(

@@ -13,6 +13,7 @@ from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
 from deltalog.spark.connect import exchange
 from deltalog.spark.connect.carried import ServerTarget
+from deltalog.spark.connect.copies import CloneCommand
 from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
 from deltalog.spark.dml.clauses import Condition, Values, values_argument
@@ -432,8 +433,7 @@ class DeltaTable:
             )
         if path is None:
             self._check_nameable(target)
-        self._change(
-            "clone",
+        command = CloneCommand(
             target=target if path is None else path,
             shallow=bool(is_shallow),
             mode="overwrite" if replaces else "error",
@@ -441,7 +441,9 @@ class DeltaTable:
             timestamp_ms=None if timestamp is None else self._millis(timestamp),
             properties=clone_properties(None if properties is None else json.dumps(dict(properties))),
             request=str(uuid.uuid4()),
+            user_metadata=self._spark.conf.get(USER_METADATA, None),
         )
+        self._ask("clone", **command._asdict())
         return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
     def _check_nameable(self, target: str) -> None:
@@ -490,16 +492,16 @@ class DeltaTable:
 
     def _restored(self, version: int | None, timestamp_ms: int | None, timestamp: str | None) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
-        values = self._ask(
+        answer = self._ask(
             "restore",
             version=version,
             timestamp_ms=timestamp_ms,
             timestamp=timestamp,
             user_metadata=user_metadata,
         )
-        self._refresh()
+        self._refresh(answer["version"])
         self._update_entry()
-        return self._spark.createDataFrame([tuple(values)], RESTORED)
+        return self._spark.createDataFrame([tuple(row) for row in answer["rows"]], RESTORED)
 
     @raises_pyspark_errors
     def generate(self, mode: str) -> None:
@@ -549,15 +551,15 @@ class DeltaTable:
 
         Returns one row per file.
         """
-        found = self._ask(
+        answer = self._ask(
             "repair",
             dry_run=dryRun,
             remove_damaged=removeDamaged,
             drop_files_without_vectors=dropFilesWithoutVectors,
             user_metadata=self._spark.conf.get(USER_METADATA, None),
         )
-        self._refresh()
-        return self._spark.createDataFrame([tuple(file) for file in found], REPAIRED)
+        self._refresh(answer["version"])
+        return self._spark.createDataFrame([tuple(file) for file in answer["rows"]], REPAIRED)
 
     @raises_pyspark_errors
     def _optimized(
@@ -574,11 +576,11 @@ class DeltaTable:
             )
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
-    def _refresh(self) -> None:
-        """Lets Spark compute cached rows of the table again, which are others now."""
+    def _refresh(self, version: int | None) -> None:
+        """Lets Spark compute cached rows of the table again, which are others since the version was committed."""
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
-            refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri)
+            refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri, version)
 
     def _update_entry(self) -> None:
         """Brings the columns in the entry of the table's name into step."""

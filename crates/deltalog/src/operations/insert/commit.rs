@@ -9,7 +9,7 @@ use crate::commit::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,
 };
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::operations::define::CreationMode;
 use crate::operations::insert::replacement::{NewRows, Written, replace_matching};
 use crate::operations::maintain::auto_compaction::{CommittedWrite, after_write, is_asked_for};
@@ -34,7 +34,9 @@ impl PendingWrite {
         let outcome = self.try_commit(&files, operation, &mut written);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
-            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_)) => true,
+            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_) | WriteOutcome::Unchanged) => {
+                true
+            }
             Err(error) => !error.is_commit_state_unknown(),
         };
         if is_unused {
@@ -60,7 +62,8 @@ impl PendingWrite {
     ///
     /// # Errors
     /// `CommitConflict` with the reason `app_transaction` for a write that was done before; `TableAlreadyExists` in the
-    /// mode `Ignore` too; also the errors of [`PendingWrite::commit`].
+    /// mode `Ignore` too; `InvalidArgument` for an empty write that skips its commit; also the errors of
+    /// [`PendingWrite::commit`].
     pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let table = self.storage.url();
         match self.commit(files, operation)? {
@@ -68,6 +71,9 @@ impl PendingWrite {
             WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
             WriteOutcome::TableExists(conflict) => {
                 Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
+            }
+            WriteOutcome::Unchanged => {
+                Err(Error::invalid_argument("the write has nothing to commit").in_table(table))
             }
         }
     }
@@ -116,6 +122,9 @@ impl PendingWrite {
         }
         if let Some(metadata) = self.counted_metadata()? {
             transaction.set_metadata(metadata);
+        }
+        if self.skips_empty && transaction.changes_nothing() {
+            return Ok(WriteOutcome::Unchanged);
         }
         match transaction.commit()? {
             Outcome::Conflict { conflict, transaction }

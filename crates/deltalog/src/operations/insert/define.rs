@@ -110,6 +110,7 @@ impl PendingWrite {
             spec,
             progress: app_transactions,
             already_applied,
+            skips_empty: false,
             environment: environment.clone(),
         }))
     }

@@ -75,6 +75,8 @@ pub struct PendingWrite {
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
+    /// Whether nothing is committed if nothing changes.
+    skips_empty: bool,
     environment: Environment,
 }
 
@@ -222,6 +224,7 @@ impl PendingWrite {
             spec,
             progress: request.app_transactions,
             already_applied,
+            skips_empty: false,
             environment: environment.clone(),
         }))
     }
@@ -259,6 +262,7 @@ impl PendingWrite {
             spec,
             progress: request.app_transactions,
             already_applied: None,
+            skips_empty: false,
             environment: environment.clone(),
         })
     }
@@ -345,6 +349,12 @@ impl PendingWrite {
     /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
     pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
+    }
+
+    /// Commits nothing if the write changes nothing: it has no rows, replaces none, and records no progress of an
+    /// application. The outcome is [`WriteOutcome::Unchanged`] then.
+    pub fn skip_if_empty(&mut self) {
+        self.skips_empty = true;
     }
 
     /// Returns a writer for the data files of this write.

@@ -12,6 +12,10 @@ pub enum WriteOutcome {
     AlreadyApplied(AlreadyApplied),
     /// There was nothing to do: another writer has created the table first, and the mode is `Ignore`.
     TableExists(Conflict),
+    /// There was nothing to change, and the write was to skip an empty commit ([`PendingWrite::skip_if_empty`]).
+    ///
+    /// [`PendingWrite::skip_if_empty`]: crate::PendingWrite::skip_if_empty
+    Unchanged,
 }
 
 impl WriteOutcome {
@@ -31,7 +35,7 @@ impl WriteOutcome {
     pub fn version(&self) -> Option<u64> {
         match self {
             Self::Committed(committed) => Some(committed.version),
-            Self::AlreadyApplied(_) | Self::TableExists(_) => None,
+            Self::AlreadyApplied(_) | Self::TableExists(_) | Self::Unchanged => None,
         }
     }
 }

@@ -243,7 +243,8 @@ fn same_types(table: &StructType, data: &StructType) -> bool {
         })
 }
 
-fn types_agree(table: &DataType, data: &DataType) -> bool {
+/// Returns whether two types are the same, whatever the metadata of their fields.
+pub(super) fn types_agree(table: &DataType, data: &DataType) -> bool {
     match (table, data) {
         (DataType::Struct(table), DataType::Struct(data)) => same_types(table, data),
         (DataType::Array(table), DataType::Array(data)) => {
