@@ -535,7 +535,7 @@ fn inline_vectors_are_kept() {
         let before = live(&open(&storage)).unwrap();
         write_checkpoint_within(&open(&storage), &limits, &environment()).unwrap();
         storage.delete(&LogFileName::Commit(0).path()).unwrap();
-        assert_eq!(live(&open(&storage)).unwrap(), before, "{form:?}");
+        assert_eq!(live(&open(&storage)).unwrap(), before, "{limits:?}");
         let checkpoint = open(&storage).segment().checkpoint.clone().unwrap();
         let columns = deltalog::engine::replay::FileColumns::all();
         for batch in CheckpointReader::adds(&storage, &checkpoint, columns).unwrap() {
