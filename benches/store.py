@@ -1,6 +1,6 @@
 """A server for S3 that cases with an object store share: how it is started, and how tables get there.
 
-It is the server of the tests, in memory, in a process of its own. Each request takes a fixed time, and where much is
+It is the server of the tests, in memory, in its own process. Each request takes a fixed time, and where much is
 read, all together have a fixed bandwidth, so that a contender is measured by what it asks for and by how much of it at
 the same time.
 """

@@ -102,7 +102,7 @@ def unanswered(
     }
     for quantity, number in counts.items():
         watch.note("appends", quantity, number)
-    # What contenders make of it differs, and is what the case shows.
+    # Contenders treat it differently, which is what the case shows.
     return {"appends": writers * each}
 
 

@@ -1,4 +1,4 @@
-"""What the contenders of `optimize` and `z-order` are to make of a table, and what must come of it."""
+"""What the contenders of `optimize` and `z-order` do with a table, and the expected result."""
 
 from __future__ import annotations
 

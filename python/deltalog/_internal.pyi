@@ -208,7 +208,7 @@ class Snapshot:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
     @property
     def allowed_roots(self) -> list[str]:
-        """Where data files may lie beside the table's own location, as URLs."""
+        """Where data files may lie in addition to the table's own location, as URLs."""
     @property
     def version(self) -> int: ...
     @property
@@ -494,7 +494,7 @@ def recompute_statistics(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Computes statistics of files that have none or poor ones, or of `all_files`.
+    """Computes statistics for files that have no statistics or poor ones, or of `all_files`.
 
     Returns the metrics, and the version of the last commit, if any.
     """
@@ -639,11 +639,12 @@ def function_names() -> list[str]:
 def rule_functions() -> tuple[list[str], list[str]]:
     """Returns the names, in lower case, of the functions that expressions of tables may call.
 
-    First the deterministic ones, then the functions of the moment when the statement began.
+    The first list has the deterministic functions; the second one has the functions of the time at which the statement
+    began.
     """
 
 def expression_bytes() -> int:
-    """Returns the bytes that the values of an expression may have at once.
+    """Returns how many bytes of memory the values of an expression may use at the same time.
 
     Raises:
         InvalidArgumentError: If the variable `DELTALOG_EXPRESSION_BYTES` is not a size.
@@ -937,7 +938,7 @@ class SparkOptimize:
         Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders none."""
     @property
     def tasks(self) -> int:
-        """The number of new files of all batches; a task writes each."""
+        """The number of new files of all batches. Each file is written by one task."""
     @property
     def batches(self) -> int:
         """The number of batches, which are one commit each."""

@@ -143,7 +143,7 @@ class TableAlterer:
         Other writers may write to the table in the meantime. Files that they add are rewritten as well if they
         need it. A writer that sets the property again that allows the use of the feature makes the drop fail.
 
-        The protocol gets the lowest versions that support exactly the other features.
+        The protocol gets the lowest versions that support exactly the remaining features.
 
         Args:
             feature: the name of the feature.

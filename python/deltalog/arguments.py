@@ -68,7 +68,7 @@ class StoreOptions(NamedTuple):
 
 
 class TableOptions(NamedTuple):
-    """What a new table is to be beside its columns; of an existing one it is checked."""
+    """The definition of a new table except for its columns. For an existing table it is compared."""
 
     partition_by: Sequence[str] | None = None
     configuration: dict[str, str] | None = None

@@ -33,7 +33,7 @@ class Transaction:
 
 @dataclass(frozen=True)
 class CommitProperties:
-    """What to record with a commit beside its data.
+    """What to record with a commit in addition to its data.
 
     Args:
         custom_metadata: further fields of the commit's `commitInfo`, which `history()` shows. Values are what
@@ -75,7 +75,7 @@ class CommitArguments(NamedTuple):
 
 
 class WriteArguments(NamedTuple):
-    """What the binary takes of the arguments of `write_deltalake` beside its data and its place."""
+    """The arguments of `write_deltalake` that the binary gets, except for the data and the table's location."""
 
     mode: str
     options: TableOptions

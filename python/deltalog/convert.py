@@ -117,7 +117,7 @@ def convert_to_delta(
     Args:
         uri: a path, or a URL.
         mode: what to do if there is a table: fail (`error`), or open it as it is (`ignore`).
-        schema: the columns of the table beside its partition columns: a `Schema`, or anything with
+        schema: the columns of the table other than its partition columns: a `Schema`, or anything with
             `__arrow_c_schema__`. Files may lack some of them, but have no others. If None, they are taken from the
             files.
         partition_by: the partition columns with their types: a `Schema`, or anything with `__arrow_c_schema__`, such as

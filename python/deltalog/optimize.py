@@ -112,7 +112,7 @@ class TableOptimizer:
         The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are
         ordered with them, as long as they are together at most twice as large as the new files, or fill at most
         eight files. So a run writes at most three times what was added, or little; a second run does nothing. The
-        more cubes there are, the fewer files a filter skips: `full` makes one of them. Tables that the JVM
+        more cubes there are, the fewer files a filter skips: `full` merges all cubes into one. Tables that the JVM
         connector clusters ("liquid clustering") are continued, and it continues these. Files with 5 % deleted rows
         or more are written again without them.
 

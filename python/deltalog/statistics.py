@@ -1,4 +1,4 @@
-"""Statistics of files that have none or poor ones."""
+"""Computes statistics for files that have no statistics or poor ones."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class TableStatistics(TableHandle):
         dry_run: bool = False,
         commit_properties: CommitProperties | None = None,
     ) -> dict[str, Any]:
-        """Computes statistics for files of the newest version that have none or poor ones.
+        """Computes statistics for the files of the newest version that have no statistics or poor ones.
 
         Statistics are poor if they lack the number of rows or something of an indexed column
         (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide

@@ -15,7 +15,7 @@ __all__ = ["Commit", "TableLog"]
 
 
 class Commit:
-    """A commit of a table, as its log has it."""
+    """A commit in the log of a table."""
 
     def __init__(self, commit: _internal.Commit) -> None:
         self._commit = commit

@@ -57,7 +57,7 @@ class VacuumPlan:
 
     @property
     def version(self) -> int:
-        """The version of the table that the plan was made of."""
+        """The version of the table that the plan was made for."""
         return self._plan.version
 
     @property

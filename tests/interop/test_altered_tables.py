@@ -1,6 +1,6 @@
 """The JVM connector and `deltalake` read tables that deltalog has altered, and write on in them.
 
-Each change is made by the connector as well, on a table of its own: the history and the metadata are the same.
+Each change is made by the connector as well, on its own table: the history and the metadata are the same.
 """
 
 from __future__ import annotations

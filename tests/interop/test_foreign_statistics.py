@@ -52,7 +52,7 @@ INSTANTS = [
     datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
 ]
 
-# Values at the edges of each type, and of what writers make of it in JSON.
+# Values at the limits of each type, and at the limits of the JSON that writers produce for it.
 POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "b": (pa.int8(), [-128, -1, 0, 127]),
     "s": (pa.int16(), [-(2**15), 0, 2**15 - 1]),

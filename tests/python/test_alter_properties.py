@@ -247,7 +247,7 @@ def test_columns_reserved_by_the_change_data_feed(tmp_path: Path) -> None:
 
 
 def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
-    """The protocol gets the lowest versions that support exactly the other features."""
+    """The protocol gets the lowest versions that support exactly the remaining features."""
     table = created(tmp_path)
     table.alter.add_feature("vacuumProtocolCheck")
     table.alter.add_constraint({"c": "id > 0"})

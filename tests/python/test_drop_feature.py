@@ -1,4 +1,4 @@
-"""Features that a table supports no longer."""
+"""Features that are removed from a table."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_features_that_are_in_use(
 
 
 def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
-    """A property or a rule that is gone leaves nothing, whatever earlier versions have."""
+    """A dropped property or rule leaves no trace, even if earlier versions of the table used it."""
     columns = Schema([Field("a", "long", default="1"), Field("b", "long")])
     table = DeltaTable.create(
         tmp_path,

@@ -294,7 +294,7 @@ def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
 
 
 def run(script: str, root: Path) -> None:
-    """Runs a script in a process of its own."""
+    """Runs a script in its own process."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), str(root)],
         capture_output=True,

@@ -24,7 +24,7 @@ SCRIPT = """
         # New processes start sooner without compiling much.
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.codegen.wholeStage": "false",
-        # Each of the six files is read by a task of its own.
+        # Each of the six files is read by its own task.
         "spark.sql.files.openCostInBytes": "1m",
         "spark.sql.files.minPartitionNum": "6",
     }

@@ -1,4 +1,4 @@
-//! Statistics of files that have none or poor ones.
+//! Computes statistics for files that have no statistics or poor ones.
 
 use deltalog::engine::transaction::Operation;
 use deltalog::{RecomputeMetrics, RecomputeRequest, recompute_statistics as core_recompute};

@@ -6,7 +6,7 @@ use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// What to record with a commit beside its data, as `deltalog.commit.CommitArguments` has it.
+/// What to record with a commit in addition to its data; see `deltalog.commit.CommitArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct CommitArguments {
     /// A JSON object with further fields of `commitInfo`.

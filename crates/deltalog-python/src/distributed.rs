@@ -144,7 +144,7 @@ enum State {
     Closed(Closed),
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, PartialEq)]
 enum Closed {
     /// It was committed, or its commit has failed for certain.

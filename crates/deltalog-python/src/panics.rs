@@ -1,9 +1,8 @@
 //! Panics of Rust code, as `deltalog.errors.InternalError`.
 //!
 //! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which `except
-//! Exception` does not catch. Its class is replaced by one that makes an `InternalError` instead, so that no call
-//! needs a guard of its own. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there
-//! ends the process.
+//! Exception` does not catch. Its class is replaced by one that makes an `InternalError` instead, so that no call needs
+//! its own guard. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there ends the process.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -39,7 +38,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         .map_err(|panic| format!("InternalError: {}; {HINT}", described(text(panic.as_ref()))))
 }
 
-/// Makes the exception for a panic, in the place of PyO3's.
+/// Creates the exception for a panic, instead of PyO3's.
 #[pyfunction]
 #[pyo3(signature = (class, message = None))]
 fn internal_error<'py>(

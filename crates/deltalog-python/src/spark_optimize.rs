@@ -121,7 +121,7 @@ impl SparkOptimize {
         })
     }
 
-    /// The number of new files of all batches; a task writes each.
+    /// The number of new files of all batches. Each file is written by one task.
     #[getter]
     fn tasks(&self, py: Python<'_>) -> PyResult<usize> {
         call(py, || self.with(|plan| Ok(plan.tasks())))

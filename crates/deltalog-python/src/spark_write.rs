@@ -348,7 +348,7 @@ impl SparkWrite {
                 Some(values) => {
                     options.insert(format!("parquet.bloom.filter.expected.ndv#{path}"), values.to_string());
                 }
-                // Otherwise each filter takes a megabyte, whatever its column takes.
+                // Otherwise each filter takes a megabyte, even if its column is small.
                 None => {
                     options.insert("parquet.bloom.filter.adaptive.enabled".to_owned(), "true".to_owned());
                 }

@@ -1,4 +1,4 @@
-//! What a writer asks for beside its data.
+//! The options of a write.
 
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};

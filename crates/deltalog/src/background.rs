@@ -1,4 +1,4 @@
-//! Background work after a commit, on threads of its own.
+//! Background work after a commit, on its own threads.
 //!
 //! ```text
 //!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …

@@ -225,8 +225,8 @@ mod tests {
         date.signed_duration_since(NaiveDate::default()).num_days() as i32
     }
 
-    /// The days at which Spark's difference changes, and the differences from there on, as `RebaseDateTime` has
-    /// them.
+    /// The days at which the difference between the calendars changes in Spark, each with the difference from that day
+    /// on. The numbers are those in `RebaseDateTime`.
     const SWITCHES: [(i32, i32); 14] = [
         (-719_164, 2),
         (-682_945, 1),

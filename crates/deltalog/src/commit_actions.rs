@@ -123,7 +123,7 @@ impl Iterator for CommitActions {
     }
 }
 
-/// A commit of a table, as its log has it.
+/// A commit in the log of a table.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CommitEntry {

@@ -160,7 +160,7 @@ impl<W> Work<W> {
     }
 }
 
-/// Work on a thread of its own, which has ended when this is dropped.
+/// Work on its own thread, which has ended when this is dropped.
 pub(crate) struct Task<T>(Option<Running<T>>);
 
 enum Running<T> {

@@ -539,7 +539,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is computed is bounded as well, and computed again where it did not fit.
+        /// Computed rows are bounded too: a batch that did not fit is computed again in smaller parts.
         #[test]
         fn computed_rows_are_all_rows(
             sizes in prop::collection::vec(prop_oneof![9 => 0_usize..50, 1 => 500_usize..2_000], 0..200),

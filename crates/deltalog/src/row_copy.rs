@@ -1,7 +1,7 @@
 //! Rows that are copied from one file to another as they are. Protocol: "Row Tracking".
 //!
-//! - With row tracking, the rows keep their ids and commit versions: the files that they are copied to have columns for
-//!   them, beside the ids that these files get as all files do.
+//! - With row tracking, the rows keep their ids and commit versions: the new files have columns for these, although
+//!   they also get ids of their own like all files.
 //! - While the feature is only supported, rows have no ids that could be kept.
 
 use crate::error::Result;

@@ -425,12 +425,12 @@ impl Snapshot {
         CommitActions::new(self.storage(), self.resolver(), times, start, end)
     }
 
-    /// Returns the commits from version `start` on, up to the newest of the log, whatever version this is. There are
-    /// none if `start` is the version after the newest.
+    /// Returns the commits from version `start` on, up to the newest of the log, even if this snapshot is older. There
+    /// are none if `start` is the version after the newest.
     ///
     /// # Errors
-    /// `VersionNotFound` for a commit that was cleaned up or is later than that, `CorruptLog` for one that is missing
-    /// between others, `TableReplaced`. Errors of reading come with the commits.
+    /// `VersionNotFound` for a commit that was cleaned up or is after the version that follows the newest, `CorruptLog`
+    /// for a gap between commits, `TableReplaced`. The iterator returns the errors of reading a commit.
     pub fn commits(&self, start: u64) -> Result<Commits> {
         let newest = self.refresh()?;
         Commits::since(self.storage(), self.resolver(), newest.commit_times(Some(newest.version()))?, start)

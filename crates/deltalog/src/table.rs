@@ -9,8 +9,8 @@
 //!                 └── refresh behind, one at a time
 //! ```
 //!
-//! - What is kept never goes back to an older version of the same table. At a place, it follows what is there, also to
-//!   another table or to an older copy of the same one, but not to what was there before.
+//! - The kept snapshot never goes back to an older version of the same table. It follows the contents of its location,
+//!   also to another table or to an older copy of the same table, but never back to an earlier state.
 //! - If the refresh behind fails, the kept snapshot only grows older: a later call refreshes it itself, and fails. If
 //!   the table is gone or replaced, this is the next call.
 

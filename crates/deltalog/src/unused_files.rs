@@ -3,7 +3,7 @@
 //! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
 //!   repetition fails or has no effect, the files are part of the table.
 //! - An interrupted call still deletes them.
-//! - Hadoop keeps the checksums of a local file beside it, in a hidden file, which is deleted with it.
+//! - Hadoop keeps the checksums of a local file in a hidden file next to it, which is deleted with the file.
 
 use std::collections::HashSet;
 

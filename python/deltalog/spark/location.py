@@ -1,6 +1,6 @@
 """Conversion between paths in Spark and locations in the core.
 
-The core reads and commits the log with clients of its own. Data files are read and written by the tasks of Spark,
+The core reads and commits the log with its own clients. Data files are read and written by the tasks of Spark,
 through Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from
 which `Locations.java` makes the path for Hadoop.
 """
@@ -38,7 +38,7 @@ _STORES = {
     "azure": "abfss",
     "hdfs": "hdfs",
 }
-# The options that say how a store is reached, and not only how it is asked.
+# The prefixes of options that affect which store is reached, and not only how requests are sent to it.
 _REACH = ("aws_", "azure_", "google_", "hdfs_", "dfs.", "hadoop.")
 _CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 

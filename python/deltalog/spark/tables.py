@@ -125,7 +125,7 @@ class DeltaTable:
     @classmethod
     @raises_pyspark_errors
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
-        """Begins the definition of a table, which `execute()` puts in the place of an existing one."""
+        """Begins the definition of a table; `execute()` replaces an existing table by it."""
         return DeltaTableBuilder(_session(sparkSession), "replace")
 
     @classmethod
@@ -134,7 +134,7 @@ class DeltaTable:
         cls,
         sparkSession: SparkSession | None = None,  # noqa: N803
     ) -> DeltaTableBuilder:
-        """Begins the definition of a table, which `execute()` creates, or puts in the place of an existing one."""
+        """Begins the definition of a table; `execute()` creates the table, or replaces an existing one."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
 
     @classmethod
@@ -357,7 +357,7 @@ class DeltaTable:
             target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
                 path.
             isShallow: whether the clone refers to the files of this table, instead of having copies of them.
-            replace: whether a table in the place of the clone is replaced.
+            replace: whether an existing table at the clone's location is replaced.
             properties: properties that the clone has instead of this table's.
         """
         return self._cloned(target, isShallow, replace, properties)
@@ -515,7 +515,7 @@ class DeltaTable:
         *,
         allFiles: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Computes statistics for files that have none or poor ones, as Python's `recompute_statistics` does.
+        """Computes statistics for files that have no statistics or poor ones, as Python's `recompute_statistics` does.
 
         `predicate` is SQL on partition columns. Returns the metrics. The driver reads the files, not the executors.
         """

@@ -1,4 +1,4 @@
-"""What a history consists of. Each action knows what it makes of a table; the players know how to do it."""
+"""What a history consists of. Each action describes its effect on a table; the players execute it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def deltalog_session() -> tuple[SparkSession, Any]:
 
 
 class Engine:
-    """Runs cases, each in a database of its own."""
+    """Runs cases, each in its own database."""
 
     def __init__(self, spark: SparkSession, table_class: Any) -> None:
         self._spark = spark

@@ -25,9 +25,9 @@ pub(super) struct Draft<'a> {
     pub(super) schema: StructType,
     /// The versions of readers and writers that the protocol has at least.
     pub(super) versions: (i32, i32),
-    /// The features that the change itself asks for, whatever the metadata require.
+    /// The features that the change itself asks for, in addition to the features that the metadata require.
     pub(super) features: Vec<TableFeature>,
-    /// The feature that the table supports no longer.
+    /// The feature that the table no longer supports.
     pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,

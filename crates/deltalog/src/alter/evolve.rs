@@ -234,7 +234,7 @@ fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
     })
 }
 
-/// Returns whether two structs have the same fields in the same order, whatever their metadata.
+/// Returns whether two structs have the same fields in the same order, ignoring their metadata.
 fn same_types(table: &StructType, data: &StructType) -> bool {
     let mut both = table.fields().iter().zip(data.fields());
     table.fields().len() == data.fields().len()

@@ -1,5 +1,5 @@
-//! Statistics of files that have none or poor ones: computed, and committed for the same files. Protocol: "Per-file
-//! Statistics", "Add File and Remove File".
+//! Computes statistics for files that have no statistics or poor ones, and commits them without rewriting the files.
+//! Protocol: "Per-file Statistics", "Add File and Remove File".
 //!
 //! ```text
 //!   files of the base ── poor ──► batches ── compute ──► the footer, and rows where it does not say enough
@@ -65,7 +65,7 @@ pub struct RecomputeRequest {
     pub files_of_a_commit: usize,
     /// Whether nothing is read and written: the metrics then say how many files would be.
     pub dry_run: bool,
-    /// Further fields of the commits, such as user metadata.
+    /// More fields of the commits, such as user metadata.
     pub operation: Operation,
 }
 
@@ -109,7 +109,7 @@ pub struct RecomputeMetrics {
     pub given_up_files: u64,
 }
 
-/// Computes statistics for files of `base` that have none or poor ones.
+/// Computes statistics for the files of `base` that have no statistics or poor ones.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that reads other than partition columns, and for commits without files.

@@ -124,7 +124,7 @@ impl ActionFile {
         self.write(&batch)
     }
 
-    /// Writes actions in a row group of their own, so that readers find them without reading others.
+    /// Writes actions in their own row group, so that readers find them without reading others.
     pub(super) fn write_group(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write(batch)?;
         self.writer.flush().map_err(|error| failed(&self.path, error))

@@ -1,7 +1,8 @@
 //! Moving `_last_checkpoint` forward. Protocol: "Last Checkpoint File".
 //!
-//! - The hint is replaced only if it is still the one that was read ([`crate::storage::Storage::put_if_unchanged`]),
-//!   so that a writer with an older checkpoint never replaces the hint of a newer one, whatever their order.
+//! - The hint is replaced only if it is still the one that was read ([`crate::storage::Storage::put_if_unchanged`]), so
+//!   that a writer with an older checkpoint never replaces the hint of a newer one, regardless of the order in which
+//!   they write.
 //! - A store that cannot do that may keep the older hint. Readers then list the log from an older version on and find
 //!   the newer checkpoint there: a hint that is behind costs a longer listing and nothing else.
 //! - A hint that is ahead of every complete checkpoint is replaced as well: it is of a table that is gone, or damaged.

@@ -356,7 +356,7 @@ fn with_counted_rows(
 }
 
 /// Returns the files of a table that are copies, by the files that they are copies of. A file outside of the table is
-/// none, whatever its tag says: a shallow clone of a deep one may have kept it.
+/// not a copy, even if it has the tag: a shallow clone of a deep clone may have kept the tag.
 fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((String, String), Add)>> {
     let is_inside = |path: &LogPath| matches!(path, LogPath::Relative(_));
     let mut copies = Vec::new();

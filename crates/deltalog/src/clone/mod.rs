@@ -51,7 +51,7 @@ use crate::transaction::{Committed, Operation};
 pub struct CloneRequest {
     /// Whether the clone refers to the files of its source, instead of having copies of them.
     pub is_shallow: bool,
-    /// What to do if there is a table in the place of the clone.
+    /// What to do if a table exists at the clone's location.
     pub mode: CreationMode,
     /// Properties that the clone has instead of its source's.
     pub properties: BTreeMap<String, String>,

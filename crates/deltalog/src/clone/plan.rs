@@ -43,7 +43,7 @@ pub struct ClonePlan {
     work: Option<Work>,
 }
 
-/// What there is to do.
+/// The work to do.
 struct Work {
     base: Option<Snapshot>,
     table: ClonedTable,

@@ -54,7 +54,7 @@ const OF_SPARK: &str = "
 ";
 
 /// Returns the names, in lower case and sorted, of the functions that an expression of a table may call:
-/// deterministic functions, and functions of the moment when the statement began.
+/// deterministic functions, and functions of the time at which the statement began.
 ///
 /// A default value may use both kinds, and so may a constraint in Spark; a generated column only the first.
 pub fn rule_functions() -> (Vec<String>, Vec<String>) {

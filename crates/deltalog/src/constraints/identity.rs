@@ -151,7 +151,7 @@ impl Identities {
         self.columns.get(*self.places.get(column)?)
     }
 
-    /// Returns the same columns for a writer beside others: it counts in its lane, or never if it has none.
+    /// Returns the same columns for one of several writers: it counts in its lane, or not if it has none.
     pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
         Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }

@@ -28,7 +28,7 @@ pub struct RuleText {
 
 /// What a table demands of its rows, as text that was not bound to the schema yet.
 ///
-/// A feature that the table's protocol does not support is not in force, whatever the metadata say.
+/// A feature that the table's protocol does not support is not in force, even if the metadata has its properties.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RowRules {

@@ -33,7 +33,7 @@ const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 impl TableDefinition {
-    /// Returns what a commit says that puts such a table in the place of `base`.
+    /// Returns the actions of a commit that replaces `base` by such a table.
     ///
     /// # Errors
     /// As [`TableDefinition::resolve`]. `InvalidArgument` too if `base` is append-only, or if it is clustered and the

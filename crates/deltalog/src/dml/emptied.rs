@@ -1,8 +1,9 @@
 //! Files that lose all rows in a statement, when another writer has moved these rows concurrently.
 //!
-//! Such a file is removed, which needs no position of a row. If an OPTIMIZE was faster, the file is gone, and the rows
-//! are in another one, beside rows that stay. Where they are follows from their positions in the old file
-//! ([`crate::row_moves`]), so that these are needed after all: for the files that the newest version does not have.
+//! Such a file is removed, and removing it does not require the positions of its rows. If a concurrent OPTIMIZE has
+//! removed the file first, its rows are in another file, together with rows that are not deleted. Their new positions
+//! follow from their positions in the old file ([`crate::row_moves`]), so the old positions are read for those files
+//! that the newest version does not have.
 
 use roaring::RoaringTreemap;
 

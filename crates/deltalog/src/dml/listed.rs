@@ -133,8 +133,8 @@ pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Ve
     list(base, predicate, |_| true)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true, whatever the statistics of other
-/// writers say.
+/// Returns the files of `base` that may have rows for which `predicate` is true, even if other writers' statistics are
+/// wrong.
 ///
 /// # Errors
 /// As [`listed_files`].

@@ -1,7 +1,7 @@
 //! Files by numbers, and rows with their positions, for an engine whose tasks find rows in several processes.
 //!
-//! - The number of a file is its place among the paths of all files of a version, in the order of these paths. Each
-//!   process finds the same numbers, whatever part of the files it looks at, and in whatever form the log is kept.
+//! - The number of a file is its index in the sorted paths of all files of a version. Every process computes the same
+//!   numbers, for any subset of the files, and for any form of the log.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::once;

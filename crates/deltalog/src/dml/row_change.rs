@@ -52,7 +52,7 @@ pub struct RowChange {
     id: Option<String>,
 }
 
-/// The rows that a statement has read beside the rows of single files.
+/// The rows that a statement has read in addition to the rows of individual files.
 #[derive(Debug)]
 enum Reads {
     Nothing,
@@ -72,7 +72,7 @@ pub enum RowChangeOutcome {
 }
 
 impl RowChange {
-    /// Begins a statement on exactly `base`. Its time counts from now.
+    /// Begins a statement on exactly `base`. The execution time of the statement is measured from this call.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written; `InvalidArgument` if it is append-only.

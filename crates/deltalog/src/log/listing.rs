@@ -38,7 +38,7 @@ pub(super) struct Listing {
     pub(super) commits: Vec<CommitFile>,
     pub(super) compactions: Vec<CommitFile>,
     pub(super) checkpoints: CheckpointCandidates,
-    /// The checksum files, by version. There may be some of versions that do not exist.
+    /// The checksum files, by version. Some may belong to versions that do not exist.
     checksums: BTreeMap<u64, FileMeta>,
     /// The entries of the published commits, by version.
     pub(super) entries: BTreeMap<u64, FileMeta>,

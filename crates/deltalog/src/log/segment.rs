@@ -82,7 +82,7 @@ pub(crate) enum Newer {
 
 /// What has become of a version.
 pub(crate) enum Fate {
-    /// It is there, or nothing says that it is not.
+    /// The version exists, or nothing indicates that it does not.
     There,
     /// A clean-up of the log has deleted its commit, and left a checkpoint of a newer version.
     CleanedUp,

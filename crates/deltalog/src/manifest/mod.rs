@@ -10,7 +10,7 @@
 //! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
 //!   manifests would lie, and are refused.
 //! - A path of the log must be one that a reader of the table may open: below the table or a root that was allowed, on
-//!   one line. The engine that reads manifests has credentials of its own, and trusts them.
+//!   one line. The engine that reads manifests has its own credentials, and trusts them.
 //! - A manifest is replaced as a whole. All manifests together are not: a reader of several may see two versions while
 //!   they are written.
 //! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an

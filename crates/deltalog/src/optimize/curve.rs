@@ -153,7 +153,7 @@ mod tests {
             let expected = u128::MAX >> (128 - bits as usize * dimensions);
             let grid = Grid::new(Curve::ZOrder, dimensions);
             assert_eq!(grid.place(&mut largest), expected, "{dimensions}");
-            // Each bit has a place of its own, the highest of the first dimension the highest one.
+            // Each bit has its own place, the highest of the first dimension the highest one.
             for (at, bit) in (0..dimensions).flat_map(|at| (0..bits).map(move |bit| (at, bit))) {
                 let mut cell = vec![0; dimensions];
                 cell[at] = 1 << bit;

@@ -72,7 +72,7 @@ pub struct EngineOrdering<'a> {
     pub bits: u32,
 }
 
-/// What an engine that has ordered rows tells beside the reports of its tasks.
+/// What an engine that has ordered rows reports in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
     /// The number of the rows of each old file that it has read before: what was shuffled must be as many.
     pub counted: &'a [u64],

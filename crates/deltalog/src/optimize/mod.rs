@@ -71,7 +71,7 @@ pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 pub use search::Locate;
 pub(crate) use small_files::{SmallFiles, compact_small_files};
 
-/// The share of deleted rows from which on a file is written again, whatever its size.
+/// The share of deleted rows from which on a file is written again, regardless of its size.
 const MOST_DELETED: f64 = 0.05;
 
 /// The size of the old files of one commit, in bytes.
@@ -98,10 +98,10 @@ pub struct OptimizeRequest {
     /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
     /// are written to a temporary file.
     pub cube_size: Option<u64>,
-    /// The share of deleted rows from which on a file is written again, whatever its size.
+    /// The share of deleted rows from which on a file is written again, regardless of its size.
     pub most_deleted: f64,
-    /// Whether files are chosen because of what they have beside the rows of the table, whatever their size: deleted
-    /// rows, and values of columns that the schema does not have any more. This is `REORG … APPLY (PURGE)`. The footers
+    /// Whether files are chosen because they contain more than the rows of the table: deleted rows, or values of
+    /// columns that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. The footers
     /// of all files without deletion vectors are read.
     pub purges: bool,
     /// The size in bytes of the old files that one commit replaces.
@@ -112,7 +112,7 @@ pub struct OptimizeRequest {
     pub check_rows: bool,
     /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
     pub dry_run: bool,
-    /// Further fields of the commits, such as user metadata.
+    /// More fields of the commits, such as user metadata.
     pub operation: Operation,
     /// Whether a write has started it, which the commits say.
     pub(crate) is_automatic: bool,

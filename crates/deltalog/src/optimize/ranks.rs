@@ -328,7 +328,7 @@ mod tests {
         assert!(null <= low && low < frequent && frequent < high, "{null} {low} {frequent} {high}");
     }
 
-    /// Statistics have 32 characters of a text, whatever their sizes.
+    /// Statistics have 32 characters of a text, of up to four bytes each.
     #[test]
     fn as_much_of_a_text_counts_as_statistics_have() {
         let texts = (0..1_000).map(|row| format!("{}{row:04}", "🙂".repeat(28)));

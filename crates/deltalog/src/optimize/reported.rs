@@ -3,7 +3,7 @@
 //! - Each new file was written by exactly one task, and all of its rows come from the old files of its bin. It has as
 //!   many rows as were copied.
 //! - If the log has the number of rows of an old file, all of those that are not deleted must have been copied. If the
-//!   engine has counted the rows before, they must be as many, whatever the log has.
+//!   engine has counted the rows before, the numbers must be equal, even if the log has no number.
 //! - The rows of a bin that keeps its order come file after file, each in its order. So the position of each row in the
 //!   new file is known ([`super::moved`]).
 

@@ -49,7 +49,7 @@ impl RowSum {
     }
 }
 
-/// Returns the values with lists of entries in the place of maps, at any depth.
+/// Returns the values with maps replaced by lists of entries, at any depth.
 fn without_maps(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if !has_maps(values.data_type()) {
         return Ok(Arc::clone(values));

@@ -9,7 +9,7 @@
 //! - If all rows fit in half of the memory, no file is written. Else one block of each run is in memory while they are
 //!   merged: a block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
 //! - Each row comes back with its number, counted from 0 in the order in which the rows came.
-//! - A run is sorted and written by a thread of its own, while the rows of the next one come. Each of the two may take
+//! - A run is sorted and written by its own thread, while the rows of the next one come. Each of the two may take
 //!   half of the memory.
 
 use std::cmp::Reverse;

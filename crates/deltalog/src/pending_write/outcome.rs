@@ -1,9 +1,9 @@
-//! What became of a write.
+//! The outcome of a write.
 
 use crate::error::Result;
 use crate::transaction::{AlreadyApplied, Committed, Conflict, Outcome};
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// The write was committed.

@@ -171,7 +171,7 @@ impl Binder<'_> {
         }
         let text = match steps.get(..computed) {
             None | Some([]) => first.to_string(),
-            // It will be a part of a chain, which has parentheses of its own.
+            // It will be a part of a chain, which has its own parentheses.
             Some(steps) => {
                 let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
                 let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));

@@ -170,8 +170,8 @@ impl Scope {
         Some([first?, second?])
     }
 
-    /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
-    /// type; a value that is computed is cast.
+    /// Parses and binds a value that is to be stored in the column `to`. A column is returned unchanged, with its own
+    /// type; a computed value is cast.
     ///
     /// # Errors
     /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent, and

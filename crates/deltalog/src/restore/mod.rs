@@ -8,8 +8,8 @@
 //!
 //! - The rows become the earlier version's: a logical file is a data file with its deletion vector (protocol, "Add
 //!   File and Remove File"), so that a file with another vector is replaced.
-//! - A file that is brought back and no longer there is found before anything is committed: VACUUM has deleted it,
-//!   perhaps. Files that the newest version has too are not looked for: it needs them whatever RESTORE does.
+//! - A file that is to be restored but no longer exists, perhaps because of a VACUUM, is detected before anything is
+//!   committed. Files that the newest version also has are not checked, because that version needs them in any case.
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
 //! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
 //!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.

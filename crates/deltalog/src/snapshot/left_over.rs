@@ -19,7 +19,7 @@ const LARGEST_OWN_COMMIT: usize = 16 << 10;
 /// The most tables whose checksums may be recorded as doubted.
 const MOST_DOUBTED: usize = 64;
 
-/// The tables whose checksums this process has doubted, by store and place, whatever the handle.
+/// The tables with doubtful checksums, by store and location. All handles of this process share them.
 static DOUBTED: Mutex<VecDeque<(Place, Doubt)>> = Mutex::new(VecDeque::new());
 
 /// A store and a table in it.

@@ -48,7 +48,7 @@ pub(super) struct Settings {
     pub(super) credentials: &'static str,
     /// What requests are signed with.
     pub(super) secret: &'static str,
-    /// What the name of the store's host is made of.
+    /// The parts of the host name of a store.
     pub(super) host: &'static str,
     /// What says how long the store may be silent.
     pub(super) silence: &'static str,

@@ -1,4 +1,4 @@
-//! Writing what is kept beside the commits of a log: checkpoints, the hint at them, checksums and compactions.
+//! Writes files that a log has in addition to its commits: checkpoints, the hint at them, checksums and compactions.
 //!
 //! Only commits and data files create the directories of a table. What is written here follows a commit, perhaps
 //! behind it, when the program that has committed may have deleted the table already: it must not bring the table back.
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// A table that was deleted stays deleted, whatever was about to be written beside its log.
+    /// A deleted table stays deleted, even if files were about to be written to its log directory.
     #[test]
     fn nothing_beside_a_log_creates_the_log() {
         type Write = fn(&Storage, &str) -> Result<()>;

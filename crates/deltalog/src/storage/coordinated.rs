@@ -23,8 +23,8 @@
 //!   conditions, ours cannot.
 //! - **The entry may have expired.** E(N) is deleted a day after it became complete, thus after `N.json` was there. A
 //!   writer that has passed step 0 before that and puts its own E(N) after it would win. So step 4 looks at `N.json`
-//!   again: if it has other bytes, that commit stays and this writer has lost. The same holds beside writers that know
-//!   no coordinator and create `N.json` with a condition.
+//!   again: if it has other bytes, that commit stays and this writer has lost. The same holds for concurrent writers
+//!   that do not use the coordinator and create `N.json` with a condition.
 //! - **Readers see every acknowledged commit.** A writer of the JVM acknowledges after step 3. E(N+1) is put only if
 //!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
 //! - **A lost answer is found out.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
@@ -36,9 +36,9 @@
 //! - **A crash** after step 2 leaves a file that is never read; after 3 or 4 an entry that the next reader or
 //!   writer recovers; after 5 nothing.
 //!
-//! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor they
-//! from it. A writer with conditions but without the coordinator is safe beside our writers, but not beside the
-//! JVM's, which may replace its commit between their look and their copy.
+//! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor are
+//! they from it. A writer with conditions but without the coordinator is safe with our writers, but not with the JVM's,
+//! which may replace its commit between their look and their copy.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -273,7 +273,7 @@ impl Storage {
     fn publish(&self, path: &str, bytes: &Bytes) -> Result<bool> {
         let mut last = None;
         for attempt in 0..TRIES {
-            // A store that ignores the condition of a create must not replace what is there.
+            // A store that ignores the condition of a create must not replace an existing object.
             let put = match self.get_stored(path) {
                 Ok(Some(found)) => return Ok(found == *bytes),
                 Ok(None) => self.create_or_put(path, bytes),

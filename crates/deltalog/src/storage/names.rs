@@ -2,8 +2,8 @@
 //!
 //! - A hard link does it: it is created or refused, in one step, and the file has its content before.
 //! - Some file systems have no hard links: FAT and exFAT, many that are mounted by FUSE, shares of other systems. Linux
-//!   and macOS can rename a file without replacing another one. Both are refused if the name exists, so that writers
-//!   of either kind are safe beside each other.
+//!   and macOS can rename a file without replacing another one. Both are refused if the name exists, so that both kinds
+//!   of writers are safe at the same time.
 //! - A system that can do neither is refused with the first commit. A check before a plain rename would let a writer
 //!   replace the commit of another one.
 //! - A refusal is certain: nothing has happened. Only what a file system in a network may have done before it failed

@@ -39,7 +39,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Waits for all parts, and makes the object of them.
+    /// Waits for all parts, and completes the object.
     pub(super) fn complete(&mut self) -> Result<()> {
         while !self.under_way.is_empty() {
             self.wait_for_first()?;

@@ -53,7 +53,8 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Returns a new place beside `file`. Its name is not one of a log or of a data file, so readers ignore it.
+    /// Returns a new path in the directory of `file`. Its name is not one of a log or of a data file, so readers ignore
+    /// it.
     pub(super) fn beside(file: &Path) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let from = file.with_file_name(format!(".{name}.{}.tmp", Uuid::new_v4()));

@@ -429,7 +429,7 @@ impl History {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the limits are, and wherever the reader begins again: each row comes once.
+    /// For any limits, and for any offset at which the reader resumes, each row comes once.
     #[test]
     fn every_row_comes_once(
         before in prop::collection::vec(step(), 0..5),

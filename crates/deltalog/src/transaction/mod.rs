@@ -207,8 +207,8 @@ impl Transaction {
 
     /// Creates a transaction that removes every file of `base`, and may then add others.
     ///
-    /// It is serializable whatever the table's isolation level: rows that another writer has added since would survive
-    /// although the table was to hold only the new ones.
+    /// It is serializable regardless of the table's isolation level: rows that another writer has added since would
+    /// survive although the table was to hold only the new ones.
     ///
     /// # Errors
     /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
@@ -278,8 +278,9 @@ impl Transaction {
 
     /// Records the rows of the base that the transaction's new rows were computed from.
     ///
-    /// Commits that change these rows are conflicts, and so are commits that add such rows, as the isolation level of
-    /// the table has it, whatever the transaction's own level is. An append that has read rows is no blind append.
+    /// Commits that change these rows are conflicts, and so are commits that add such rows, according to the isolation
+    /// level of the table; the transaction's own level does not matter. An append that has read rows is not a blind
+    /// append.
     pub fn read_rows(&mut self, rows: RowsRead) {
         self.reads.source = Source::new(rows);
     }

@@ -204,7 +204,7 @@ impl Operation {
         self
     }
 
-    /// Returns the `commitInfo` of a commit, with `tags` beside the user's.
+    /// Returns the `commitInfo` of a commit, with `tags` in addition to the user's.
     pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64, tags: &[(&str, &str)]) -> CommitInfo {
         let mut other = self.custom.clone();
         if !tags.is_empty() {

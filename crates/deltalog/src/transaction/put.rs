@@ -38,7 +38,7 @@ pub(super) enum Owner {
     Foreign(Bytes),
 }
 
-/// The commit of one transaction, at whatever version it is put.
+/// The commit of one transaction, which may be put at any version.
 pub(super) struct Putter<'a> {
     pub(super) storage: &'a Storage,
     pub(super) txn_id: &'a str,

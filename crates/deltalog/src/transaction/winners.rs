@@ -25,8 +25,8 @@ use super::put::{located, read};
 /// The number of commits that are read at once. Their threads wait for the store, not for a core.
 const AT_ONCE: usize = 8;
 
-/// The size in bytes up to which a commit is parsed with the statistics of its files, whatever the rules need. A
-/// checksum lists the few files of a small table with their statistics.
+/// The size in bytes up to which a commit is parsed with the statistics of its files, even if the rules do not need
+/// them. A checksum lists the few files of a small table with their statistics.
 const SMALL_COMMIT: usize = 16 << 10;
 
 /// The most commits that are read by a transaction which need not know them. A newer checkpoint takes fewer requests.
@@ -123,7 +123,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Returns what it means that the commit of `version` does not exist, although there are newer versions.
+/// Finds out why the commit of `version` does not exist, although there are newer versions.
 ///
 /// # Errors
 /// `CorruptLog` if the newer versions cannot be read without it; also errors of the store.

@@ -140,7 +140,7 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     if text.is_empty() {
         return Ok(Some(false));
     }
-    // What was read may be the commits of another table, which was created in the place of this one.
+    // The commits that were read may belong to another table, which was created in place of this one.
     snapshot.newest_version()?;
     let path = LogFileName::Compaction { start, end }.path();
     let text = Bytes::from(text);

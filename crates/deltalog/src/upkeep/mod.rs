@@ -1,4 +1,5 @@
-//! What is kept beside the log: checksums, checkpoints, compactions, and the removal of what has expired.
+//! The files that a log has in addition to its commits: checksums, checkpoints, compactions, and the removal of what
+//! has expired.
 //!
 //! ```text
 //!                 before the commit returns    afterwards, on threads of its own

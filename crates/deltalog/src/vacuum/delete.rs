@@ -6,8 +6,8 @@
 //!   read it still need it.
 //! - The table is checked again as well: another writer may have raised the retention or the protocol, or put another
 //!   table in its place.
-//! - A file that does not exist is no error, so that a VACUUM that was interrupted can be repeated, and several may
-//!   run beside each other.
+//! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several can run at
+//!   the same time.
 
 use super::candidates::{Chunk, Files};
 use super::request;
@@ -124,7 +124,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Deletes the checksums that Hadoop keeps beside local files.
+    /// Deletes the checksums that Hadoop keeps next to local files.
     fn delete_checksums(&self, storage: &Storage, paths: &[&str]) -> Result<()> {
         if !self.has_checksums {
             return Ok(());

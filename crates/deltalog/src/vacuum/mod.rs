@@ -31,7 +31,7 @@
 //! Change data files are named by commits, not by the state of a version. Their age alone decides, as in the JVM
 //! implementation: a change data feed reaches as far back as the retention.
 //!
-//! A shallow clone refers to files of the table that it was made of, and nothing in that table's log says so. Whether a
+//! A shallow clone refers to files of its source table, and the source's log does not say so. Whether a
 //! file that was removed here is still part of a clone elsewhere cannot be known: a VACUUM of the source breaks the
 //! clone, as it does in every implementation.
 //!
@@ -81,7 +81,7 @@ use crate::snapshot::Snapshot;
 /// files may differ from the store's.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
-/// Finds the files that `snapshot`'s table no longer needs. Deletes nothing: that is [`VacuumPlan::delete`].
+/// Finds the files that `snapshot`'s table no longer needs. Deletes nothing; [`VacuumPlan::delete`] does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -217,7 +217,7 @@ pub struct Vacuumed {
 }
 
 impl VacuumPlan {
-    /// Returns the version that the plan was made of.
+    /// Returns the version that the plan was made for.
     pub fn version(&self) -> u64 {
         self.snapshot.version()
     }

@@ -3,7 +3,7 @@
 //! - What begins with `_` or `.` is hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
 //!   `_change_data` in the root is not, nor are the directories of partition columns whose names begin so (`_p=1`).
 //! - `metadata` belongs to Iceberg if the table is also one of Iceberg.
-//! - A directory with a log of its own is another table, for whose files this log does not speak. The JVM
+//! - A directory with its own log is another table, for whose files this log does not speak. The JVM
 //!   implementation deletes them.
 //!
 //! The JVM implementation also looks at other directories that begin with `_change_data`, and at `_delta_index`, which

@@ -2,7 +2,7 @@
 //!
 //! - An assignment stores values as an append does: unchanged, or not at all.
 //! - It gives every field of a struct a value, at any depth, as in Spark. An append may lack some, which are NULL then;
-//!   but an UPDATE that leaves one out would lose what is there.
+//!   but an UPDATE that leaves one out would lose its present value.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ use crate::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
 use crate::stats::{IndexedColumns, indexed, leaf_columns};
 
-/// The property with the columns.
+/// The property that lists the columns.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
 /// The property with the rate of false positives, between 0 and 1.
 const RATE: &str = "deltalog.bloomFilterFpp";

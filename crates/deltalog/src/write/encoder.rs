@@ -85,7 +85,7 @@ impl Encoder {
         let properties = format.ask(properties);
         let options =
             ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
-        // It converts the schema, and gives what it made of it.
+        // It converts the schema and returns the result.
         let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
         let (file, factory) = writer.into_serialized_writer()?;
         Ok(Self {

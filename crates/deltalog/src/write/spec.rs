@@ -70,8 +70,8 @@ impl TableWriteSpec {
         Self::clustered(protocol, metadata, &[])
     }
 
-    /// Creates the spec of the table at this version. Columns that it is clustered by have statistics whatever the
-    /// properties say. (PROTOCOL, "Writer Requirements for Clustered Table".)
+    /// Creates the spec of the table at this version. Clustering columns always have statistics, independent of the
+    /// properties. (PROTOCOL, "Writer Requirements for Clustered Table".)
     ///
     /// # Errors
     /// As [`TableWriteSpec::new`] and [`Snapshot::clustering_columns`].

@@ -1,4 +1,4 @@
-//! Small files that are compacted after a write which has asked for it, beside other writers and failures. Protocol:
+//! Small files are compacted after a write that asks for it, while other writers commit and requests fail. Protocol:
 //! "Add File and Remove File", "Commit Provenance Information".
 
 use std::collections::BTreeMap;

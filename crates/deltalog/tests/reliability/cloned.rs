@@ -160,7 +160,7 @@ fn the_commit_says_what_was_done() {
     );
 }
 
-/// Only what is new is copied, whatever has happened to both tables in between.
+/// Only new files are copied, no matter how both tables have changed in between.
 #[test]
 fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
     for properties in [&[][..], &[ROW_IDS]] {
@@ -358,7 +358,7 @@ fn rows_of_other_writers_get_ids_by_counts_that_are_certain() {
     }
 }
 
-/// "Row Tracking": rows get ids of the clone, whatever ids they had.
+/// "Row Tracking": rows get new ids in the clone, independent of their ids in the source.
 #[test]
 fn rows_get_ids_of_their_own() {
     let (_kept, from) = source(&[ROW_IDS]);

@@ -1,5 +1,5 @@
-//! Clustered tables whose rows are clustered step by step, beside other writers. Protocol: "Clustered Table", "Add File
-//! and Remove File", "Deletion Vectors", "Row Tracking", "Per-file Statistics".
+//! Clustered tables whose rows are clustered step by step, while other writers commit. Protocol: "Clustered Table",
+//! "Add File and Remove File", "Deletion Vectors", "Row Tracking", "Per-file Statistics".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -469,7 +469,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever is done, clustering changes no row, row id or commit version. A second run does nothing.
+    /// After any operations, clustering changes no row, row id or commit version. A second run does nothing.
     #[test]
     fn clustering_changes_no_row(steps in steps()) {
         let (_directory, storage) = table(&["a", "b"]);

@@ -1,5 +1,5 @@
-//! The requests that a commit makes: one listing, each winner once, one put, and one put of its checksum. Protocol:
-//! "Creation of New Log Entries", "Version Checksum File".
+//! The requests that a commit makes: one listing, one read of each winner, one put of the commit, and one put of its
+//! checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
 
 use std::collections::BTreeMap;
 

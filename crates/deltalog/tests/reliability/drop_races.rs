@@ -1,8 +1,8 @@
 //! Drops of features while others work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the section
 //! "Checkpoint Protection" that is proposed for it.
 //!
-//! Somebody does a whole piece of work before a request of the drop, and the same is tried at every request. Whatever
-//! becomes of the drop, each version has the rows that the writes leave, and another drop does the rest. The files then
+//! Another writer completes an operation before a request of the drop; this is tried for every request. Whether or not
+//! the drop succeeds, each version has the rows that the writes leave, and a repeated drop completes it. The files then
 //! have the types of the schema: no feature says any more that readers convert them.
 
 mod busy;

@@ -156,8 +156,9 @@ impl Director for SlowListing {
     }
 }
 
-/// Lets a look at a place of four versions be slow, and replaces what is there by `replace` after the look has listed
-/// the log and before it has the answer. Returns the first snapshot, what the slow look has found, and what is kept.
+/// Slows down a refresh of a table with four versions, and lets `replace` change the table after the refresh has listed
+/// the log and before the listing is returned. Returns the first snapshot, the result of the slow refresh, and the kept
+/// snapshot.
 fn slow_look(replace: impl FnOnce(&Storage)) -> [Snapshot; 3] {
     let director = Arc::new(SlowListing::default());
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::clone(&director) as Arc<dyn Director>);

@@ -1,4 +1,4 @@
-//! Files that are written again as fewer ones, beside other writers. Protocol: "Add File and Remove File", "Deletion
+//! Files are rewritten as fewer files, while other writers commit. Protocol: "Add File and Remove File", "Deletion
 //! Vectors", "Row Tracking".
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Statistics that are computed for files of a table, beside other writers. Protocol: "Add File and Remove File",
+//! Statistics are computed for files of a table, while other writers commit. Protocol: "Add File and Remove File",
 //! "Per-file Statistics", "Action Reconciliation".
 
 use std::collections::BTreeMap;

@@ -593,7 +593,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
 
-/// A name with a UUID is never an existing file's: a second checkpoint would stand beside the first.
+/// A name with a UUID is always new: a second checkpoint would be added to the first.
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);

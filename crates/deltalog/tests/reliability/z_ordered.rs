@@ -1,5 +1,5 @@
-//! Rows that are ordered along a curve, beside other writers. Protocol: "Add File and Remove File", "Deletion Vectors",
-//! "Row Tracking", "Per-file Statistics".
+//! Rows are ordered along a curve, while other writers commit. Protocol: "Add File and Remove File", "Deletion
+//! Vectors", "Row Tracking", "Per-file Statistics".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -219,7 +219,7 @@ fn expired_entries_are_not_needed() {
     assert_eq!(servers.entries().len(), 1);
 }
 
-/// What a commit costs beside what the store's own judgement costs.
+/// The requests of a commit with a coordinator, compared with a commit by the store's own conditions.
 #[test]
 fn an_append_asks_little() {
     let servers = servers(false);

@@ -66,7 +66,7 @@ fn bucket(place: &Place) -> &str {
     place.root.trim_start_matches("s3://")
 }
 
-/// Trees of any form: few and many directories, names that sort around a slash, files beside directories.
+/// Trees of any form: few and many directories, names that sort around a slash, files next to directories.
 #[test]
 fn walks_find_what_a_listing_finds() {
     for seed in 0..12 {

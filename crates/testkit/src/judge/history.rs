@@ -30,7 +30,7 @@ pub struct Write {
     pub column: Option<String>,
     /// The columns by which the table is to be clustered, and a text that no other write has.
     pub clusters: Option<(Vec<String>, String)>,
-    /// Whether the write puts another table in the place of the old one.
+    /// Whether the write replaces the table by another one.
     pub redefines: bool,
     /// Whether the write counts up the identity column, whose high water mark is part of the metadata.
     pub counts: bool,

@@ -12,7 +12,7 @@ use super::running::Running;
 use super::settings::Settings;
 use super::{Shared, listener, lock};
 
-/// A server on a free port of 127.0.0.1, with threads of its own. It stops when it is dropped.
+/// A server on a free port of 127.0.0.1, with its own threads. It stops when it is dropped.
 ///
 /// Its methods see the content directly: they are not requests, and do not fail. They panic if a bucket does not exist.
 #[derive(Debug)]

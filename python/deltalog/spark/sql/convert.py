@@ -68,7 +68,7 @@ class Entry(NamedTuple):
     """Whether it has been converted already."""
     is_bucketed: bool
     columns: str
-    """The schema of the columns beside the partition columns."""
+    """The schema of the columns other than the partition columns."""
     partition_by: str
     properties: dict[str, str]
     comment: str | None
@@ -179,7 +179,7 @@ def converted(
         directory: the directory.
         entry: its entry in the session catalog, which says what the columns are, and becomes one of ours.
         defaults: properties of the table, unless the entry has them.
-        statistics: whether there are statistics beside the numbers of rows.
+        statistics: whether there are statistics other than the numbers of rows.
         dry_run: whether nothing is committed.
     """
     uri, store, partition_by, user_metadata, time_zone = directory

@@ -236,7 +236,7 @@ def recomputed(
     all_files: bool = False,
     dry_run: bool = False,
 ) -> list[Any]:
-    """Computes statistics of files that have none or poor ones. Returns a row of `RECOMPUTED`."""
+    """Computes statistics for files that have no statistics or poor ones. Returns a row of `RECOMPUTED`."""
     arguments = commit_arguments(None, user_metadata)
     metrics, _ = recompute_statistics(snapshot, predicate, all_files, dry_run, arguments)
     return _values(RECOMPUTED, metrics)

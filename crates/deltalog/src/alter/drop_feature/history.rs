@@ -159,8 +159,8 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors makes
-    /// use of them as well: the file seems to be removed to clients that know it by its path alone.
+    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors counts
+    /// as a use of vectors, too: the file seems to be removed to clients that know it by its path alone.
     fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
         let Commit { adds, removes, metadata, .. } = commit;
         let mut are_in_files = false;

@@ -1,4 +1,4 @@
-//! Features that a table supports no longer. Protocol: "Supported Features"; the section "Checkpoint Protection" that
+//! Features that are removed from a table. Protocol: "Supported Features"; the section "Checkpoint Protection" that
 //! is proposed for it.
 //!
 //! ```text
@@ -225,7 +225,7 @@ impl FeatureDrop<'_> {
             return Ok(None);
         }
         match history.newest_use(base) {
-            // What cannot be read may make use of it. Checkpoints hide it.
+            // Versions that cannot be read may use the feature. Checkpoints hide it.
             Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
                 history.give_up_to(base)?;
                 Ok(Some(base.version()))
@@ -244,7 +244,7 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Refuses a drop that is not possible, whatever is done before it.
+    /// Refuses a drop that no preparation makes possible.
     fn ensure_possible(&self, base: &Snapshot) -> Result<()> {
         let feature = &self.feature;
         let supported = base.protocol().writer_features();

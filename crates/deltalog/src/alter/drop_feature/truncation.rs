@@ -7,7 +7,7 @@
 //!
 //! - Nothing is deleted unless that deletes all use of the feature: a drop that has to wait leaves the history as it
 //!   is. The JVM implementation deletes what is older than the retention first, and then looks what is left.
-//! - The retention is at least an hour, whatever the property says. The JVM implementation allows none at all. A
+//! - The retention is at least an hour, even if the property is less. The JVM implementation also allows zero. A
 //!   writer that was about to create a version would find it free again, and its commit would be lost.
 
 use std::time::Duration;

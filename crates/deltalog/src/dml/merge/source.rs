@@ -168,7 +168,7 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable(columns).unwrap()
     }
 
-    /// Rows are taken from all batches at once, which costs time for each of them, whatever they have.
+    /// Rows are taken from all batches at once, which costs time for each batch, even for one without rows.
     #[test]
     fn many_small_batches_become_few() {
         let (mut batches, mut next) = (Vec::new(), 0);

@@ -119,10 +119,10 @@ pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> 
 }
 
 impl StructType {
-    /// Returns the schema of rows of this table (`rows` may have some of its columns and others beside), with the
-    /// metadata of the table's fields: comments and what says which values they take. What tells of files, or of
-    /// values that only this table gives, is left out: a table that is made of the rows has none of it. Rules stay,
-    /// whatever they read.
+    /// Returns the schema of rows of this table (`rows` may have some of its columns, and other columns), with the
+    /// metadata of the table's fields: comments and what says which values they take. Metadata about files, or about
+    /// values that only this table assigns, is left out, because it does not apply to a table that is created from the
+    /// rows. Rules are kept, no matter which columns they read.
     #[must_use]
     pub(crate) fn describe_rows(&self, rows: &Schema) -> Schema {
         Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())

@@ -71,7 +71,7 @@ fn fields(types: impl Strategy<Value = DataType>) -> impl Strategy<Value = Struc
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever metadata there are, they come back from Arrow.
+    /// Any metadata survives the conversion to Arrow and back.
     #[test]
     fn a_schema_comes_back_from_arrow(schema in fields(data_type())) {
         let arrow = schema.to_arrow_with_metadata().unwrap();
@@ -100,7 +100,7 @@ fn malformed_metadata_is_refused_by_name() {
         ("delta.typeChanges", "[", "JSON: ["),
         ("deltalog.jsonKeys", "a", "a JSON array of keys: a"),
     ] {
-        // Only beside another key do the names of keys matter.
+        // The names of keys matter only if there is another key.
         let error = match key {
             "deltalog.jsonKeys" => {
                 let metadata =

@@ -1,4 +1,4 @@
-//! Wide rows: batches are bounded by bytes, whatever a footer says, and the rows are the same.
+//! Wide rows: batches are bounded by bytes, even if a footer understates them, and the rows are the same.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -225,7 +225,7 @@ fn narrow_rows_after_wide_ones_are_read_many_at_once() {
     }
 }
 
-/// A worker that is ahead of the caller waits when its batches have many bytes, whatever the footer says.
+/// A worker that is ahead of the caller waits when its batches have many bytes, even if the footer understates them.
 #[test]
 fn what_waits_for_the_caller_is_bounded() {
     let table = table(&[repeated(500, 100_000, 1 << 20)]);

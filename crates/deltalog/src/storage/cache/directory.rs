@@ -122,7 +122,7 @@ impl Directory {
         }
     }
 
-    /// Creates a file for `length` bytes, if that many fit beside what others add at the same time.
+    /// Creates a file for `length` bytes, if they fit together with the bytes that others add at the same time.
     fn reserve(&self, length: u64) -> io::Result<Option<NamedTempFile>> {
         let size = on_disk(length);
         if size > self.limit {
@@ -249,7 +249,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok)
 }
 
-/// Returns what a piece takes of the disk. Mostly it has a directory of its own.
+/// Returns what a piece takes of the disk. Mostly it has its own directory.
 fn on_disk(length: u64) -> u64 {
     (length.div_ceil(CLUSTER) + 1).saturating_mul(CLUSTER)
 }

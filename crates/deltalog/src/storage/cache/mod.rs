@@ -1,4 +1,4 @@
-//! A cache of immutable objects on the local disk, for this process, those beside it and those that come later.
+//! A cache of immutable objects on the local disk, shared by this process, concurrent ones and later ones.
 //!
 //! ```text
 //! <cache_dir>/deltalog-1/                    0700

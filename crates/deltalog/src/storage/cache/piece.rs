@@ -1,4 +1,4 @@
-//! One range of an object, in a file.
+//! One range of an object, stored in a file.
 //!
 //! ```text
 //! magic "deltalog"                            8 bytes

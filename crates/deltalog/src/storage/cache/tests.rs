@@ -256,7 +256,7 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
     assert!(young.exists() && !old.exists());
 }
 
-/// Each thread has a cache of its own, as processes have: all they share is the directory. The limit holds at any time.
+/// Each thread has its own cache, as processes have: all they share is the directory. The limit holds at any time.
 #[test]
 fn processes_add_and_evict_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! The HTTP client of a store: the client of `object_store`, except for redirects.
 //!
-//! Requests carry secrets that an HTTP client does not recognize: tokens and keys in headers of their own, a
-//! password in the body, a signature in the URL. Therefore a redirect is followed only within its origin (scheme,
-//! host and port), and no request has a `Referer`. Any other redirect is an answer that refuses the request.
+//! Requests carry secrets that an HTTP client does not recognize: tokens and keys in their own headers, a password in
+//! the body, a signature in the URL. Therefore a redirect is followed only within its origin (scheme, host and port),
+//! and no request has a `Referer`. Any other redirect is an answer that refuses the request.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;

@@ -4,7 +4,7 @@
 //!   port, as in Hadoop.
 //! - The settings are Hadoop's own: the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
 //!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
-//! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if
+//! - A file is written to a temporary path next to its own and then renamed, so that it appears whole. Creating it if
 //!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
 //!   repeat a change to which it got no answer.
 //! - The client waits for a silent name node for ever, and for others of a name service for minutes. So each step has
@@ -241,7 +241,7 @@ struct Store {
 }
 
 impl Store {
-    /// Writes a file beside `path`, and gives it the name.
+    /// Writes a temporary file next to `path`, and renames it to `path`.
     async fn write(&self, path: &Path, payload: PutPayload, replaces: bool) -> Result<(), HdfsError> {
         let name = format!("/{path}");
         let (directory, last) = name.rsplit_once('/').unwrap_or(("", &name));
@@ -340,7 +340,7 @@ impl ObjectStore for Store {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
-        // The bytes pass through the client, which has a limit of its own.
+        // The bytes pass through the client, which has its own limit.
         self.files.copy_opts(from, to, options).await.map_err(told)
     }
 }

@@ -253,7 +253,7 @@ impl From<JsonAnswer> for Answer {
 }
 
 impl Answer {
-    /// Reads what is there. Other bodies, such as the page of a proxy, say nothing.
+    /// Reads the fields that the body has. Other bodies, such as the error page of a proxy, have none of them.
     fn parse(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         if text.starts_with('{') {

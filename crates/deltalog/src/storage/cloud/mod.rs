@@ -1,6 +1,6 @@
 //! Locations in object stores, and the clients of their stores.
 //!
-//! - A place has one name, whatever its spelling: `s3a` and `s3n` are `s3`, and the account of an Azure location is
+//! - A location has one name for all its spellings: `s3a` and `s3n` are `s3`, and the account of an Azure location is
 //!   part of it (`protocol::path`). The name has no credentials, because it is shown and compared.
 //! - All tables of a process with the same bucket, options and environment share their clients, and so their
 //!   connections and credentials (`shared`). They are made when the first of these tables is opened.
@@ -228,7 +228,7 @@ struct Traits<S> {
     reads_ends: bool,
     /// The endpoint, if it is not known that it replaces nothing.
     unproven: Option<String>,
-    /// Adds to the clients of a process what is made of the store's own client.
+    /// Adds the objects that are built on the store's own client to the clients of a process.
     complete: Complete<S>,
 }
 
@@ -330,7 +330,7 @@ fn recipe<B: Builder>(
     })
 }
 
-/// Refuses an option that names credentials beside a provider of them.
+/// Refuses an option with credentials if there is also a credential provider.
 fn check_provider<K: AsRef<str>>(provider: &Provider, keys: &[(K, String)], secrets: &[&str]) -> Result<()> {
     let key = keys.iter().map(|(key, _)| key.as_ref()).find(|key| secrets.contains(key));
     match key.filter(|_| provider.is_some()) {

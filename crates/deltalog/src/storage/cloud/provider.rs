@@ -2,7 +2,7 @@
 //!
 //! - They are kept until shortly before they expire. One request asks for new ones; the others go on with those that
 //!   are still valid, or wait and share the answer, be it credentials or an error.
-//! - The provider runs on a thread of its own, which may block. It may wait for a lock that the waiting caller has
+//! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has
 //!   released, and for other requests, but not for ever.
 //! - If it fails while the old credentials are valid, they are used, and it is asked again a little later.
 

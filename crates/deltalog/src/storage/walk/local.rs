@@ -1,4 +1,4 @@
-//! Directories of the local file system, each read by a job of its own.
+//! Directories of the local file system, each read by its own job.
 
 use std::fs;
 use std::io;

@@ -44,7 +44,7 @@ pub(super) enum Job {
         prefix: String,
         /// How many levels are above.
         depth: usize,
-        /// How many directories are being listed beside it.
+        /// How many other directories are being listed at the same time.
         beside: usize,
     },
     /// All keys below neighbouring prefixes of a directory. They end with a slash and are sorted.

@@ -70,7 +70,7 @@ struct Partition {
     /// The rows that wait: first those in the temporary file, then those in memory.
     places: Vec<Place>,
     pieces: Vec<Piece>,
-    /// The weight of the rows that wait.
+    /// The size of the rows that wait to be written.
     waiting: usize,
     /// The weight of those in memory.
     in_memory: usize,

@@ -54,7 +54,7 @@ pub(super) fn progress(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Clustered Table". Another table in the place of the old one is not clustered.
+/// Protocol: "Clustered Table". A table that replaces a clustered one is not clustered.
 pub(super) fn clustering(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let mut expected: Vec<String> = Vec::new();

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 import py4j.ClientServer;
 
 /**
- * A Python process beside a JVM in which no Python program has called enable, as in spark-sql,
+ * A Python process for a JVM in which no Python program has called enable, as in spark-sql,
  * spark-shell and Java jobs.
  *
  * <p>It is started as spark-submit starts a Python program, and finds this JVM by a port of the

@@ -104,8 +104,8 @@ public class StatementDescription {
   }
 
   /**
-   * Adds the planners of all tables that the statement reads, and of those that it reads beside its
-   * target.
+   * Adds the planners of all tables that the statement reads, and of those that it reads in
+   * addition to its target.
    */
   private static void addSources(Map parts, LogicalPlan statement) {
     Set others = new LinkedHashSet();

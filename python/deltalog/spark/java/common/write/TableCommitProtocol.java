@@ -158,7 +158,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /**
-   * Names the change data file beside the data file at this path. (PROTOCOL, "Change Data Files".)
+   * Returns the path of the change data file for the data file at this path. (PROTOCOL, "Change
+   * Data Files".)
    */
   public String changeFile(String path) {
     Object[] named = (Object[]) places.get(path);
