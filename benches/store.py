@@ -1,8 +1,8 @@
 """A server for S3 that cases with an object store share: how it is started, and how tables get there.
 
-It is the server of the tests, in memory, in its own process. Each request takes a fixed time, and where much is
-read, all together have a fixed bandwidth, so that a contender is measured by what it asks for and by how much of it at
-the same time.
+It is the server of the tests, in memory, in its own process. Each request takes a fixed time, and where much is read,
+all together have a fixed bandwidth, so that a contender is measured by its requests and by how many it sends at the
+same time.
 """
 
 from __future__ import annotations

@@ -604,7 +604,7 @@ def cache_statistics() -> tuple[int, int, int, int]:
     """Returns hits, misses, and the bytes of each, see `deltalog.storage.cache_statistics`."""
 
 def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
-    """Returns the one URL of a place, whatever its spelling. Nothing is requested of its store."""
+    """Returns the URL of a location, which is the same for every spelling. Sends no request to the store."""
 
 def register_log_store(name: str, log_store: Any) -> bool:
     """Registers an object that decides commits under a name, see `deltalog.storage.register_log_store`.
@@ -1167,7 +1167,7 @@ class SparkWrite:
         """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
     @property
     def parquet_options(self) -> dict[str, str]:
-        """The options by which Spark's Parquet writer writes the Bloom filters that the table asks for."""
+        """The options of Spark's Parquet writer for the Bloom filters that the table defines."""
 
     @property
     def table_schema_json(self) -> str | None:

@@ -200,7 +200,7 @@ class CommittedInterrupt(KeyboardInterrupt):
 
 
 class UnknownCommitInterrupt(KeyboardInterrupt):
-    """Ctrl-C came while the store was asked to commit, and it has not told in time whether it has.
+    """Ctrl-C arrived during the request that commits, and the store did not answer in time.
 
     `DeltaTable.find_commit(error.transaction_id)` tells. The cause is the `CommitStateUnknownError`.
     """

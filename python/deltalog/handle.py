@@ -66,7 +66,7 @@ class TableHandle:
       acts on the newest version. A table at a version that the caller has chosen is pinned, and changes nothing.
     - An overwrite replaces what the caller has seen. A change may go on to versions of others, which are not seen until
       their rows are read.
-    - A commit is opened when it is asked for: until then it costs nothing.
+    - A commit is opened when it is read; until then it costs nothing.
     """
 
     _opened: Opened
@@ -211,7 +211,7 @@ class TableHandle:
             self._has_committed(answer)
 
     def _has_committed(self, *versions: int | None, is_own: bool = True) -> None:
-        """Notes that the table has committed `versions`, if it has. They are opened when they are asked for."""
+        """Notes that the table has committed `versions`, if it has. They are opened on demand."""
         with _swap:
             opened = self._opened
             if opened.is_pinned:

@@ -22,12 +22,12 @@ __all__ = [
 
 
 class CacheStatistics(NamedTuple):
-    """How often caches on the local disk were asked for a file or a range of one, and what they had."""
+    """Counts of the requests to caches on the local disk, for files or ranges of files, and of their hits."""
 
     hits: int
     """What they had. That includes data files that have not changed, as the store has said."""
     misses: int
-    """What the store was asked for."""
+    """What was requested from the store."""
     hit_bytes: int
     """The bytes that were read from caches."""
     miss_bytes: int
@@ -124,7 +124,7 @@ def check(
 ) -> None:
     """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
 
-    Every commit relies on that: a store that replaces what it is asked to create loses commits unnoticed. The
+    Every commit relies on that: a store that replaces an object that it should only create loses commits unnoticed. The
     stores of Amazon, Google and Microsoft are known to be right. With any other, the first commit of a process
     tries it, too. The file is in the table's root, under a new name that begins with `.deltalog-check-`.
 

@@ -1,4 +1,4 @@
-"""A table at a version, and what can be asked of it."""
+"""A table at a version, and its operations."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -107,9 +107,9 @@ class DeltaTable(
     options or the environment: a session of boto3, a credential of azure-identity, credentials of google-auth, or a
     function without arguments. It returns what these objects do, or a mapping such as `{"access_key_id": ...,
     "secret_access_key": ..., "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a
-    datetime, text in ISO 8601, or seconds since the epoch). It is asked again some minutes before they expire, on
-    another thread, and never twice at the same time. Without an end, it is asked once. Tables that are open at the same
-    time with the same object and options share what it returns. With a pickled table goes a function, if it can be
+    datetime, text in ISO 8601, or seconds since the epoch). It is called again some minutes before they expire, on
+    another thread, and never twice at the same time. Without an end, it is called once. Tables that are open at the
+    same time with the same object and options share what it returns. With a pickled table goes a function, if it can be
     pickled, but no object of these packages. staged_commits: for a table that a catalog manages (table feature
     `catalogManaged`), the commits that the catalog has accepted and not published yet, or an empty list. Each is the
     name or path of a file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened

@@ -86,9 +86,9 @@ class TableLog(TableHandle):
         return self._snapshot.commit_actions(first, version_argument(end, "end"))
 
     def commits(self, start: int = 0) -> Iterator[Commit]:
-        """Returns the commits from version `start` on, up to the newest of the log, whatever version is open.
+        """Returns the commits from version `start` on, up to the newest of the log, even if an older version is open.
 
-        Each is read when it is asked for, so that memory holds one at a time. There are none if `start` is the version
+        Each commit is read on demand, so that memory holds one at a time. There are none if `start` is the version
         after the newest. A program that follows a table asks for that version again later.
 
         Raises:

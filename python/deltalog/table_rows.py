@@ -205,7 +205,7 @@ class TableRows(TableHandle):
 
         Args:
             starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
-            ending_version: the last version; the table's newest, whatever version is open, if neither this
+            ending_version: the last version; the table's newest, even if an older version is open, if neither this
                 nor `ending_timestamp` is given, or if it is beyond that.
             starting_timestamp: begin with the first version committed then or later; a `datetime` (without a
                 zone: UTC), or ISO 8601 text.

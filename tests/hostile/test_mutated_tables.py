@@ -1,4 +1,4 @@
-"""Tables that somebody has changed on purpose: whatever is done to them ends in rows or in a typed error.
+"""Tables that were damaged on purpose: every operation on them returns rows or raises a typed error.
 
 No call crashes the process, hangs, panics, takes unbounded memory, touches a file outside of the table, or shows a
 secret. `DELTALOG_HOSTILE_TABLES=1000-1999` plays these seeds instead of the few that CI plays (`make hostile`), and

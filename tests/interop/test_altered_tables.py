@@ -37,7 +37,7 @@ CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
         "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = '1')",
         lambda t: t.alter.set_table_properties({"delta.enableDeletionVectors": "true", "mine": "1"}),
     ),
-    # The connector ignores properties that are not set, whatever the statement says.
+    # The connector ignores UNSET of properties that are not set, even without IF EXISTS.
     (
         "UNSET TBLPROPERTIES ('mine')",
         lambda t: t.alter.unset_table_properties(["mine"], raise_if_not_exists=False),

@@ -65,7 +65,7 @@ def test_a_struct_that_lacks_a_field_is_not_assigned(tmp_path: Path, place: str,
         VERBS[verb](merging(table, value({"a": 5}), kind(LACKING), verb))
     assert "may be NULL" in str(refused.value.hint)
     assert tree(tmp_path) == before
-    # Fields have their names, whatever their order.
+    # Fields are found by their names, regardless of their order.
     VERBS[verb](merging(table, value({"b": 6, "a": 5}), kind(TURNED), verb))
     assert values(table)[1 if verb.startswith("update") else 2] == value({"a": 5, "b": 6})
     # An append leaves the field NULL.

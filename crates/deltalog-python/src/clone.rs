@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::upkeep;
 
-/// What a clone is asked for, as `deltalog.clone.CloneArguments` has it.
+/// The arguments of a clone; see `deltalog.clone.CloneArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct CloneArguments {
     shallow: bool,

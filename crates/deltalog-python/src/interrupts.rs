@@ -6,8 +6,8 @@
 //!   `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is not known whether it has, it
 //!   becomes an `UnknownCommitInterrupt`.
 //! - A consumer of a stream gets an error, because the C interface transports no exception. Python raises its exception
-//!   as soon as the consumer has returned to Python: a `KeyboardInterrupt` by its own handler of SIGINT, which is asked
-//!   to run again, and others by one that runs once in its place.
+//!   as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, its own handler of SIGINT is made to
+//!   run again; for others, a replacement handler runs once.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ fn look() -> bool {
     }
 }
 
-/// Lets the call of this thread raise what code of the user has raised, which asks to stop.
+/// Makes the current call of this thread raise an exception of the user's code that is a request to stop.
 pub(crate) fn stop_with(raised: PyErr) {
     keep(raised);
     interrupt::interrupt();

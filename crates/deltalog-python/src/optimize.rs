@@ -238,7 +238,7 @@ pub(crate) fn optimize(
     })
 }
 
-/// Asks for rows that are ordered.
+/// Requests an order of the rows.
 pub(crate) fn along(request: &mut OptimizeRequest, (columns, curve): &ZOrder) -> Result<(), Error> {
     request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
     request.curve = curve_named(curve)?;

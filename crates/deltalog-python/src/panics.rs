@@ -47,7 +47,7 @@ fn internal_error<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let ours = class.py().import("deltalog.errors")?.getattr("InternalError")?;
     match message {
-        // While another exception is handled, Python 3.11 asks again with what it got.
+        // While another exception is handled, Python 3.11 calls the class again with the created exception.
         Some(made) if made.is_instance(&ours)? => Ok(made),
         message => {
             let text = message.map_or_else(String::new, |message| message.to_string());
@@ -93,7 +93,7 @@ mod for_tests {
     use crate::call::call;
     use crate::stream::ArrowStream;
 
-    /// Panics in a call (`call`), in a thread of a call (`thread`), or as a stream whose second batch is asked for
+    /// Panics in a call (`call`), in a thread of a call (`thread`), or when the second batch of a stream is requested
     /// (`stream`).
     #[pyfunction]
     #[expect(clippy::panic, reason = "the tests want a panic")]

@@ -53,7 +53,7 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
     (Metrics::from(&optimized.metrics), last)
 }
 
-/// Asks Spark where rows are: 12 bytes for each row, the number of the file or task and the position there.
+/// Asks Spark for the positions of rows: 12 bytes for each row, the number of the file or task and the position there.
 fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> {
     let mut asked = Vec::with_capacity(rows.len() * 12);
     for (file, row) in rows {

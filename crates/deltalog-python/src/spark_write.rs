@@ -333,7 +333,7 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
-    /// The options by which Spark's Parquet writer writes what the table asks for: the codec and the Bloom filters.
+    /// The options of Spark's Parquet writer that the table requires: the codec and the Bloom filters.
     #[getter]
     fn parquet_options(&self) -> BTreeMap<String, String> {
         let filters = self.spec.bloom_filters();
@@ -362,7 +362,7 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    /// Whether the table asks for writes whose tasks have about the same size.
+    /// Whether the table's properties request tasks of about the same size for writes.
     #[getter]
     fn optimizes_writes(&self) -> bool {
         let property = self.spec.configuration().get("delta.autoOptimize.optimizeWrite");

@@ -160,7 +160,7 @@ impl ArrowStream {
                 Some(Ok(None)) => None,
                 Some(Ok(Some(Ok(batch)))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
                 Some(Ok(Some(Err(error)))) => Some(Err(to_arrow_error(&error))),
-                // Nothing can be asked for after a panic.
+                // No batch can be requested after a panic.
                 Some(Err(panic)) => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError(panic.into())))

@@ -9,8 +9,8 @@
 //!   thread, such as a connection of a database. While it makes the next piece, the last one is written. No piece waits
 //!   in between, so two are in memory.
 //! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread: small writes need no other one, and rows that
-//!   are refused are mostly refused before the source is asked for more. Later, a source may be asked for one piece
-//!   after the one that is refused.
+//!   are refused are mostly refused before more is read from the source. Later, one more piece may be read from the
+//!   source after the one that is refused.
 
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};

@@ -275,7 +275,7 @@ pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>,
             return Err(Interrupted);
         }
         if since.elapsed() >= GRACE {
-            // Nor is there an answer to what may be asked next.
+            // The next requests get no answer either.
             hurry();
             return Err(Interrupted);
         }

@@ -59,7 +59,8 @@ struct Shared {
 #[derive(Debug)]
 struct Kept {
     snapshot: Snapshot,
-    /// When the store was asked for newer versions, in milliseconds since the epoch; `None` if it must be asked again.
+    /// When the store was last searched for newer versions, in milliseconds since the epoch; `None` if it must be
+    /// searched again.
     checked_ms: Option<i64>,
     is_refreshing: bool,
 }

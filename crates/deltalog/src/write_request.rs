@@ -1,4 +1,4 @@
-//! What a write asks for, and the checks of it against the table that is there, before a row is written.
+//! The options of a write, and their checks against the existing table, before a row is written.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ impl WriteRequest {
     }
 }
 
-/// Returns the spec of a write as `request` wants it: its rows meet the predicate of the rows that they replace, and
+/// Returns the spec of a write for `request`: its rows meet the predicate of the rows that they replace, and
 /// its files have the size that it asks for.
 ///
 /// # Errors

@@ -131,7 +131,7 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
 
 
 def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns who decides about commits, if the session has the class of the JVM connector that asks DynamoDB.
+    """Returns the commit coordinator, if the session has the class of the JVM connector that uses DynamoDB.
 
     If some writers asked it and others did not, they would overwrite each other's commits.
     """

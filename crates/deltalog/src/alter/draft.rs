@@ -134,8 +134,8 @@ impl<'a> Draft<'a> {
         Ok(TableHeader::new(protocol, self.metadata))
     }
 
-    /// Returns the protocol that supports what the change asks for. What the table has required before, and its
-    /// protocol has not supported, is left as it was.
+    /// Returns the protocol that supports what the change requires. Features that the table required before without its
+    /// protocol supporting them are left as they were.
     pub(super) fn protocol(&self) -> Result<Protocol> {
         let before = required_features(self.base.schema(), self.base.metadata())?;
         let required = required_features(&self.schema, &self.metadata)?;

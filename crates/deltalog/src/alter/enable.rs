@@ -56,7 +56,7 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
         metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
     };
     let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
-    // A mode without the feature is not in force, and stays so unless the change asks for it.
+    // A mode without the feature is not in force, and does not come into force unless the change asks for it.
     let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
     if before.name() == after || !asks {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2"; "Iceberg
-//! Compatibility V3" of the protocol's requests for comments.
+//! The requirements of Iceberg compatibility for a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2";
+//! "Iceberg Compatibility V3" of the protocol's requests for comments.
 //!
 //! - Every change gives ids to the parts of arrays and maps that have none: to new columns, and to all columns when
 //!   the compatibility begins.

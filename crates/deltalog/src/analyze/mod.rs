@@ -97,7 +97,7 @@ pub struct Recomputed {
 pub struct RecomputeMetrics {
     /// The number of files in the partitions in question.
     pub considered_files: u64,
-    /// The number of those without statistics, or with poor ones; of all, if all were asked for.
+    /// The number of files without statistics or with poor ones; the number of all files if all were requested.
     pub chosen_files: u64,
     /// The number of files with new statistics.
     pub updated_files: u64,

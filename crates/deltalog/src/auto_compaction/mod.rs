@@ -55,7 +55,7 @@ pub(crate) fn is_asked_for(metadata: &Metadata, environment: &Environment) -> bo
     policy::is_asked_for(metadata, environment.auto_compaction())
 }
 
-/// Compacts small files after a write for which it [is asked for](is_asked_for). Failures are logged.
+/// Compacts small files after a write if the session or the table [requests it](is_asked_for). Failures are logged.
 pub(crate) fn after_write(write: &CommittedWrite<'_>) {
     if write.files.is_empty() {
         return;

@@ -182,7 +182,7 @@ impl ClonePlan {
         self.commit(ClonedFiles::complete)
     }
 
-    /// Deletes what an engine has copied before it failed, whether it was told or not.
+    /// Deletes what an engine has copied before it failed, including copies that it has not reported.
     pub fn abandon(self) {
         let directories = self.data_copies().iter().map(|copy| copy.directory.as_str()).collect();
         delete_marked(&self.target, directories, self.mark);

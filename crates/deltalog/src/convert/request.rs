@@ -1,4 +1,4 @@
-//! What a conversion is asked for.
+//! A request for a conversion.
 
 use arrow::array::RecordBatchReader;
 

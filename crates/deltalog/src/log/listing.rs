@@ -92,7 +92,7 @@ impl Listing {
             let kind = CommitKind::Staged(staged.uuid);
             let commit = match source.storage.head(&staged.path())? {
                 Some(file) => CommitFile::of(version, kind, &file),
-                // The commit was published after the catalog was asked.
+                // The commit was published after the catalog had answered.
                 None => published(source.storage, version)?.ok_or_else(|| {
                     Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
                         .in_table(source.storage.url())

@@ -12,7 +12,7 @@
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - A new file that has lost all rows to other writers is not added.
-//! - If an engine has ordered the rows, it is asked where the rows are that other writers have deleted
+//! - If an engine has ordered the rows, it is asked for the new positions of rows that other writers have deleted
 //!   ([`super::search`]).
 //! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
 //!   after the commit those that are not added.

@@ -11,8 +11,8 @@
 //!   each new file has the number of the task that writes it.
 //! - What the tasks report is compared with the plan before anything is committed ([`super::reported`]).
 //! - If a batch cannot be committed, its new files are deleted. Batches that were committed stay.
-//! - How an engine has ordered rows is not known here. If another writer deletes rows of an ordered bin in the
-//!   meantime, the engine is asked where these are now ([`Locate`]).
+//! - This crate does not know how an engine has ordered the rows. If another writer deletes rows of an ordered bin
+//!   concurrently, the engine is asked for their new positions ([`Locate`]).
 
 use super::commit::Committer;
 use super::curve::{Curve, bits};

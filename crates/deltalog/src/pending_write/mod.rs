@@ -63,7 +63,7 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
-    /// The same as it was asked for, by which new rows are checked.
+    /// The same as given by the caller. New rows are checked by it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table that the data are computed from.
     reads: RowsRead,

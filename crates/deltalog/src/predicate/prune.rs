@@ -57,7 +57,7 @@ pub trait FileBounds {
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
 
     /// Returns whether the column may have one of `values` in file `file`; true if that is not known. `values` are of
-    /// the column's type and not NULL. Only values are asked for that the other answers do not rule out.
+    /// the column's type and not NULL. It is called only for values that are not ruled out otherwise.
     fn may_have(&self, _file: usize, _column: &ColumnPath, _values: &ArrayRef) -> bool {
         true
     }

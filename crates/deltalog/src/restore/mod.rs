@@ -144,7 +144,7 @@ fn described(
     metrics: &RestoreMetrics,
 ) -> Operation {
     "RESTORE".clone_into(&mut operation.name);
-    // One of them is named, as it was asked for.
+    // The error names one of the requested files.
     let version = timestamp.is_none().then_some(version);
     operation
         .parameter("version", version)

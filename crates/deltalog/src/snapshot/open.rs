@@ -225,7 +225,7 @@ impl Snapshot {
             Ok(actions)
         };
         let (protocol, metadata) = find_table_actions(&state, older, &mut from_checksum).map_err(located)?;
-        // The protocol is looked at first: what it asks for may be needed to understand the rest.
+        // The protocol is checked first: understanding the rest may require features that it lists.
         source.ensure_readable(&protocol, &metadata).map_err(located)?;
         let checksum = checksum.map_or_else(OnceLock::new, OnceLock::from);
         let facts = Facts::new(protocol, metadata, checksum).map_err(located)?;

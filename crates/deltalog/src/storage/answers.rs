@@ -44,7 +44,7 @@ pub(super) enum NoAnswerReason {
 /// What hints call the settings of a store.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// What says who asks.
+    /// The settings that identify the caller.
     pub(super) credentials: &'static str,
     /// What requests are signed with.
     pub(super) secret: &'static str,
@@ -62,7 +62,7 @@ pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is t
 /// A request, without anything that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The settings of the store that was asked.
+    /// The settings of the store that got the request.
     pub(super) settings: &'static Settings,
     pub(super) method: String,
     /// With the port, if it is not the usual one.
@@ -203,7 +203,7 @@ impl Failure {
             && self.refusal().is_none_or(|refusal| refusal.status != 409 || names_existing(self.code()))
     }
 
-    /// Returns whether the object was another one than the condition of a put asks for.
+    /// Returns whether the object did not match the condition of a put.
     pub(super) fn is_changed(&self) -> bool {
         matches!(self.error, object_store::Error::Precondition { .. }) || self.is_existing()
     }
@@ -212,7 +212,7 @@ impl Failure {
         matches!(self.error, object_store::Error::NotImplemented { .. }) || self.code() == "NotImplemented"
     }
 
-    /// Returns whether the store says that the object has no bytes in the range that was asked for.
+    /// Returns whether the store says that the object has no bytes in the requested range.
     pub(super) fn is_beyond_end(&self) -> bool {
         self.refusal().is_some_and(|refusal| refusal.status == 416)
     }

@@ -394,7 +394,8 @@ impl Storage {
         }
     }
 
-    /// Asks the coordinator something, if there is one, to find out whether it answers. Returns whether there is one.
+    /// Sends a request to the coordinator, if there is one, to find out whether it answers. Returns whether there is
+    /// one.
     pub(super) fn ask_coordinator(&self) -> Result<bool> {
         let Some(with) = self.coordination.as_deref() else { return Ok(false) };
         with.coordinator.newest(&with.table_path).map_err(|error| error.in_table(self.url()))?;

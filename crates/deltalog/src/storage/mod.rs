@@ -164,7 +164,7 @@ pub enum PutOutcome {
 }
 
 impl Storage {
-    /// Returns what the cache on the local disk was asked for through this value and its clones; `None` without one.
+    /// Returns the requests to the cache on the local disk through this value and its clones; `None` without a cache.
     pub fn cache_statistics(&self) -> Option<CacheStatistics> {
         self.cache.as_ref().map(|cache| cache.statistics())
     }
@@ -350,7 +350,8 @@ impl Storage {
         })
     }
 
-    /// Reads a whole file that a listing has shown, from the cache if it has it. Without `listed`, it asks the store.
+    /// Reads a whole file that a listing has shown, from the cache if it has it. Without `listed`, it reads from the
+    /// store.
     ///
     /// # Errors
     /// The same as [`Storage::read`].

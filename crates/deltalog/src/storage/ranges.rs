@@ -9,9 +9,9 @@
 //!   previous one are dropped.
 //! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
 //!   in small pieces, one after the other.
-//! - What is not planned is read as it is asked for.
+//! - Ranges that are not planned are read when they are requested.
 //! - What the cache on the local disk has is not requested (`cache`).
-//! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
+//! - All requests require the tag of the first response, so that parts of two objects are never mixed.
 
 use std::io;
 use std::iter;
@@ -35,7 +35,7 @@ pub(super) const END: u64 = 64 << 10;
 const CLOSE: u64 = 512 << 10;
 /// The largest part of a range that is one request.
 const PART: u64 = 8 << 20;
-/// The most bytes of a unit that are in memory at the same time, unless one read asks for more.
+/// The most bytes of a unit that are in memory at the same time, unless one read requests more.
 const UNIT: u64 = 32 << 20;
 /// The least number of bytes that are read ahead in a range of a larger unit.
 const LEAST_AHEAD: u64 = 128 << 10;
@@ -175,7 +175,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             }
             return Ok(of_cache(cached, bytes));
         }
-        // A store that says so without having been asked.
+        // A store that reports it even if the request has no condition.
         (Ok(None), None) => store.end(path.clone(), END)?,
         // An empty object has no end.
         (Err(failure), _) if failure.is_beyond_end() => {

@@ -106,7 +106,7 @@ pub(super) struct Page {
     pub(super) objects: Vec<ObjectMeta>,
     /// Where the listing stopped at delimiters.
     pub(super) prefixes: Vec<Path>,
-    /// What the next page is asked for by.
+    /// The token for requesting the next page.
     pub(super) token: Option<String>,
 }
 
@@ -269,8 +269,8 @@ impl Remote {
         self.run(|client| async move { whole(client.store.get(&path).await?).await })
     }
 
-    /// Reads the last `length` bytes of an object, or all of it if it is shorter, and what the store says of it. Stores
-    /// that cannot read an end are asked for the size first.
+    /// Reads the last `length` bytes of an object, or all of it if it is shorter, and what the store says of it. For
+    /// stores that cannot read the end of an object, the size is requested first.
     pub(super) fn end(&self, path: Path, length: u64) -> Result<(Bytes, ObjectMeta)> {
         self.run(|client| async move {
             let mut options = GetOptions::default();

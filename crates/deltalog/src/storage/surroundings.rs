@@ -1,5 +1,5 @@
-//! What is at a location that has no table, for the message that says so. It never fails, and asks a remote store
-//! nothing: there the names in the location tell.
+//! What is at a location that has no table, for the message that says so. It never fails, and sends no request to a
+//! remote store: there it looks only at the names in the location.
 
 use std::fs;
 use std::path::Path;

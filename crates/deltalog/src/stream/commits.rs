@@ -18,7 +18,7 @@ use crate::protocol::Protocol;
 use crate::replay::{Commit, FileColumn, changing, with_columns};
 use crate::snapshot::Snapshot;
 
-/// How long a stream that has nothing new does not ask the store again, in milliseconds.
+/// How long a stream without new versions waits before it looks at the store again, in milliseconds.
 const PAUSE_MS: i64 = 1000;
 
 /// The most commits that are read ahead.
@@ -75,7 +75,7 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Asks the store for newer versions, unless it was asked a moment ago and had none.
+    /// Looks for newer versions, unless a look a moment ago has found none.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].

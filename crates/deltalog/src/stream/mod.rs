@@ -20,8 +20,8 @@
 //!   that this is no longer possible is an error; opened again, the stream goes on with the new schema where that is
 //!   possible.
 //! - The files of a commit are read once, and kept until [`TableStream::release`]. A look for news reads new commits,
-//!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new asks the store once a
-//!   second at most.
+//!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new sends at most one
+//!   request per second.
 
 mod admission;
 mod batch;

@@ -211,7 +211,7 @@ impl TableStream {
         })
     }
 
-    /// Returns the files of a part in the form of the log; with statistics, if they are asked for and still there.
+    /// Returns the files of a part in the form of the log; with statistics, if they are requested and still available.
     pub(super) fn files(&self, part: &Part, with_statistics: bool) -> Result<Vec<arrow::array::RecordBatch>> {
         self.located(|| {
             let mut state = self.state();

@@ -38,7 +38,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     let enters = |directory: &str| {
         let enters = visible.enters(directory);
         if enters {
-            // A walk of keys asks for a directory repeatedly.
+            // A walk of keys looks up the same directory repeatedly.
             let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
             entered.0.insert(directory);
             if has_directories {

@@ -1,4 +1,4 @@
-//! What a VACUUM is asked for, and its checks against the table.
+//! The options of a VACUUM, and their checks against the table.
 
 use std::time::Duration;
 

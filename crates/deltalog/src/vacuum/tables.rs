@@ -36,7 +36,7 @@ pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
 }
 
 /// Returns the directories that have their own log, with a slash after each. What a listing does not show,
-/// because the source is a log or an old inventory, is asked of the store.
+/// because the source is a log or an old inventory, is requested from the store.
 ///
 /// # Errors
 /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.

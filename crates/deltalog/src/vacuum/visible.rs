@@ -70,7 +70,7 @@ impl Visible {
 
     /// Returns whether a file, given by its path relative to the root, and all directories above it are looked at.
     pub(super) fn shows_path(&self, file: &str) -> bool {
-        // Every directory is asked for, so that other tables are noticed.
+        // Every directory is listed, so that other tables are noticed.
         let directories = file.match_indices('/').filter_map(|(end, _)| file.get(..end));
         let hidden = directories.filter(|directory| !self.enters(directory)).count();
         hidden == 0 && Self::shows(file)

@@ -51,7 +51,7 @@ impl Default for BloomFilters {
 }
 
 impl BloomFilters {
-    /// Returns the filters that the table properties `configuration` ask for.
+    /// Returns the filters that the table properties `configuration` define.
     ///
     /// # Errors
     /// `CorruptLog` naming the property if its value is invalid.
@@ -89,7 +89,7 @@ impl BloomFilters {
         self.values
     }
 
-    /// Asks a writer for the filters.
+    /// Adds the filters to a writer's properties.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         for column in &self.columns {
             let path = FilePath::new(column.parts().to_vec());

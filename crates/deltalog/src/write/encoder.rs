@@ -51,7 +51,7 @@ pub(super) struct Encoder {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     limits: Limits,
-    /// Whether the writer asks for a limit of rows, which chunks are then divided by.
+    /// Whether the writer's options have a limit of rows, by which chunks are then divided.
     is_limited: bool,
     threads: usize,
     /// The writers of the row group in progress, one for each leaf. There are none between two row groups.

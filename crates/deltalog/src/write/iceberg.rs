@@ -1,4 +1,4 @@
-//! What data files lack that Iceberg compatibility asks for, or a table whose files have the partition columns.
+//! What data files lack that Iceberg compatibility requires, or a table whose files have the partition columns.
 //! (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 //!
 //! Only the footer counts. A column that was added after the file was written may be missing; the columns that the file

@@ -1,4 +1,4 @@
-//! Tables whose properties ask for Bloom filters. Parquet: "Bloom Filter"; protocol: "Column Mapping".
+//! Tables whose properties define Bloom filters. Parquet: "Bloom Filter"; protocol: "Column Mapping".
 
 use std::fs::File;
 use std::path::Path;

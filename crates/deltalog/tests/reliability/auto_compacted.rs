@@ -408,7 +408,8 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
     assert!(warned > 0, "no fault made a compaction fail");
 }
 
-/// A table that does not ask for it costs nothing. One that does costs one listing, and a read of the new commit.
+/// Without auto-compaction, a write costs nothing more. With it, a write costs one listing, and a read of the new
+/// commit.
 #[test]
 fn without_the_property_a_write_makes_the_same_requests_as_before() {
     let calls = |enabled: bool| {

@@ -88,7 +88,7 @@ fn an_update_that_is_overtaken_follows_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Who follows a wrong tag would delete other rows: whatever does not fit is a conflict.
+/// A writer that follows a wrong tag would delete other rows, so any mismatch is a conflict.
 #[test]
 fn a_tag_that_cannot_be_right_is_not_followed() {
     let wrong: [(&str, &str, &str); 6] = [

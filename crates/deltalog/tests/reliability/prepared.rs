@@ -87,8 +87,8 @@ fn high_water_mark(snapshot: &Snapshot) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", from whatever version they
-    /// started.
+    /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", regardless of the version on
+    /// which they started.
     #[test]
     fn row_ids_are_unique_whoever_wins(
         writes in prop::collection::vec(

@@ -39,7 +39,7 @@ fn restored(storage: &Storage, version: u64) -> Result<Restored> {
     restore(&base, &base.at_version(version)?, RestoreRequest::default(), &environment())
 }
 
-/// Of all versions of a history, each can be restored, whatever the newest one is.
+/// Every version of a history can be restored from every later one.
 #[test]
 fn each_version_of_a_history_can_be_restored() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);

@@ -111,7 +111,7 @@ fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
 }
 
 /// The data file and its directories are durable, in any order, before the commit is written; the commit before it has
-/// its name, and its name before it is acknowledged. The checksum, which can be told again, is not synced.
+/// its name, and its name before it is acknowledged. The checksum, which can be computed again, is not synced.
 #[test]
 fn everything_that_is_acknowledged_was_synced_before() {
     let directory = tempfile::tempdir().unwrap();

@@ -182,7 +182,8 @@ proptest! {
             // Sidecars that are used again may still have tombstones that have expired.
             let found = tombstones(&snapshot);
             prop_assert!(found.iter().all(|key| table.dead.contains_key(key)), "{:?} in {:?}", found, table.dead);
-            // Those that an earlier checkpoint has dropped as expired stay so, whatever the retention is now.
+            // Tombstones that an earlier checkpoint has dropped as expired do not return, even if the retention is
+            // longer now.
             let missing = unexpired(table).into_iter().filter(|key| !found.contains(key));
             for key in missing {
                 prop_assert!(dropped.contains(&(key.clone(), table.dead[&key])), "{:?} is missing", key);

@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
         request
     }
 
-    /// Returns a write that adds files and whatever `write` says.
+    /// Returns the write `write` with added files.
     pub fn adding(&self, files: &Files, write: Write) -> Intent {
         Intent::write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }

@@ -42,7 +42,7 @@ impl Place {
         Self::s3_server().coordinated(&DYNALITE)
     }
 
-    /// The same, in a server that replaces what it is asked to create.
+    /// The same, in a server that ignores the condition of a create and replaces the object.
     pub fn overwriting() -> Self {
         Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
     }

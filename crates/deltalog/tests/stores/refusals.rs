@@ -93,7 +93,7 @@ fn a_permission_to_read_only() {
     assert!(error.to_string().contains("write objects"), "{error}");
 }
 
-/// It is asked once, and the hint has the name of the store's own setting.
+/// It gets one request, and the hint has the name of the store's own setting.
 #[test]
 fn a_wrong_endpoint() {
     for (place, name, words) in [

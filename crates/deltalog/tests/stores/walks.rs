@@ -140,7 +140,7 @@ fn a_failure_ends_the_walk() {
     assert_eq!(failed.kind(), ErrorKind::PermissionDenied, "{failed}");
 }
 
-/// The client of the store does not ask again for a page whose answer ends too early.
+/// The client of the store does not repeat the request for a page whose response ends too early.
 #[test]
 fn a_page_that_is_cut_off_is_asked_for_again() {
     let (server, place) = with_pages_of(3);

@@ -13,7 +13,7 @@ use crate::store::{Answer, Call, Crash, Director, Entry, Fault, Op, Store};
 
 /// A process of a run, or its second thread. Cheap to clone.
 ///
-/// What a process uses, its second thread uses as well: who asks is known by the calling thread.
+/// A process and its second thread use the same objects; the calling thread shows which of the two it is.
 #[derive(Clone)]
 pub struct Process {
     pub(super) shared: Arc<Shared>,

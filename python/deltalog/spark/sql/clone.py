@@ -55,7 +55,7 @@ _QUOTED_PATH = re.compile(r"(?:deltalog|delta)\.`((?:[^`]|``)*/(?:[^`]|``)*)`", 
 
 
 class CloneRequest(NamedTuple):
-    """What a CLONE is asked for."""
+    """The arguments of a CLONE."""
 
     target: str
     """The name of the clone, its path, or deltalog.`/path`."""
@@ -88,7 +88,7 @@ def cloned(
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
     properties = clone_properties(request.properties)
-    # Before another place is asked for: how a store is reached depends on who asks.
+    # Before another location is resolved: how a store is reached depends on the session.
     origin = last_location(source.uri)
     path = path_in(request.target)
     spark = python_session(session)

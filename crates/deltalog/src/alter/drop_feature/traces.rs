@@ -20,7 +20,7 @@
 //! | `columnMapping` | the mode; physical names and ids, in the schema and in files | the steps before |
 //! | `v2Checkpoint` | the checkpoint policy | the steps before |
 //!
-//! A property that is set and asks for nothing is removed by the drop.
+//! A property that is set but requests no feature is removed by the drop.
 
 use crate::alter::draft::Draft;
 use crate::alter::files::added_again;

@@ -129,7 +129,7 @@ impl JavaPattern {
         refused.map(|()| replaced)
     }
 
-    /// Replaces the matches. `ensure` is asked before the result gets so many bytes.
+    /// Replaces the matches. `ensure` is called with the size of the result before the result grows to it.
     fn replaced(
         &self,
         text: &str,

@@ -285,7 +285,7 @@ fn filters_of_unknown_length_are_used() {
     assert_eq!(count(&table, "long = 702").unwrap_err().kind(), ErrorKind::CorruptData);
 }
 
-/// Returns conditions on columns, of all forms that ask filters, and some that do not.
+/// Returns conditions on columns, of all forms that use filters, and some that do not.
 fn condition() -> impl Strategy<Value = String> {
     let columns = kinds().len();
     let leaf = (0..columns, 0usize..7, -12i64..12, -12i64..12).prop_map(|(column, form, a, b)| {

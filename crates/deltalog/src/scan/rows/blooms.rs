@@ -6,8 +6,8 @@
 //!   row groups that may have a match ◄── the predicate again, with the answers ◄──────────────┘
 //! ```
 //!
-//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is asked for `=`,
-//!   `<=>` and `IN` with literals, also below AND, OR and NOT, where the statistics do not rule the value out already.
+//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is used for `=`,
+//!   `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value out.
 //! - Only values that have one form in the file are looked up: equal values of the table must be the same bytes, those
 //!   that the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of the
 //!   scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
@@ -51,7 +51,8 @@ enum Stored {
     Bytes(Vec<u8>),
 }
 
-/// For each row group and leaf column, the values that are asked for together, and whether one of them may be there.
+/// For each row group and leaf column, the groups of values that are looked up together, and whether the column may
+/// contain one of them.
 type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 
 /// Returns which of the row groups `groups` may have a row for which `predicate` is true, by the Bloom filters of the

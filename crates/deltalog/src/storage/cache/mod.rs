@@ -13,7 +13,7 @@
 //! - **Files of the log** (commits, compactions, checkpoints, checksums) come from a listing, which is never cached and
 //!   says which entity tag and size each file has. A piece with the same tag and size is what the store would have
 //!   returned at the time of the listing. So it costs no request.
-//! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are asked for with the condition
+//! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are requested with the condition
 //!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
 //!   time that such a file is opened costs one request, as without a cache, but mostly one without a body, and what is
 //!   read of it after that costs none. The protocol forbids to write to the name of a data file again, but tables are
@@ -26,7 +26,7 @@
 //! What is on disk is checked before it is used:
 //!
 //! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
-//!   other content: each block of it has a hash. A piece that is not right is deleted, and the store is asked.
+//!   other content: each block of it has a hash. A damaged piece is deleted, and read from the store again.
 //! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only find it.
 //! - The directory belongs to the user, and other users can neither read nor write it; one that does not is not used.
 //!   The content is not encrypted. Files of the log are read without asking whether the store would still permit it, so
@@ -174,8 +174,8 @@ impl Cache {
         found
     }
 
-    /// Returns the object as it was read last, and the last `length` bytes of it. The store must be asked whether it
-    /// still has it, and [`Cache::validated`] told.
+    /// Returns the object as it was read last, and the last `length` bytes of it. The caller must validate it with the
+    /// store, and then call [`Cache::validated`].
     pub(super) fn newest_end(
         self: &Arc<Self>,
         url: String,

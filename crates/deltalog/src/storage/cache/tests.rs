@@ -418,7 +418,8 @@ mod with_a_store {
         // Without a listing, as the commit rule reads commits.
         assert_eq!(next.read("f").unwrap(), content(300_000));
         assert_eq!(place.requests(), 1);
-        // The file is replaced: the cache has what the first listing has shown, and asks for what the second one shows.
+        // The file is replaced: the cache has the version from the first listing, and requests the version from the
+        // second one.
         place.server.put_object("tables", "t/f", content(1000).to_vec());
         let replaced = listed(&next);
         assert_eq!(next.read_listed("f", file).unwrap(), content(300_000));

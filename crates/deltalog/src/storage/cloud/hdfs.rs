@@ -226,7 +226,7 @@ impl Patience {
                 }
             }
         });
-        // `object_store` asks an empty file for its first bytes once more.
+        // For an empty file, `object_store` requests the first bytes again.
         items.fuse().boxed()
     }
 }
@@ -433,7 +433,7 @@ mod tests {
         assert!(refusal("hdfs://user@host/t", &[]).contains("contains credentials"));
     }
 
-    /// A host without a port is asked at Hadoop's usual one.
+    /// For a host without a port, Hadoop's default port is used.
     #[test]
     fn a_name_node_without_a_port() {
         let storage =

@@ -41,8 +41,8 @@ impl Connector {
         Self { made: Arc::default(), settings, silence }
     }
 
-    /// Returns the client that was made last: the store's, with its limits, proxy and certificates. Those that ask
-    /// for credentials are made before it.
+    /// Returns the client that was made last: the store's, with its limits, proxy and certificates. Clients for
+    /// credentials are created before it.
     ///
     /// # Errors
     /// None was made.

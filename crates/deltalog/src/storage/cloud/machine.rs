@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 
 const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
 
-/// Why no service is asked for credentials.
+/// The reason why no service is asked for credentials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refusal {
     text: &'static str,
@@ -26,7 +26,8 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Returns why the services that `has` says are configured cannot be asked, if they cannot.
+    /// Returns the reason why the services that are configured according to `has` cannot be asked for credentials, if
+    /// there is one.
     pub(super) fn of(has: impl Fn(Key) -> bool) -> Option<Self> {
         let is_disabled = env::var(DISABLED).is_ok_and(|value| is_true(&value));
         let (token, role) = (has(Key::WebIdentityTokenFile), has(Key::RoleArn));

@@ -1,5 +1,5 @@
-//! Files that the other commit has added and the transaction objects to. Unlike the other rules, it may read files: it
-//! does what the transaction asks for. See [`crate::transaction::objection`].
+//! Files that the other commit has added and the transaction objects to. Unlike the other rules, this one may read
+//! files, as the transaction requires. See [`crate::transaction::objection`].
 
 use super::{Mine, Winner};
 use crate::error::Result;

@@ -4,8 +4,7 @@ use super::{Mine, Winner};
 use crate::error::Result;
 use crate::transaction::conflict::ConflictReason;
 
-/// A protocol that says something else than the one that was read may ask for something that the transaction did not
-/// do.
+/// A changed protocol may require something that the transaction did not do.
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let has_changed = winner
         .commit

@@ -6,7 +6,7 @@
 //!
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
-//! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
+//! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
 //! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
 //!   they are counted for it anew, and the checksums of later versions are deleted, which may have been derived in
 //!   the meantime.

@@ -38,7 +38,7 @@ const EXACT_OPERATIONS: [&str; 13] = [
 
 /// Returns the checksum of the version of the last of `commits`, which follow the version of `checksum` without a
 /// gap. The last of them is a commit of this crate. Also returns whether all totals of the files are known.
-/// Returns `None` if a required field cannot be told exactly.
+/// Returns `None` if the exact value of a required field is unknown.
 ///
 /// # Errors
 /// `CorruptLog` for a commit that breaks the protocol.

@@ -4,7 +4,7 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours
- * was set. That catalog takes a table for its entry and its directory: it drops the table to
+ * was set. That catalog treats a table as its entry and its directory: it drops the table to
  * replace it, changes the entry alone, and makes entries without a log. It asks the source about
  * the table first.
  */
