@@ -204,7 +204,7 @@ class TableHandle:
         )
 
     def _has_written(self, answer: int | AlreadyApplied | None) -> None:
-        """As `_has_committed`, for what became of a write. If it was done before, the table shows it as well."""
+        """As `_has_committed`, for the outcome of a write. If it was done before, the table shows that as well."""
         if isinstance(answer, AlreadyApplied):
             self._has_committed(answer.table_version, is_own=False)
         else:

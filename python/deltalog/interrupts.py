@@ -28,7 +28,7 @@ def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | 
 
 
 def raise_in_handler(raised: BaseException) -> None:
-    """Lets the next SIGINT raise `raised`. Those after it are handled as before.
+    """Makes the next SIGINT raise `raised`. Later ones are handled as before.
 
     Raises:
         TypeError: the handler of SIGINT is not one of Python, and could not be put in its place again.

@@ -21,7 +21,7 @@ __all__ = ["TableOptimizer"]
 
 @checks_arguments
 class TableOptimizer:
-    """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
+    """Operations that rewrite the files of a table in a better layout; see `DeltaTable.optimize`.
 
     Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses
     it. Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking,
@@ -218,7 +218,7 @@ class TableOptimizer:
             target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
             max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
                 effect.
-            curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
+            curve: Hilbert's curve, or the Z-order of other implementations, whose files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,

@@ -69,12 +69,10 @@ class TableRepair(TableHandle):
                 do not fit) are removed with all of their rows. Without their vectors, deleted rows would come back.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
 
-        Returns:
-            `dry_run` and `files_removed`, the paths, as `deltalake` returns them; `files`, one dictionary per file with
-            `dataFilePath`, `dataFileMissing`, `dataFileDamaged`, `deletionVectorPath` and `deletionVectorFileMissing`;
-            and the metrics of the commit: `numFilesScanned`, `numRemovedFiles`, `numRemovedBytes`, `numRemovedRows` (as
-            far as the log has them), `numMissingFiles`, `numFilesWithoutVectors`. If all files are there, nothing is
-            committed.
+        Returns: `dry_run` and `files_removed`, the paths, as `deltalake` returns them; `files`, one dictionary per file
+        with `dataFilePath`, `dataFileMissing`, `dataFileDamaged`, `deletionVectorPath` and `deletionVectorFileMissing`;
+        and the metrics of the commit: `numFilesScanned`, `numRemovedFiles`, `numRemovedBytes`, `numRemovedRows` (as far
+        as the log shows it), `numMissingFiles`, `numFilesWithoutVectors`. If all files are there, nothing is committed.
 
         Raises:
             InvalidArgumentError: the table is append-only, and files are missing; or it is pinned to a version.

@@ -240,7 +240,7 @@ class Schema:
         return schema
 
     def to_json(self) -> str:
-        """Returns Delta's JSON form; for the schema of a table, byte for byte as the log has it."""
+        """Returns Delta's JSON form; for the schema of a table, byte for byte as in the log."""
         return self._text
 
     def to_arrow(self) -> ArrowSchemaExportable:

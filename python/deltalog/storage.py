@@ -61,7 +61,7 @@ class LogStore(Protocol):
     It keeps one entry for each table and file name, and never replaces it by one of another writer. Threads call it at
     the same time. What a call has done, every later call of every process must see. A method that raises may have had
     its effect: it is found out with `get`. A `PermissionError` becomes an `AccessDeniedError`, any other exception an
-    `UnavailableError`, or a `CommitStateUnknownError` if it cannot be found out what became of the commit.
+    `UnavailableError`, or a `CommitStateUnknownError` if the outcome of the commit cannot be determined.
     """
 
     def put_if_absent(self, entry: LogEntry, /) -> bool:

@@ -422,7 +422,9 @@ class DeltaTable(
 
     @property
     def optimize(self) -> TableOptimizer:
-        """The ways to lay out the files of the table anew: `optimize.compact()`, `z_order()`, `cluster()`."""
+        """Operations that rewrite the files of the table in a better layout: `optimize.compact()`, `z_order()`,
+        `cluster()`.
+        """
         return TableOptimizer(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

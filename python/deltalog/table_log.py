@@ -191,7 +191,7 @@ class TableLog(TableHandle):
     def find_commit(self, transaction_id: str) -> int | None:
         """Finds the version that a transaction has committed, in the newest state of the log.
 
-        Tells what became of a write that raised `CommitStateUnknownError`, whose `transaction_id` it takes. If
+        Returns the outcome of a write that raised `CommitStateUnknownError`; pass the error's `transaction_id`. If
         the write was to create the table and opening it raises `NotATableError`, nothing was committed.
 
         Returns:

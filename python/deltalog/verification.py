@@ -11,7 +11,7 @@ __all__ = ["Difference", "Verification"]
 
 @dataclass(frozen=True)
 class Difference:
-    """A field of the checksum file that is not as the log has it."""
+    """A field of the checksum file that differs from the log."""
 
     field: str
     """Its name in the checksum file."""
@@ -31,7 +31,7 @@ class Verification:
     checked: list[str]
     """The fields that were compared, by their names in the file."""
     differences: list[Difference]
-    """Those that differ."""
+    """The fields that differ."""
 
     @property
     def ok(self) -> bool:

@@ -1,4 +1,4 @@
-"""Changes of a table's files that somebody could make who wants to reach other files, or to end the process."""
+"""Changes of a table's files that an attacker could make to reach other files, or to crash the process."""
 
 from __future__ import annotations
 

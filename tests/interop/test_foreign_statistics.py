@@ -227,7 +227,7 @@ ROWS = [(1, 1), (2, 7), (3, 9)]
 
 
 def foreign(path: Path, change: Callable[[dict[str, Any]], None], *, vectors: bool = False) -> DeltaTable:
-    """A table of one file, whose statistics have been changed by somebody else."""
+    """A table of one file, whose statistics were changed from outside."""
     properties = {"delta.enableDeletionVectors": "true"} if vectors else {}
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS], "p": ["a"] * 3})
     write_deltalake(path, data, partition_by=["p"], configuration=properties)

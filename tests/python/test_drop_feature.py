@@ -47,7 +47,7 @@ def test_row_tracking(tmp_path: Path) -> None:
     assert "baseRowId" not in action(tmp_path, 4, "add")
     table.update_incremental()
     assert not table.verify().differences
-    # Ids begin anew, with other names.
+    # Ids start over, with other names.
     table.alter.set_table_properties({"delta.enableRowTracking": "true"})
     found = pa.table(table.to_arrow(columns=["id"], row_ids=True))
     assert sorted(found["_row_id"].to_pylist()) == [0, 1, 2, 3]

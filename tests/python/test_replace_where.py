@@ -254,7 +254,7 @@ def test_rows_that_are_not_replaced_keep_their_ids(
         new: list[Row] = [(key, p, bound) for key, p in zip(keys, "ab", strict=True)]
         write_deltalake(tmp_path, rows_of(new), mode="overwrite", predicate=f"n = {bound}")
         after = tracked(tmp_path)
-        # A row that is written anew has a new id, and the version that has written it.
+        # A row that is written again has a new id, and the version that has written it.
         replaced = {
             row["id"]
             for row in pa.table(DeltaTable(tmp_path, version).to_arrow()).to_pylist()
@@ -274,7 +274,7 @@ def test_rows_that_are_not_replaced_keep_their_ids(
         copies += len(stats) - (2 if partition_by else 1)
     assert copies > 0
     assert DeltaTable(tmp_path).verify().ok
-    # Rows that were copied before are copied once more.
+    # Rows that were copied before are copied again.
     before = tracked(tmp_path)
     write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="id >= 100")
     assert tracked(tmp_path) == {key: value for key, value in before.items() if key < 100}

@@ -1,4 +1,4 @@
-"""Runs statements in sessions of every kind, each on its own table, and writes to a file what became of these.
+"""Runs statements in sessions of every kind, each on its own table, and writes the outcomes to a file.
 
 A process of its own, because some kinds of sessions exist only before `enable`, or after the first context has stopped.
 
@@ -90,7 +90,7 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
     "OPTIMIZE": in_sql("OPTIMIZE {t}"),
 }
 
-# Those that change nothing. OPTIMIZE finds nothing to join.
+# Statements that change nothing. OPTIMIZE finds no files to join.
 READS = {"SELECT", "SELECT, by path", "DESCRIBE HISTORY", "OPTIMIZE"}
 
 # What no session may do.

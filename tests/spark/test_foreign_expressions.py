@@ -361,7 +361,7 @@ LEFT_OUT = {
     "is meant to fail": "assert_true raise_error",
     "is for streams and partitions": "bucket days hours months session_window window window_time years",
 }
-# Those whose parsers of bytes look beyond them.
+# Functions whose parsers read beyond the end of the bytes.
 SKETCHES = ("hll_", "kll_", "theta_", "tuple_", "approx_top_k_")
 
 

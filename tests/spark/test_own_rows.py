@@ -280,7 +280,7 @@ def test_partitions_that_are_computed_from_themselves_are_independent(spark: Spa
 def test_appends_that_read_other_tables_are_blind(
     spark: SparkSession, path: str, tmp_path: Path, level: str
 ) -> None:
-    """Neither other tables nor explicit versions of this one are what was read of it."""
+    """Other tables, and explicit versions of this one, do not count as reads of this table."""
     table = created(path, level)
     other = str(tmp_path / "other")
     source = created(other)

@@ -160,7 +160,7 @@ def test_a_row_that_is_deleted_by_several_matches_is_one_change(
 
 
 def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, path: str) -> None:
-    """They are what the files have: nothing of them is computed anew."""
+    """They are what the files have: nothing of them is computed again."""
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (id LONG, twice LONG GENERATED ALWAYS AS (id * 2), "
         "st STRUCT<a: INT NOT NULL, b: ARRAY<INT>>) USING deltalog "

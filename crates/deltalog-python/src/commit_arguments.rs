@@ -1,4 +1,4 @@
-//! What a writer says about its commit, and what became of it.
+//! What a writer says about its commit, and its outcome.
 
 use deltalog::engine::protocol::SetTransaction;
 use deltalog::engine::transaction::Operation;
@@ -91,7 +91,7 @@ impl AlreadyApplied {
     }
 }
 
-/// What became of a write: its version, or that it had no effect.
+/// The outcome of a write: its version, or that it had no effect.
 #[derive(IntoPyObject)]
 pub(crate) enum Answer {
     Version(u64),

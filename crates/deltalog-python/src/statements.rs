@@ -16,7 +16,7 @@ use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep::{environment_with, noted};
 use crate::write_batches::pieces;
 
-/// What became of a statement.
+/// The outcome of a statement.
 #[derive(IntoPyObject)]
 pub(crate) enum Done {
     /// The metrics, and the versions that were committed; none if there was nothing to change.
@@ -94,7 +94,7 @@ pub(crate) fn update_rows(
     })
 }
 
-/// A clause of a MERGE, as `deltalog.merge.MergeClause` has it.
+/// A clause of a MERGE; see `deltalog.merge.MergeClause`.
 #[derive(FromPyObject)]
 pub(crate) struct ClauseArguments {
     by_source: bool,
@@ -122,7 +122,7 @@ impl ClauseArguments {
     }
 }
 
-/// What a MERGE does, as `deltalog.merge.MergeArguments` has it.
+/// The arguments of a MERGE; see `deltalog.merge.MergeArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct MergeArguments {
     condition: String,

@@ -73,7 +73,7 @@ struct Tasks {
     threads: usize,
 }
 
-/// Work that learns when to make way, or that the commit itself does.
+/// Work that is notified when to yield, or that the commit itself does.
 type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
 /// Something to do for a table.
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(began.try_iter().collect::<Vec<_>>(), ["y", "z"]);
     }
 
-    /// A store that gives no answer to a refresh must hold up neither who waits for commits nor the exit.
+    /// A store that does not answer a refresh must delay neither waiting callers nor the exit.
     #[test]
     fn nobody_waits_for_what_is_optional() {
         let (sender, began) = channel();

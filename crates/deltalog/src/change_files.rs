@@ -1,4 +1,4 @@
-//! The change data files of a version: rows, each with what has become of it. Protocol: "Change Data Files".
+//! The change data files of a version: rows, each with its kind of change. Protocol: "Change Data Files".
 //!
 //! - A version with such files has all of its changes there, because readers of the feed look at nothing else of it.
 //! - The files have the table's columns alone, without those that track rows.

@@ -1,10 +1,10 @@
-//! The actions of each version, as the log has them. Protocol: "Actions". (For changed rows, see
+//! The actions of each version, unchanged from the log. Protocol: "Actions". (For changed rows, see
 //! [`crate::changes`].)
 //!
 //! - Every line is a row, in the order of the log, including actions of later protocols.
 //! - The JSON of an action is the text of the log, byte for byte; the other columns make the common fields of
 //!   file actions easy to reach.
-//! - Nothing is reconciled, and neither compactions nor checkpoints are read.
+//! - Actions are not reconciled, and compactions and checkpoints are not read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -11,8 +11,8 @@
 //!   looks only before a commit.
 //! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. What it
 //!   has written is deleted as after any other error.
-//! - A commit is looked at once more right before it is put. From then on it is [`shielded`], and so is the deletion of
-//!   files: they come to an end, but do not wait for more than [`GRACE`] for a store that gives no answer.
+//! - Right before a commit is put, interrupts are checked again. From then on it is [`shielded`], and so is the
+//!   deletion of files: they come to an end, but do not wait for more than [`GRACE`] for a store that gives no answer.
 //! - A call within a call, such as one of a callback, is interrupted together with the outer one.
 
 use std::cell::RefCell;
@@ -65,7 +65,7 @@ pub struct Commit {
     pub version: u64,
 }
 
-/// What became of a watched call.
+/// The outcome of a watched call.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// Whether it was interrupted.

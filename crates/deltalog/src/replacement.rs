@@ -142,7 +142,7 @@ pub(crate) struct NewRows<'a> {
     pub(crate) files: &'a [Add],
 }
 
-/// The paths of files that were written for a commit, as its actions have them.
+/// The paths of files that were written for a commit, in the form of its actions.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) files: Vec<String>,

@@ -15,7 +15,7 @@ use crate::write::{FOOTER_THREADS, read_footer};
 pub(crate) struct Counted<'a> {
     /// The action that is to have the number of rows.
     pub(crate) add: Add,
-    /// The path of the file, as the log of the snapshot has it.
+    /// The path of the file in the log of the snapshot.
     pub(crate) path: &'a str,
 }
 

@@ -68,7 +68,7 @@ struct Inner {
     memory: OnceLock<u64>,
 }
 
-/// What is known about a version apart from its files. Copies of a snapshot share it.
+/// What is known about a version except for its files. Copies of a snapshot share it.
 struct Facts {
     protocol: Protocol,
     metadata: Metadata,
@@ -414,7 +414,7 @@ impl Snapshot {
         history(self, &self.commit_times(Some(self.version()))?, limit)
     }
 
-    /// Returns the actions of the versions `start` to `end`, or to this version, as the log has them.
+    /// Returns the actions of the versions `start` to `end`, or to this version, unchanged from the log.
     ///
     /// # Errors
     /// `VersionNotFound` for commits that were cleaned up or do not exist yet, `CorruptLog` for a commit that is

@@ -243,7 +243,7 @@ class Cluster(Action):
 
 @dataclass(frozen=True)
 class RecomputeStatistics(Action):
-    """Describes all files anew."""
+    """Recomputes the statistics of all files."""
 
 
 @dataclass(frozen=True)

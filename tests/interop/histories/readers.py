@@ -1,4 +1,4 @@
-"""Those who read a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
+"""Readers of a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ use arrow::array::RecordBatch;
 pub(super) struct Draft<'a> {
     pub(super) base: &'a Snapshot,
     pub(super) environment: &'a Environment,
-    /// The metadata, apart from the schema.
+    /// The metadata without the schema.
     pub(super) metadata: Metadata,
     pub(super) schema: StructType,
     /// The versions of readers and writers that the protocol has at least.

@@ -104,7 +104,7 @@ fn compare_types(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Widening {
     Never,
-    /// Those that Iceberg has as well. (Protocol: "Writer Requirements for Type Widening".)
+    /// The type changes that Iceberg also supports. (Protocol: "Writer Requirements for Type Widening".)
     AsIceberg,
     Always,
 }

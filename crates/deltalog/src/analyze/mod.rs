@@ -13,8 +13,8 @@
 //!   encountered for a logical file that is already present in the table, statistics and other information from the
 //!   latest version should replace that from any previous version." `dataChange` is false, so that readers of changes
 //!   see nothing.
-//! - A file that was removed never comes back, nor does an old vector: a commit that removes one of the files is a
-//!   conflict, which no retry of the transaction gets over.
+//! - A removed file never comes back, nor does an old vector: a commit that removes one of the files is a conflict that
+//!   no retry resolves.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
 //! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and

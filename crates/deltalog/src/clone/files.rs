@@ -169,7 +169,7 @@ impl ClonedFiles {
         &self.copies
     }
 
-    /// Returns the paths of all copies, as actions have them.
+    /// Returns the paths of all copies, in the form of actions.
     pub(super) fn copied_paths(&self) -> Vec<String> {
         let files = self.copies.iter().map(|copy| path::encode(&copy.path()));
         files.chain(self.vectors.iter().map(|copy| path::encode(&copy.to))).collect()

@@ -22,7 +22,7 @@
 //!   below its own root.
 //! - A deep clone needs nothing of its source. If it is repeated, only what is new is copied, and a clone of the same
 //!   version changes nothing.
-//! - The commit depends on all files of the target, as an overwrite does: a commit of somebody else since is a
+//! - The commit depends on all files of the target, as an overwrite does: a later commit by another writer is a
 //!   conflict.
 //! - Files that were copied for a commit that has failed are deleted.
 //! - Rows get new ids with row tracking, as in the JVM implementation: ids of the source count in the source.

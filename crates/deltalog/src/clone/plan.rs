@@ -5,9 +5,9 @@
 //!                              └─ copies ──► an engine copies ─ commit_copied ─┘
 //! ```
 //!
-//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of what is
-//!   unique, for each attempt anew: an attempt that is presumed dead and goes on writes to a file that no version
-//!   refers to.
+//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of the unique
+//!   part for each attempt, so an attempt that is presumed dead but continues writes to a file that no version refers
+//!   to.
 //! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
 //!   be where this process sees the table.
 //! - If the engine fails, its copies are found by their mark, because the engine does not report the copies
@@ -79,7 +79,7 @@ pub struct CopiedFile {
 /// Plans a clone of `source` at `target`.
 ///
 /// # Errors
-/// As [`super::clone_table`], apart from the errors of copies and of the commit.
+/// As [`super::clone_table`], without the errors of copies and of the commit.
 pub fn plan_clone(
     source: &Snapshot,
     target: &Storage,

@@ -1,4 +1,4 @@
-//! What a clone says of itself apart from its files.
+//! The protocol and metadata of a clone.
 //!
 //! | what | as in |
 //! | --- | --- |

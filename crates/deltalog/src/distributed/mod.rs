@@ -119,9 +119,9 @@ impl DistributedWrite {
         (0..count).map(|number| self.task.numbered(number, count)).collect()
     }
 
-    /// Checks fragments without changing anything: each must come from a worker of this write, hold paths, partition
-    /// values and statistics as the table has them, and name files that exist and have the size that it says. No file
-    /// may be named twice, and no two fragments may have counted the same values of identity columns.
+    /// Checks fragments without changing anything: each must come from a worker of this write, have paths, partition
+    /// values and statistics that are valid for the table, and name files that exist and have the size that it says. No
+    /// file may be named twice, and no two fragments may have counted the same values of identity columns.
     ///
     /// # Errors
     /// `InvalidArgument` for a fragment of another write or one that is not as a worker has made it; `FileNotFound`

@@ -148,8 +148,8 @@ pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<V
     Ok(found)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths, as the log has them,
-/// are `wanted`.
+/// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths in the log are
+/// `wanted`.
 ///
 /// # Errors
 /// As [`listed_files`].

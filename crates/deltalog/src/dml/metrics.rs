@@ -130,7 +130,7 @@ pub(super) fn metrics(
     metrics
 }
 
-/// Returns the metrics as a commit has them.
+/// Returns the metrics in the form of a commit.
 pub(super) fn as_json(metrics: &StatementMetrics) -> Map<String, Value> {
     metrics.iter().map(|(name, value)| ((*name).to_owned(), Value::String(value.to_string()))).collect()
 }

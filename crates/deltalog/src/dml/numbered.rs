@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 /// The numbers of the files of a version.
 #[derive(Debug)]
 pub struct FileNumbers {
-    /// The paths as the log has them, in their order.
+    /// The paths in the log, sorted.
     paths: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl FileNumbers {
         Ok(Self { paths })
     }
 
-    /// Returns the number of the file with this path, as the log has it.
+    /// Returns the number of the file with this path in the log.
     pub fn number(&self, path: &str) -> Option<u32> {
         let place = self.paths.binary_search_by(|other| other.as_str().cmp(path)).ok()?;
         u32::try_from(place).ok()

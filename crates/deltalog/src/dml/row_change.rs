@@ -60,7 +60,7 @@ enum Reads {
     WholeTable,
 }
 
-/// What became of a statement, with its metrics by the names of the JVM implementation.
+/// The outcome of a statement, with its metrics by the names of the JVM implementation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChangeOutcome {
     /// It was committed.
@@ -327,7 +327,7 @@ impl RowChange {
         Ok(transaction)
     }
 
-    /// Counts the files. Another commit on the same files may change what becomes of them; it is not counted.
+    /// Counts the files. Concurrent commits on the same files may change the result; that is not counted.
     fn file_counts(&self) -> FileCounts {
         let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
         let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));

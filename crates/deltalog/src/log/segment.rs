@@ -80,7 +80,7 @@ pub(crate) enum Newer {
     Unknown,
 }
 
-/// What has become of a version.
+/// What has happened to a version since it was found.
 pub(crate) enum Fate {
     /// The version exists, or nothing indicates that it does not.
     There,
@@ -268,8 +268,8 @@ impl LogSegment {
         })
     }
 
-    /// Returns what has become of this version since it was found. Only commits tell: a checkpoint may have been
-    /// written since.
+    /// Returns what has happened to this version since it was found. Only its commits show that: a checkpoint may have
+    /// been written since.
     ///
     /// # Errors
     /// The errors of the store.

@@ -71,7 +71,7 @@ struct Deleted {
 /// A bin to be committed.
 struct Pending {
     bin: Rewritten,
-    /// The old files as the version has them that the next attempt is based on.
+    /// The old files in the version that the next attempt is based on.
     current: Vec<Add>,
     /// The rows of each new file that other writers have deleted in the meantime.
     carried: Vec<RoaringTreemap>,

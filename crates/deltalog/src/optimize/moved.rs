@@ -53,7 +53,7 @@ pub(super) type NumberFile = Arc<Mutex<Overflow>>;
 pub(super) struct Numbers {
     file: NumberFile,
     places: Vec<Place>,
-    /// Those that are not in the file yet.
+    /// The numbers that are not in the file yet.
     last: Vec<u64>,
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Choice {
     /// Files that are smaller than three quarters of the target size, if another one fits to them, and files that
     /// have lost at least this share of their rows. Each bin becomes one file.
     SmallOrDeleted(f64),
-    /// Those with deletion vectors or with columns that were dropped. Each bin becomes one file.
+    /// Files with deletion vectors or with columns that were dropped. Each bin becomes one file.
     Purged,
     /// All of them. All files of a partition are one bin.
     All,

@@ -127,7 +127,7 @@ impl PendingWrite {
         }
     }
 
-    /// Returns what becomes of a creation if another writer has created the table first.
+    /// Returns the outcome of a creation if another writer has created the table first.
     fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
             true => Some(Snapshot::open(&self.storage, None)?),

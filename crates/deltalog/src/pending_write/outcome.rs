@@ -15,7 +15,7 @@ pub enum WriteOutcome {
 }
 
 impl WriteOutcome {
-    /// Returns what became of a write by the outcome of its transaction.
+    /// Returns the outcome of a write for the outcome of its transaction.
     ///
     /// # Errors
     /// `CommitConflict` or `TableAlreadyExists` for a conflict.

@@ -246,7 +246,7 @@ impl Bound {
     }
 
     fn is_null_only_by_columns(&self, terms: &[Term]) -> bool {
-        // Functions of a column are NULL for NULL only, apart from values for which they have no result.
+        // Functions of a column are NULL only for NULL, and for values for which they have no result.
         let is_column = |term: &usize| {
             terms.get(*term).is_some_and(
                 |term| matches!(&term.source, Source::Column { functions, .. } if are_total(functions)),

@@ -190,7 +190,7 @@ impl Expression {
         &self.data_type
     }
 
-    /// Returns whether the value has the type of a column, apart from what may be NULL in it and from its metadata.
+    /// Returns whether the value has the type of a column, ignoring nullability and metadata.
     pub(crate) fn is_of(&self, column: &DataType) -> bool {
         self.data_type == plain(column)
     }

@@ -167,7 +167,7 @@ impl Rows<'_> {
         Values::new(&self.term(term, active)?, data_type, domain)
     }
 
-    /// Computes a term for each row. Those that are shared are computed once.
+    /// Computes a term for each row. Shared terms are computed once.
     pub(super) fn term(&self, term: usize, active: &BooleanBuffer) -> Result<ArrayRef> {
         let Term { source, is_shared, .. } = self.arena.terms.get(term).ok_or_else(not_bound)?;
         match source {

@@ -203,7 +203,7 @@ pub struct RepairMetrics {
     pub removed_files: u64,
     /// Their size in bytes, as in the log.
     pub removed_bytes: u64,
-    /// The number of their rows that were not deleted, as far as the log has it.
+    /// The number of their rows that were not deleted, as far as the log shows it.
     pub removed_rows: u64,
     /// The number of files that are not there.
     pub missing_files: u64,

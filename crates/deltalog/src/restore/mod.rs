@@ -11,9 +11,9 @@
 //! - A file that is to be restored but no longer exists, perhaps because of a VACUUM, is detected before anything is
 //!   committed. Files that the newest version also has are not checked, because that version needs them in any case.
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
-//! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
-//!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.
-//!   A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
+//! - It depends on all files, as an overwrite does: a commit by another writer since the version that its caller has
+//!   seen is a conflict, because its rows would be lost. So is a commit of a VACUUM, which may delete what was just
+//!   found. A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
 
 mod files;
 mod table;

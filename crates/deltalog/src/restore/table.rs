@@ -1,4 +1,4 @@
-//! What a restored version says of the table apart from its files.
+//! The protocol and metadata of a restored version.
 //!
 //! | what | as in |
 //! | --- | --- |

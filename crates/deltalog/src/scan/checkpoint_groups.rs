@@ -154,7 +154,7 @@ fn is_zero(count: &ArrayRef) -> bool {
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
-/// Those leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands.
+/// The leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands.
 struct Leaves<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,

@@ -24,7 +24,7 @@ pub(super) struct Place {
     names: PathBuf,
 }
 
-/// What is neither read nor passed through.
+/// Entries that are neither read nor entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// A link beneath the root.

@@ -1,7 +1,7 @@
 //! The memory for what is read from remote stores: one budget for all readers of a process, or of a store.
 //!
-//! - Counted is what readers hold and what is under way for them: what a plan has read ahead, but not the bytes that
-//!   were handed out, nor footers and what is read without a plan.
+//! - The budget counts bytes that readers hold and bytes in flight for them: ranges that a plan has read ahead. It does
+//!   not count bytes that were returned, footers, and reads without a plan.
 //! - Who holds something never waits for more, because another one may do the same. A reader that holds nothing waits a
 //!   little: mostly others are about to be done. Then it reads without the budget, but as little at once as it can
 //!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the

@@ -380,7 +380,7 @@ impl Storage {
         self.open_listed(path, None)
     }
 
-    /// Opens a file for ranged reads that a listing has shown, from the cache as far as it has it.
+    /// Opens a file that a listing has shown for ranged reads, which use the cache for the parts that it has.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`].
@@ -522,7 +522,8 @@ impl Storage {
             Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
             Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
-            // Nor does one of a store, if the caller's own client has repeated a put whose first response was lost.
+            // The same holds for the answer of a store, if the caller's own client has repeated a put whose first
+            // response was lost.
             Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
         }
     }

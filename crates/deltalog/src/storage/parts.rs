@@ -14,7 +14,7 @@ const PARALLEL: usize = 4;
 type Result<T> = std::result::Result<T, Failure>;
 type Answer<T> = object_store::Result<T>;
 
-/// The parts of an object. Those that are under way are in memory.
+/// The parts of an object. Parts that are being uploaded are in memory.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// `None` after a request that has panicked.

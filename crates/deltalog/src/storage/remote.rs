@@ -71,7 +71,7 @@ impl WeakRemote {
 enum Clients {
     /// The caller's client.
     Given(Client),
-    /// Those that each process makes, because their connections belong to the runtime of a process.
+    /// Clients that each process creates, because their connections belong to the runtime of a process.
     #[cfg(feature = "_cloud")]
     Made(PerProcess<Client>, Recipe),
 }

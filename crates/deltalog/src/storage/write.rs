@@ -21,7 +21,7 @@ pub(super) fn remove_empty(directory: &Path) {
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove_empty(&entry.path());
     }
-    // It is fine if the directory is not empty, or was removed in the meantime.
+    // A directory that is not empty, or was removed concurrently, is not an error.
     let _ = fs::remove_dir(directory);
 }
 

@@ -71,7 +71,7 @@ pub enum WhatWasRead {
     Partition,
     /// The rows for which this predicate is true.
     Predicate(String),
-    /// That there are no files for which this holds, such as that they make use of a table feature.
+    /// That no files have a property, such as the use of a table feature.
     NoFilesThat(String),
 }
 

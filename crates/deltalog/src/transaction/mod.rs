@@ -557,7 +557,7 @@ impl Transaction {
     }
 
     /// Returns the newest version of the table, `base` being the last one that was read: a transaction with a conflict
-    /// about its files may be made again on it, with what has become of them.
+    /// about its files may be made again on it, with the new versions of these files.
     ///
     /// # Errors
     /// `CommitConflict` if files that were written for `base` must not be added there; errors of the store.

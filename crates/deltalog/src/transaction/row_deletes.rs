@@ -54,7 +54,7 @@ pub(super) struct RowDeletes<'a> {
     written: Vec<String>,
 }
 
-/// A data file, as the newest version that was noted has it.
+/// A data file in the newest version that was noted.
 #[derive(Debug)]
 struct File<'a> {
     add: Add,

@@ -120,7 +120,7 @@ impl Candidates {
             for path in chunk.paths.iter().flatten() {
                 let mut rest = path;
                 while let Some((directory, _)) = rest.rsplit_once('/') {
-                    // Those above a known one are known.
+                    // Directories above a known directory are known.
                     if !found.insert(directory.to_owned()) {
                         break;
                     }

@@ -13,7 +13,7 @@ use super::fit::fit;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
-/// Checks that values of the field `from` can be assigned to the column `to`, apart from values that do not fit.
+/// Checks that values of the field `from` can be assigned to the column `to`, except for values that do not fit.
 ///
 /// # Errors
 /// `SchemaMismatch` naming the column or the field in it.

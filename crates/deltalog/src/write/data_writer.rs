@@ -211,7 +211,7 @@ impl DataWriter {
         error.in_table(self.partitions.output().storage().url())
     }
 
-    /// Returns the rows of `batch` as files have them, and the partition of each row unless there is only one.
+    /// Returns the rows of `batch` in the form of data files, and the partition of each row unless there is only one.
     fn prepare(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, Vec<PartitionId>)> {
         let fitted = complete(batch, self.spec(), &self.constraints, &self.splitter)?;
         let partitions = match self.splitter.is_trivial() {

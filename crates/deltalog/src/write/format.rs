@@ -96,7 +96,7 @@ impl Format {
         Ok(Self { codec, bloom_filters: spec.bloom_filters().clone(), given: given.clone(), leaves })
     }
 
-    /// Returns what the names of files say of the codec, as Spark has it.
+    /// Returns the part of file names that shows the codec, as in Spark.
     pub(super) fn extension(&self) -> &'static str {
         match self.codec {
             Compression::SNAPPY => ".snappy",

@@ -344,7 +344,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
     for (extension, form) in [("parquet", Form::UuidParquet(2)), ("json", Form::UuidJson(2))] {
         assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.{extension}")), form), 2);
         assert_eq!(left(Some(&format!("{version}.checkpoint.some.thing.{extension}")), form), 2);
-        // These are no heads.
+        // These files are not heads of checkpoints.
         for name in
             [format!(".{version}.checkpoint.{uuid}.{extension}"), format!("{version}.checkpoint.{uuid}.crc")]
         {

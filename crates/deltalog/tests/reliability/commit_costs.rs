@@ -122,7 +122,7 @@ fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
 }
 
 /// Protocol: "Row Tracking". The ids that a commit gives out are in the list of files of its checksum, also if it was
-/// prepared anew after it had lost a version.
+/// prepared again after it had lost a version.
 #[test]
 fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     let (_, storage) = empty();

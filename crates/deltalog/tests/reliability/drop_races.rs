@@ -235,7 +235,7 @@ fn another_drop_meanwhile_does_no_harm() {
     race("columnMapping", |storage| dropped(storage, "columnMapping"), &[0, 2, 4]);
 }
 
-/// Somebody who allows the use of the feature again wins, and may drop it later.
+/// A writer that enables the feature again wins, and may drop it later.
 #[test]
 fn a_use_meanwhile_is_no_loss() {
     let enable = |storage: &Storage| {

@@ -147,7 +147,7 @@ fn a_drop_goes_on_if_rows_are_added_meanwhile() {
 }
 
 /// What cannot be read may make use of the feature. The checkpoints that hide it are written once, even if the drop
-/// begins anew.
+/// starts over.
 #[test]
 fn versions_that_cannot_be_read_are_hidden_once() {
     let (store, storage) = log(1, 0..0);
@@ -214,7 +214,7 @@ fn vectors_that_are_added_meanwhile_are_noticed() {
             write_commit(other, 6, std::slice::from_ref(&line));
         });
         let error = drop_feature(&base, "deletionVectors", false, Default::default(), &environment());
-        // The drop looks at the table anew, and would write the file again. There is none.
+        // The drop looks at the table again, and would write the file again. There is none.
         let error = error.map(|committed| committed.version).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileNotFound, "{error}");
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 6);

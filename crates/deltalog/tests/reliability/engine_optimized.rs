@@ -362,7 +362,7 @@ fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
     }
 }
 
-/// What cannot be where the rows are is not committed, nor anything if the engine fails.
+/// Impossible positions of rows are not committed, and nothing is committed if the engine fails.
 #[test]
 fn wrong_places_of_rows_are_refused() {
     type Answer = fn(Vec<(u32, u64)>) -> deltalog::Result<Option<Vec<(u32, u64)>>>;

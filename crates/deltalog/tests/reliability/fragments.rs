@@ -300,7 +300,7 @@ fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let first = counted(&storage, &tasks[0], &[1], None).unwrap();
-    // The same worker once more, and one that was numbered otherwise.
+    // The same worker again, and one with a different number.
     let again = counted(&storage, &tasks[0], &[1], None).unwrap();
     let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
     for (fragments, expected) in [

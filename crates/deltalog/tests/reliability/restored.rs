@@ -261,7 +261,7 @@ fn a_vacuum_in_between_is_a_conflict() {
     restored(&storage, 0).unwrap();
 }
 
-/// "Row Tracking": ids that were given anew are not mixed with ids from before.
+/// "Row Tracking": ids that were given again are not mixed with ids from before.
 #[test]
 fn rows_that_have_other_ids_now_are_not_mixed() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);

@@ -16,7 +16,7 @@ use crate::verbs::{append, open, open_all};
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// What came of a run.
+/// The results of a run.
 pub struct Verdict {
     pub trace: Trace,
     /// What is wrong; nothing if all promises hold.

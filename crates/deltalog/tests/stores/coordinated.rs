@@ -55,7 +55,7 @@ impl Servers {
     }
 
     /// Appends a row by a writer that dies: it sees the error that `kind` says, and leaves everything as it is.
-    /// Returns the id of its transaction, if it does not know what has become of it.
+    /// Returns the id of its transaction, if the writer does not know the outcome.
     fn die(&self, id: i64, kind: ErrorKind) -> Option<String> {
         let storage = self.open();
         let write = appending(&storage, &[]);

@@ -104,7 +104,7 @@ fn a_small_table_is_one_request() {
     assert_eq!(server.take_requests().len(), 1);
 }
 
-/// Neither the partitions nor the files of the log are a request each.
+/// There is no request per partition, and none per file of the log.
 #[test]
 fn many_partitions_are_read_as_ranges_at_the_same_time() {
     let (server, place) = with_pages_of(100);

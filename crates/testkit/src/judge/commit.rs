@@ -17,7 +17,7 @@ pub struct Commit {
     pub written_ms: Option<i64>,
     /// The logical files that are added: the path, and the deletion vector if there is one.
     pub adds: BTreeSet<String>,
-    /// The ones that change no data: they may be there already, and are described anew.
+    /// The adds that change no data: their files may already be in the table, and get new statistics.
     pub restated: BTreeSet<String>,
     /// The logical files that are removed.
     pub removes: BTreeSet<String>,
@@ -43,7 +43,7 @@ pub struct Commit {
     pub is_vacuum: bool,
     /// Whether it is an OPTIMIZE: rows are moved to other files, and no data change.
     pub is_move: bool,
-    /// Whether files are described anew by other statistics, and nothing else happens.
+    /// Whether files only get new statistics, and nothing else happens.
     pub is_description: bool,
     /// Whether it is a RESTORE: the files of an earlier version become the table's again.
     pub is_restore: bool,

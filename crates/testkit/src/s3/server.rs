@@ -90,7 +90,7 @@ impl S3Server {
         self.shared.log().clear();
     }
 
-    /// Replaces all rules; each begins to count anew.
+    /// Replaces all rules and resets their counters.
     pub fn faults(&self, rules: impl IntoIterator<Item = Rule>) {
         *self.shared.rules() = Rules::new(rules.into_iter().collect());
     }

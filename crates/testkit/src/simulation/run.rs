@@ -20,7 +20,7 @@ const LONGEST_REPLACEMENT_MS: u64 = 5_000;
 /// What a process does, from its start to its end.
 type Body<'a> = Box<dyn Fn(&Process) + Send + Sync + 'a>;
 
-/// A process to run: its name, and what it does. A crash ends both of its threads, and both begin anew.
+/// A process to run: its name, and what it does. A crash ends both of its threads, and both start over.
 pub struct Actor<'a> {
     name: String,
     body: Body<'a>,
@@ -62,7 +62,7 @@ impl Simulation {
     }
 
     /// Runs processes until all have ended, and all their requests have taken effect. A process that crashes is
-    /// replaced by one that begins anew.
+    /// replaced by one that starts over.
     pub fn run(&mut self, random: Random, profile: Profile, actors: Vec<Actor<'_>>) {
         let (mut names, mut bodies) = (Vec::new(), Vec::new());
         for Actor { name, body, second } in actors {

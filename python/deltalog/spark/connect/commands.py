@@ -18,7 +18,7 @@ from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import optimized
 from deltalog.spark.write.caches import refresh
 
-# Those after which the table may have other rows.
+# Commands after which the table may have other rows.
 _CHANGING_ROWS = ("restore", "repair")
 
 

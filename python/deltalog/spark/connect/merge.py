@@ -2,7 +2,7 @@
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
 2. The rows of the target that match are joined with it, for the clauses WHEN MATCHED.
-3. Those that match none, for WHEN NOT MATCHED BY SOURCE.
+3. Rows that match no row of the source, for WHEN NOT MATCHED BY SOURCE.
 4. The rows of the source whose numbers the second step does not have, for WHEN NOT MATCHED. If there are clauses
    for both, the rows of the second step are kept by the executors as well.
 

@@ -59,7 +59,7 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     for field in table.schema.fields:
         old = named(rows, field.name)
         new = assignments.updated(field, old)
-        # Generated columns are computed anew.
+        # Generated columns are computed again.
         if new is not None or field.name.lower() not in table.generated:
             columns.append((old if new is None else new).alias(field.name))
     columns += row_ids(begun, rows)

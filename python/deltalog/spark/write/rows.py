@@ -1,4 +1,4 @@
-"""The rows of a write as the files of the table have them.
+"""The rows of a write in the form of the table's files.
 
 All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in Spark's
 plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on

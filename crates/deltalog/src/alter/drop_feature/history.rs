@@ -7,10 +7,10 @@
 //!               what each of them has of the feature ──► the newest version that makes use of it
 //! ```
 //!
-//! - A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint
-//!   and commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only
-//!   the feature allows. A log that has expired so far is clean by itself.
-//! - A commit does not change, so that it is read once, however often a drop begins anew. So is a checkpoint, unless
+//! - A client without the feature can read a version if the log has no trace of the feature, from any checkpoint and
+//!   commits: no commit and no file of the oldest checkpoint uses it, and no checkpoint has a form that only the
+//!   feature allows. A log whose older versions have expired needs no truncation.
+//! - A commit does not change, so that it is read once, however often a drop starts over. So is a checkpoint, unless
 //!   another one has replaced it.
 
 use std::collections::BTreeMap;

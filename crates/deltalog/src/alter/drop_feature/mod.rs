@@ -17,14 +17,14 @@
 //!   have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
-//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
+//!   is a conflict. After the first step, a drop that conflicts looks at the table again. So does one that conflicts
 //!   with rows of others, whom a drop does not concern.
 //! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
 //!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
-//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written anew.
-//! - A drop is given up only if the same commit conflicts again and again, if others undo its steps all the time, or if
-//!   somebody makes use of the feature again on purpose.
+//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written again.
+//! - A drop is given up only if the same commit conflicts again and again, if other writers keep undoing its steps, or
+//!   if another writer deliberately uses the feature again.
 //! - The steps and the names of their operations are the same as in the JVM implementation. It keeps history without
 //!   looking whether something in it makes use of the feature.
 
@@ -47,7 +47,7 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation, Transaction};
 
-/// How often a drop begins anew because other writers have committed, without having made a commit of
+/// How often a drop starts over because other writers have committed, without having made a commit of
 /// its own.
 const MOST_CONFLICTS: u32 = 10;
 
@@ -98,7 +98,7 @@ struct FeatureDrop<'a> {
 
 /// How far a drop has come.
 enum Progress {
-    /// A commit was made, after which the table is looked at anew.
+    /// A commit was made, after which the table is looked at again.
     Committed,
     /// The table does not support the feature any more.
     Dropped(Committed),

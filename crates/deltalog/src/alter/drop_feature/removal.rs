@@ -196,8 +196,8 @@ impl<'a> Removal<'a> {
 }
 
 /// Returns the objection to files that others add to a table that has nothing of `feature` in its files, if files can
-/// make use of it at all. Files with deletion vectors are not the only ones: data files for which `base` has
-/// tombstones with vectors seem to be removed to clients that do not know the feature.
+/// use it. Files with deletion vectors are not the only ones: data files for which `base` has tombstones with vectors
+/// seem to be removed to clients that do not know the feature.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.

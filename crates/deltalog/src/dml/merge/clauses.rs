@@ -222,7 +222,7 @@ impl Clauses {
         clauses.get(fate.clause).is_some_and(Bound::is_update)
     }
 
-    /// Counts what becomes of rows.
+    /// Counts the fates of rows.
     pub(super) fn count(&self, fates: &[Fate], counts: &mut RowCounts) {
         for fate in fates {
             let by_source = u64::from(fate.source.is_none());
@@ -236,7 +236,7 @@ impl Clauses {
         }
     }
 
-    /// Writes what becomes of rows of the table, at these positions of their file. `fates` are in the order of the
+    /// Writes the fates of rows of the table, at these positions of their file. `fates` are in the order of the
     /// positions.
     ///
     /// # Errors

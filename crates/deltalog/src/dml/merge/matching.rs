@@ -1,4 +1,4 @@
-//! What becomes of the rows of one file of the table.
+//! The fates of the rows of one file of the table.
 
 use std::collections::BTreeSet;
 use std::iter::once;
@@ -22,7 +22,7 @@ use crate::snapshot::Snapshot;
 /// The most pairs of rows for which the condition is evaluated at once.
 const PAIRS_AT_ONCE: usize = 1 << 16;
 
-/// What becomes of a row of the table.
+/// What happens to a row of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fate {
     /// The position of the row in its file.
@@ -114,7 +114,7 @@ impl<'a> Matcher<'a> {
         self.sides.source.num_rows()
     }
 
-    /// Finds what becomes of the rows of a file.
+    /// Determines the fates of the rows of a file.
     ///
     /// # Errors
     /// `InvalidArgument` for a row with several matches, and for one for which a condition has no value; `CorruptData`,
@@ -250,7 +250,7 @@ fn tables(columns: &[BoundColumn], scope: &Scope) -> BTreeSet<usize> {
     names.filter_map(|name| scope.table_of(name).map(|(place, _)| place)).collect()
 }
 
-/// Returns the columns of the table that decide what becomes of a row: the columns of the condition and of the
+/// Returns the columns of the table that decide what happens to a row: the columns of the condition and of the
 /// clauses.
 fn columns_of_target<'a>(
     condition: &'a BoundPredicate,

@@ -1,4 +1,4 @@
-//! `MERGE`: the rows of a source decide what becomes of the rows of a table.
+//! `MERGE`: the rows of a source decide what happens to the rows of a table.
 //!
 //! ```text
 //!   source, held in memory ── keys ──► files that may have them

@@ -1,6 +1,6 @@
 //! Regular expressions in Java's syntax, as far as they have one meaning in all versions of Java.
 //!
-//! - A pattern is written anew for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
+//! - A pattern is translated for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
 //!   end of a line, and `$` also matches before the last end of a line.
 //! - What has no counterpart is refused by name: looking around, possessive and atomic parts, references to groups,
 //!   `\b`, whose letters depend on the version of Java, and operations of classes.
@@ -327,7 +327,7 @@ pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> 
     })
 }
 
-/// Writes a pattern of Java anew.
+/// Translates a pattern of Java.
 struct Writer<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     out: String,

@@ -39,7 +39,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::AppendOnly => Support::Full,
         // Replay preserves domains, and two commits of one domain conflict.
         TableFeature::DomainMetadata => Support::Full,
-        // Each attempt to commit assigns timestamps and row ids anew. Rows that are copied keep their ids (`row_copy`).
+        // Each attempt to commit assigns timestamps and row ids again. Rows that are copied keep their ids
+        // (`row_copy`).
         TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints of all allowed forms are written, and no multi-part ones.

@@ -67,7 +67,7 @@ impl Kind {
     }
 }
 
-/// Returns metadata as Arrow has them.
+/// Returns metadata in Arrow's form.
 pub(super) fn to_arrow(metadata: &FieldMetadata) -> HashMap<String, String> {
     let entries = metadata.entries();
     let is_as_expected = |key: &str, value: &Value| match kind_of(key) {

@@ -17,7 +17,7 @@
 //!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
 //!   time that such a file is opened costs one request, as without a cache, but mostly one without a body, and what is
 //!   read of it after that costs none. The protocol forbids to write to the name of a data file again, but tables are
-//!   dropped and made anew, and files are copied by hand; and a store that refuses access must be able to.
+//!   dropped and made again, and files are copied by hand; and a store that refuses access must be able to.
 //! - **Everything else** goes to the store: `_last_checkpoint`, listings, existence, all writes, and commits that are
 //!   read by their name only. So the commit rule, which reads a commit back whose put had no answer, and the protocol
 //!   of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`]) does.
@@ -35,7 +35,7 @@
 //! How it is kept small: to add a piece, a process first adds its size to `used` under a lock. If that exceeds the
 //! limit, the pieces that were not used for the longest time are deleted, an eighth of the limit at once. A process
 //! that does not get the lock soon does not add the piece. A crash between the two steps makes the sum too large,
-//! never too small, and the next eviction counts anew. There are no threads, and nothing in memory but counts, so a
+//! never too small, and the next eviction counts again. There are no threads, and nothing in memory but counts, so a
 //! forked child works like any other process. Failures, such as a full disk, are a warning and never an error of a
 //! read.
 //!

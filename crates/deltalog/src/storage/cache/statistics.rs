@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// The counts of all caches of a process. A forked child begins anew.
+/// The counts of all caches of a process. A forked child starts with zero.
 static TOTALS: PerProcess<Numbers> = PerProcess::new();
 
 fn totals() -> &'static Numbers {

@@ -121,7 +121,7 @@ fn a_fetch_that_fails_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let object = object(&cache(directory.path()), "one", 1000);
     assert_eq!(object.ranges(&[0..10], |_| Err("failed")), Err("failed"));
-    // Nor does an answer that is too short.
+    // Neither does a response that is too short.
     assert!(object.ranges(&[0..10], |_| Ok::<_, ()>(vec![content(9)])).is_ok());
     assert!(files(directory.path()).is_empty());
 }
@@ -244,8 +244,7 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
         assert_eq!(fs::read(root.join("used")).unwrap()[..8], ((before + 1) * one).to_le_bytes());
         fs::write(root.join("used"), ((before + 1) * one).to_le_bytes()).unwrap();
     }
-    // A file that somebody is writing is counted. One that no process can still be writing is
-    // deleted.
+    // A file that is being written is counted. A file that is too old to be still written is deleted.
     let (young, old) = (root.join("new/young"), root.join("new/old"));
     fs::write(&young, [0; 5000]).unwrap();
     fs::write(&old, [0; 5000]).unwrap();

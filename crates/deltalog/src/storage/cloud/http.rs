@@ -25,7 +25,7 @@ use super::secrets::Secrets;
 use crate::limits::{ANSWER_BYTES, REFUSAL_BYTES};
 use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Refusal, Request, Settings};
 
-/// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
+/// Creates clients that record the responses. Clients with the same options are the same, with the same connections.
 /// Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {

@@ -1,6 +1,7 @@
 //! The options of stores.
 //!
-//! They have the names of the crate `object_store`, which `deltalake` and Polars use as well, in any case.
+//! Options have the names of the crate `object_store`, which `deltalake` and Polars use as well, in upper or lower
+//! case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -141,7 +142,7 @@ impl Options {
         self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
     }
 
-    /// Sets what neither an option nor the environment says, with the names that begin with `prefix`.
+    /// Sets options that neither the caller nor the environment has set, with the names that begin with `prefix`.
     ///
     /// A request fails when nothing has come for a while, not because its body is large: the clients' own limit of
     /// 30 seconds for a whole body is too short for many files over a slow connection.

@@ -10,7 +10,7 @@
 //! - What a store is silent for adds up over the requests of a client, until there is any answer. So a call that tries
 //!   one request after another does not wait for each of them as if it were the first one.
 //! - A store that has been silent is heard again: every request has time for an answer, and after twice the limit the
-//!   silence begins anew, even if requests were sent all the time.
+//!   silence starts again, even if requests were sent all the time.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

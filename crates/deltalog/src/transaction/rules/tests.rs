@@ -62,7 +62,7 @@ fn remove(path: &str) -> Value {
     json!({"remove": {"path": path, "dataChange": true}})
 }
 
-/// The same action, as a compaction has it.
+/// The same action in a compaction.
 fn moved(mut action: Value) -> Value {
     for action in action.as_object_mut().unwrap().values_mut() {
         action["dataChange"] = false.into();

@@ -8,7 +8,7 @@
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
 //! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
 //! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
-//!   they are counted for it anew, and the checksums of later versions are deleted, which may have been derived in
+//!   they are counted for it again, and the checksums of later versions are deleted, which may have been derived in
 //!   the meantime.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
 //! - In a store without directories, a file that is not written at once is deleted again if its commit is gone or

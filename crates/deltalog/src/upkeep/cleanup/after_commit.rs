@@ -28,7 +28,7 @@ const MOST_MS_OF_ROUND: i64 = 2000;
 pub(in crate::upkeep) enum Pace<'a> {
     /// A commit waits for it.
     Brief,
-    /// No caller waits for it, but it makes way for other work on the table.
+    /// No caller waits for it, but it yields to other work on the table.
     Behind(&'a Turn<'a>),
 }
 

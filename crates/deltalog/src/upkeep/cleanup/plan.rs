@@ -13,7 +13,7 @@ use crate::storage::FileMeta;
 pub(super) struct Plan {
     /// The version of the checkpoint that replaces what has expired.
     pub(super) oldest_version: u64,
-    /// The expired files as the listing of the log has them, in the order in which they are deleted.
+    /// The expired files from the listing of the log, in the order in which they are deleted.
     pub(super) files: Vec<FileMeta>,
     /// Whether some of them belong to checkpoints.
     pub(super) has_checkpoints: bool,

@@ -29,8 +29,8 @@ public class Locations {
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
   private static final String[] HDFS = {"hdfs"};
-  // Those that the core's client knows, and by which Spark logs in. Other settings are secrets, or
-  // settings of servers.
+  // Settings that the core's client supports and by which Spark logs in. Other settings are
+  // secrets, or settings of servers.
   private static final String[] HDFS_SETTINGS = {
     "dfs.ha.namenodes.",
     "dfs.namenode.rpc-address.",

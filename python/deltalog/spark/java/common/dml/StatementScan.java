@@ -131,9 +131,7 @@ public class StatementScan {
     return storedColumns;
   }
 
-  /**
-   * Returns whether the statement sees the values as the files have them, and none that is padded.
-   */
+  /** Returns whether the statement sees the values of the files, without padding. */
   public boolean showsStored() {
     for (int i = 0; i < columns.length; i++) {
       if (!columns[i].exprId().equals(storedColumns[i].exprId())) {

@@ -92,7 +92,7 @@ public class OrderedRows {
   }
 
   /**
-   * Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see
+   * Returns keyed rows in the form of files, sorted, in the partitions of their tasks; see
    * BinRows.packed.
    */
   public Dataset shuffled(Dataset keyed, String directories, boolean areLast, int more) {

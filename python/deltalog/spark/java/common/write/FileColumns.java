@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The columns of rows as the files of a table have them (`write/fit.py`).
+ * The columns of rows in the form of the table's files (`write/fit.py`).
  *
  * <ul>
  *   <li>With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
