@@ -699,9 +699,9 @@ class StatementTask:
     ) -> StatementFragment:
         """Carries out one task, without a commit. `data` has the rows with marker columns:
 
-        `__deltalog_operation` (bits: 1 the row at the position goes, 2 the columns of the table are written, 4 the
-        row at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and
-        the columns of `Snapshot.scan_partitions`. If it fails, its files are deleted.
+        `__deltalog_operation` (bits: 1 the row at the position is removed, 2 the columns of the table are written, 4
+        the row at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and the
+        columns of `Snapshot.scan_partitions`. If it fails, its files are deleted.
         """
     def commit(
         self, snapshot: Snapshot, committing: Any, fragments: Sequence[StatementFragment]
@@ -1009,7 +1009,7 @@ class SparkStatement:
     ) -> SparkPlan:
         """Returns the files that may have rows for which the filter is true, each with a number.
 
-        `removed_sql` is a condition for which all rows go that meet it, and no others. Files whose rows all meet
+        `removed_sql` is a condition that exactly the removed rows meet. Files whose rows all meet
         it, as partition values or statistics show, are removed unread, and are not among the files.
 
         The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
@@ -1075,13 +1075,13 @@ class SparkWrite:
         Returns None if there is nothing to do, because the mode is `ignore` and the table exists, and an
         `AlreadyApplied` if the table has recorded the version of the application that `app_transaction` names.
 
-        `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several
-        versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version:
-        if another commit has since added or removed files, or changed the protocol or the metadata, the
-        overwrite raises `CommitConflictError`. An append without `reads` does not depend on what was read: it goes on
-        top of the newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
-        called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot
-        of another table raises `InvalidArgumentError`.
+        `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several versions of
+        that table, the oldest. With a base, an overwrite replaces the files of exactly that version: if another commit
+        has since added or removed files, or changed the protocol or the metadata, the overwrite raises
+        `CommitConflictError`. An append without `reads` does not depend on what was read: it is committed on top of the
+        newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is called. The
+        write uses the storage options and the allowed roots of the base. A base that is a snapshot of another table
+        raises `InvalidArgumentError`.
 
         `schema_json` is the schema of the caller's data, which becomes the schema of a new table. For an existing
         table, it is only checked for what can never be stored (void, intervals, names that differ only in case);

@@ -59,7 +59,7 @@ class TableAlterer:
         - `comment`: the description of the table.
 
         Args:
-            properties: the properties to set; others stay.
+            properties: the properties to set; others are not changed.
             commit_properties: what to record with the commit.
         """
         pairs = options_argument(properties, "properties")
@@ -72,7 +72,7 @@ class TableAlterer:
         raise_if_not_exists: bool = True,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Removes table properties, so that their defaults count. Features stay in the protocol.
+        """Removes table properties, so that their defaults apply. Features are not removed from the protocol.
 
         Args:
             names: the names of the properties.
@@ -271,7 +271,7 @@ class TableAlterer:
         *,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Sets entries in the metadata of a column, such as `comment`; None removes one. Others stay.
+        """Sets entries in the metadata of a column, such as `comment`; None removes one. Other entries are not changed.
 
         Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
         """
@@ -288,7 +288,7 @@ class TableAlterer:
     ) -> int:
         """Sets the default value of a column, which it gets if a writer leaves it out (protocol: "Default Columns").
 
-        Existing rows stay as they are.
+        Existing rows are not changed.
 
         Args:
             column: the name of the column.

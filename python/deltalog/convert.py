@@ -107,7 +107,7 @@ def convert_to_delta(
     commit_properties: CommitProperties | None = None,
     credential_provider: CredentialProvider | None = None,
 ) -> DeltaTable:
-    """Makes a table of a directory of Parquet files, in one commit, and opens it. The files stay as they are.
+    """Turns a directory of Parquet files into a table, in one commit, and opens it. The files are not changed.
 
     All files become part of the table, except for those that begin with `_` or `.`, or are in such directories,
     and empty ones; links to directories are not followed. Their footers give the schema and the statistics.

@@ -188,7 +188,7 @@ class CommittedInterrupt(KeyboardInterrupt):
     """Ctrl-C came when the call had already committed. Do not repeat it.
 
     A call that is interrupted before its commit raises a plain `KeyboardInterrupt`, and has committed nothing. The
-    exception of another signal's handler stays what it is; if the call has committed, it has a note that says so.
+    exception of another signal's handler is raised unchanged; if the call has committed, it has a note that says so.
     """
 
     table: str | None = None

@@ -25,11 +25,10 @@ class TableStatistics(TableHandle):
         """Computes statistics for the files of the newest version that have no statistics or poor ones.
 
         Statistics are poor if they lack the number of rows or something of an indexed column
-        (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide
-        although no row is deleted. They come from the footer of a file, and from its rows where the footer does
-        not say enough. No data file is written, and readers of changes see nothing. Files that another writer
-        changes in the meantime are left out. A table of very many files needs several commits; those that were
-        made stay if something fails later.
+        (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide although no
+        row is deleted. They come from the footer of a file, and from its rows where the footer does not say enough. No
+        data file is written, and readers of changes see nothing. Files that another writer changes in the meantime are
+        left out. A table of very many files needs several commits; earlier commits are kept if something fails later.
 
         Statements remove files unread by statistics that deltalog has computed, not by statistics of other
         writers, and only the former show that doubles have no NaN. Statistics of another writer's file become

@@ -109,8 +109,8 @@ class DeltaTable(
     "secret_access_key": ..., "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a
     datetime, text in ISO 8601, or seconds since the epoch). It is called again some minutes before they expire, on
     another thread, and never twice at the same time. Without an end, it is called once. Tables that are open at the
-    same time with the same object and options share what it returns. With a pickled table goes a function, if it can be
-    pickled, but no object of these packages. staged_commits: for a table that a catalog manages (table feature
+    same time with the same object and options share what it returns. A pickled table includes a function, if that can
+    be pickled, but no object of these packages. staged_commits: for a table that a catalog manages (table feature
     `catalogManaged`), the commits that the catalog has accepted and not published yet, or an empty list. Each is the
     name or path of a file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
     by its path alone. allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
@@ -378,7 +378,7 @@ class DeltaTable(
 
         It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
         of them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
-        columns) go on. The progress of applications stays, too.
+        columns) continue. The progress of applications stays, too.
 
         Args:
             target: the version, or a time as in `DeltaTable(timestamp=...)`.
@@ -443,7 +443,7 @@ class DeltaTable(
         return _reopen, (type(self), *place, provider, opened.seen, opened.is_pinned)
 
     def __copy__(self) -> "DeltaTable":
-        """Returns a table at the same version; each then goes its own way."""
+        """Returns a table at the same version. The two are independent from then on."""
         table = type(self).__new__(type(self))
         table.__dict__.update(self.__dict__)
         return table

@@ -33,7 +33,7 @@ def run_in_background(enabled: bool) -> None:
 def wait(timeout: float | None = None) -> bool:
     """Waits until nothing that follows a commit of this process is left to do.
 
-    If other threads go on to commit, it also waits for what follows these commits.
+    If other threads continue to commit, it also waits for what follows these commits.
 
     Args:
         timeout: the longest time to wait, in seconds; None for no limit.

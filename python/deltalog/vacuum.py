@@ -137,9 +137,8 @@ class TableVacuum(TableHandle):
                 the epoch, or a timestamp).
             commit_properties: what to record with the commits `VACUUM START` and `VACUUM END`.
 
-        Returns:
-            The paths of the files that were found, relative to the table's root, in no order. `vacuum_plan` tells their
-            sizes and why each may go.
+        Returns: The paths of the files that were found, relative to the table's root, in no order. `vacuum_plan`
+        returns their sizes and why each may be deleted.
 
         Raises:
             InvalidArgumentError: the retention is shorter than the table's, the inventory is of another place, or

@@ -222,7 +222,7 @@ def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
 
 
 def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
-    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE goes on; only a drop is refused."""
+    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE continues; only a drop is refused."""
     configuration = {**MAPPED, "delta.enableTypeWidening": "true"}
     data = pa.table({"a": pa.array([3, 1, 2], pa.int32()), "s": [{"b": "x"}] * 3, "c": [1, 2, 3]})
     fields = Schema.from_arrow(data.schema)

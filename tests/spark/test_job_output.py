@@ -120,7 +120,7 @@ def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_c
 
 
 def test_several_open_files_keep_their_partition_values(spark: SparkSession, path: str) -> None:
-    """With concurrent writers, Spark goes back and forth between partitions, and starts further files."""
+    """With concurrent writers, Spark switches between partitions, and starts more files."""
     spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "3")
     try:
         data = spark.range(0, 60, numPartitions=1).selectExpr("id", "CAST(id % 3 AS STRING) AS p")

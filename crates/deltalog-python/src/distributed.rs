@@ -159,7 +159,7 @@ impl DistributedWrite {
         Self { task, state: Mutex::new(State::Open(Box::new((write, operation)))) }
     }
 
-    /// Applies `work`, which says how the write goes on, to the open write.
+    /// Applies `work` to the open write; `work` returns the next state.
     fn change<T>(
         &self,
         work: impl FnOnce(deltalog::DistributedWrite, Operation) -> (State, Result<T>),

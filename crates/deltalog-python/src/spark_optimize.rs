@@ -16,8 +16,8 @@ use crate::spark_plan::{NumberedFile, SparkPlan, file_number, pack_numbered};
 use crate::spark_write::SparkWrite;
 use crate::upkeep;
 
-/// Where the rows of a bin go: the numbers of old and of new files, whether and how many rows are ordered, the
-/// directory, and the partition values.
+/// Describes where the rows of a bin are written: the numbers of old and of new files, whether and how many rows are
+/// ordered, the directory, and the partition values.
 type Output = (usize, usize, bool, Option<u64>, String, Vec<Option<String>>);
 
 /// How rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits of a rank.

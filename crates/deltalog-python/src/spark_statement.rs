@@ -134,7 +134,7 @@ impl SparkStatement {
         })
     }
 
-    /// Whether rows are deleted by vectors, and files stay.
+    /// Whether rows are deleted by vectors, without removing their files.
     #[getter]
     fn uses_vectors(&self) -> bool {
         self.uses_vectors

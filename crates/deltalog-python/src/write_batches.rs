@@ -122,7 +122,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         while interrupt::receive_from_own(&writer_is_free).is_ok() {}
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match read {
-            // Code that catches errors and goes on can still be stopped.
+            // Code that catches errors and continues can still be stopped.
             Err(stop) if asks_to_stop(&stop) => Err(stop),
             // Rows that could not be written came before the failure of the source.
             read => written.and(read),

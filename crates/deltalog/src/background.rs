@@ -149,7 +149,7 @@ impl Background {
     }
 
     /// Accepts no more tasks: from now on commits do the work that follows them themselves. Tasks that wait are still
-    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones go on with
+    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones continue with
     /// them. To be followed by [`Background::wait`].
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What can go wrong, in the words of what a caller can do about it.
+//! The kinds of errors, by what a caller can do about them.
 //!
 //! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is
 //! context: the table, the version, the file, the line, a hint what to do, and the source. Each layer adds

@@ -1,5 +1,4 @@
-//! The limits of what tables may contain. What goes beyond them is an error, so that no table ends
-//! the process.
+//! The limits of what tables may contain. Exceeding one is an error, so that no table can crash the process.
 
 /// The levels of structs, arrays and maps in a table's schema.
 pub(crate) const SCHEMA_LEVELS: usize = 100;

@@ -93,7 +93,7 @@ fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
     let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
 
-/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on; on
+/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` continues; on
 /// the same one if the system has no other. At most `ahead` items wait in between.
 ///
 /// # Errors

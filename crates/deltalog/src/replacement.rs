@@ -14,7 +14,7 @@
 //! - New rows must meet the predicate, as they must meet a CHECK constraint.
 //! - What was read is the predicate: a commit that adds a file that may have such a row conflicts.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
-//! - If rows are copied, change data files say what has changed, with the rows that go and the new ones. These are read
+//! - If rows are copied, change data files say what has changed, with the deleted rows and the new ones. These are read
 //!   back from their files, because it is not known earlier whether rows are copied. (PROTOCOL, "Change Data Files".)
 
 use serde::{Deserialize, Serialize};
@@ -192,7 +192,7 @@ struct Remover<'a> {
     by_vectors: bool,
     /// Copies the other rows of files, once there are some.
     writer: Option<RowWriter>,
-    /// The rows that go, if the feed may have to have them.
+    /// The deleted rows, if the change data feed may need them.
     removed: Vec<DataFile>,
 }
 

@@ -202,11 +202,11 @@ impl Steps {
     }
 }
 
-/// What Arrow says, also in a panic, if strings or bytes go beyond the offsets of their array.
+/// What Arrow says, also in a panic, if strings or bytes exceed the offsets of their array.
 const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
 
-/// Returns whether an error or a panic of Arrow or Parquet with this text says that values go beyond the offsets of
-/// their array.
+/// Returns whether an error or a panic of Arrow or Parquet with this text says that values exceed the offsets of their
+/// array.
 pub(crate) fn is_overflow(text: &str) -> bool {
     OVERFLOWS.iter().any(|overflow| text.contains(overflow))
 }
@@ -262,7 +262,7 @@ pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Returns strings or bytes with offsets from 0 on, if they go beyond 32 bits: a few rows of many may be cast to arrays
+/// Returns strings or bytes with offsets from 0 on, if they exceed 32 bits: a few rows of many may be cast to arrays
 /// with such offsets. Other arrays are returned as they are.
 ///
 /// # Errors

@@ -467,7 +467,7 @@ impl Snapshot {
     /// The live files in the form of the log, with `columns`, beginning with the newest commits.
     ///
     /// # Errors
-    /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    /// `CorruptLog`; errors of reading come with the batches.
     #[doc(hidden)]
     pub fn replay_files(&self, columns: FileColumns) -> Result<FileReplay> {
         self.replay(AddRequest::new(columns))

@@ -57,7 +57,7 @@ class DeltaTable:
     """A Delta table, created by `forPath` or `forName`.
 
     Each call uses the newest version: changes of the table act on it, also if other writers have committed it. A
-    DataFrame stays on the version that was the newest when it was made.
+    DataFrame keeps the version that was the newest when it was created.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class DeltaTable:
     ) -> "DeltaTable":
         """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
 
-        A directory that is a table already stays as it is. The driver lists the directory and reads the footers. A
+        A directory that is already a table is not changed. The driver lists the directory and reads the footers. A
         table of Parquet files in the session catalog has the columns and partitions that the catalog says.
 
         Args:
@@ -187,7 +187,7 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which stays on that version.
+        """Returns the newest version as a DataFrame, which keeps that version.
 
         Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
         """

@@ -2,8 +2,8 @@
 //!
 //! - *Merge*: what the data have and the table lacks is added, at the end of the table or of a nested struct, also
 //!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
-//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. All else stays, and data are
-//!   converted to it.
+//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. Nothing else changes, and
+//!   data is converted to the types of the table.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
 //!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
 //!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as

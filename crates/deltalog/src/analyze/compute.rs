@@ -151,7 +151,7 @@ impl<'a> Computer<'a> {
             .with_hint("write the rows of the file to a new one"));
         }
         let has_vector = add.deletion_vector.is_some();
-        // What is known of other columns stays, unless it is of another state of the file.
+        // Existing statistics of other columns are kept, unless they belong to another state of the file.
         let mut stats = old.filter(|old| old.is_tight() && recorded == Some(rows)).unwrap_or_default();
         stats.set_rows(rows, (has_vector || stats.says_tight()).then_some(true));
         let all = || self.columns.iter().map(|column| (column.physical.clone(), column.data_type.clone()));

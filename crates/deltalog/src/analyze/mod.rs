@@ -21,7 +21,7 @@
 //!   the columns of a clustered table). Statistics of other columns are kept if they can still be true.
 //! - What a file's statistics cannot have, such as the maximum of a column with NaN, is not looked for again: a tag
 //!   says that its rows were read. So a second run has nothing to do.
-//! - Each commit is of bounded size. What was committed stays if something fails later.
+//! - Each commit is of bounded size. Earlier commits are kept if something fails later.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -116,7 +116,7 @@ pub struct RecomputeMetrics {
 /// `Unsupported` for a table that cannot be written, or for files with encodings that are not implemented.
 /// `FileNotFound`, `CorruptData` for a file that cannot be read, or that has another number of rows than row tracking
 /// relies on. `CommitConflict` if another writer has changed the protocol or the metadata; `CommitStateUnknown`,
-/// `CorruptLog`, and errors of the store. Commits that were made before stay.
+/// `CorruptLog`, and errors of the store. Earlier commits are kept.
 pub fn recompute_statistics(
     base: &Snapshot,
     request: RecomputeRequest,

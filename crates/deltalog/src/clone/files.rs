@@ -78,7 +78,7 @@ impl ClonedFiles {
         tracks_rows: bool,
         environment: &Environment,
     ) -> Result<Self> {
-        // Files that stay would have no row ids.
+        // Files that are kept would have no row ids.
         let begins_ids =
             tracks_rows && base.is_some_and(|base| !base.protocol().supports(&TableFeature::RowTracking));
         let resolver = PathResolver::new(target.root())?;

@@ -98,8 +98,8 @@ impl ClonedTable {
     }
 }
 
-/// Returns the changes that turn the domains of `base` into the domains of `source`. Domains of users that
-/// only `base` has stay.
+/// Returns the changes that turn the domains of `base` into the domains of `source`. User domains that only `base` has
+/// are kept.
 fn domains(source: &Snapshot, base: Option<&Snapshot>) -> Result<Vec<DomainMetadata>> {
     let wanted = source.domain_metadata()?;
     let found = base.map(Snapshot::domain_metadata).transpose()?.unwrap_or_default();

@@ -62,7 +62,7 @@ pub enum CreationMode {
     ErrorIfExists,
     /// Leave the table unchanged.
     Ignore,
-    /// Replace it: schema, partitioning, properties, rules and rows, in one commit. The history stays.
+    /// Replace it: schema, partitioning, properties, rules and rows, in one commit. The history is kept.
     CreateOrReplace,
 }
 

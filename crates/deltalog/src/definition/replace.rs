@@ -1,6 +1,6 @@
 //! A table in place of another one. Protocol: "Change Metadata", "Supported Features".
 //!
-//! What stays of the old table, as in the JVM implementation:
+//! The following is kept from the old table, as in the JVM implementation:
 //!
 //! | what | why |
 //! | --- | --- |

@@ -5,7 +5,7 @@
 //!   inserts it again, as the same statement of any other engine would; to read every file whose statistics are not
 //!   ours would make it a scan of the table.
 //! - A file whose rows all match need not be read, if partition values show it or statistics of our own. Bounds of
-//!   others show nothing here: the rows would go unseen. ([`crate::stats::is_own`].)
+//!   other writers show nothing here: wrong ones would lose rows unnoticed. ([`crate::stats::is_own`].)
 //! - How many rows such a file has, is known from statistics of our own, else from its footer.
 
 use arrow::array::{BooleanArray, RecordBatch};

@@ -2,7 +2,7 @@
 //! else.
 //!
 //! - Vectors that replace others count as updated, and as added and as removed.
-//! - Files that go as a whole are removed, and only their bytes are. A file that gets a vector is neither.
+//! - Only files that lose all rows count as removed, with their bytes. A file that gets a vector does not count.
 
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! The commit of what a statement has done to the rows of a table.
 //!
-//! - Rows that go are given by their positions in a file of the base. Their deletion vectors are merged with vectors
+//! - Deleted rows are given by their positions in a file of the base. Their deletion vectors are merged with vectors
 //!   that other writers have committed in the meantime; a row that both delete is a conflict. A file whose rows are all
 //!   gone is removed.
 //! - New files belong to the statement: if the commit fails for certain, or is no longer necessary, they are deleted.
@@ -114,7 +114,7 @@ impl RowChange {
     /// table.
     ///
     /// - A commit that adds a file that may have such rows is a conflict, except for blind appends under
-    ///   `WriteSerializable`, the default. That other rows go is no conflict.
+    ///   `WriteSerializable`, the default. A commit that deletes other rows is not a conflict.
     /// - If the whole table was read, a commit that removes a file or deletes rows is a conflict too. A statement that
     ///   looks at each row by itself, but whose condition cannot be expressed, passes the predicate `true`.
     pub fn reads(&mut self, predicate: Option<Predicate>) {
@@ -127,8 +127,8 @@ impl RowChange {
         self.source = rows;
     }
 
-    /// Records that the statement depends on all rows of files of the base, such as those that have rows that match the
-    /// source of a MERGE and stay as they are. A commit that deletes rows of them is a conflict.
+    /// Records that the statement depends on all rows of files of the base, such as files with rows that match the
+    /// source of a MERGE but are not changed. A commit that deletes rows of these files is a conflict.
     pub fn read_files(&mut self, files: impl IntoIterator<Item = Add>) {
         self.read_files.extend(files);
     }

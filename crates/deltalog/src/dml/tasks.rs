@@ -7,7 +7,7 @@
 //!                                         writer ── StatementFragment ──────────► commit
 //! ```
 //!
-//! - Tasks name the rows that go by the numbers of their files ([`super::FileNumbers`]) and their positions there.
+//! - Tasks name removed rows by the numbers of their files ([`super::FileNumbers`]) and their positions there.
 //! - Without deletion vectors, the process that commits copies the other rows of the files concerned.
 //! - All new files of tasks are below one directory, whose name is also the id of the transaction.
 //! - If the commit fails for certain, or has no effect, all files of the tasks are deleted.
@@ -36,7 +36,7 @@ use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementTask(WriteTask);
 
-/// What a task has done: the files that it has written, and the rows that go.
+/// What a task has done: the files that it has written, and the rows that it removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementFragment {
     /// The files.
@@ -56,7 +56,7 @@ pub struct TaskedStatement {
     pub app_transactions: Vec<SetTransaction>,
     /// The rows that the statement has read; `None` for the whole table. See [`RowChange::reads`].
     pub reads: Option<Predicate>,
-    /// Whether rows that stay matter as well, so that the statement depends on all files that it has read.
+    /// Whether unchanged rows matter as well, so that the statement depends on all files that it has read.
     pub keeps_matches: bool,
     /// Whether it is an error if several rows of the source match a row, as in most kinds of MERGE.
     pub matches_once: bool,

@@ -15,9 +15,9 @@
 //!   they are written.
 //! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
 //!   update of the manifests of the partitions that it concerns ([`keep`]), before it returns. Each writer looks for
-//!   newer versions afterwards, and goes on: of several writers, the last one leaves the manifests of the newest
+//!   newer versions afterwards, and continues: of several writers, the last one leaves the manifests of the newest
 //!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again. It also
-//!   fails if others go on committing for [`MOST_ROUNDS`] rounds.
+//!   fails if others continue committing for [`MOST_ROUNDS`] rounds.
 
 mod content;
 
@@ -43,7 +43,7 @@ const MANIFESTS: &str = "_symlink_format_manifest";
 /// The property that asks for manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
-/// How often an update goes on with newer commits of other writers.
+/// How often an update continues with newer commits of other writers.
 const MOST_ROUNDS: usize = 16;
 
 /// What was done to manifests.

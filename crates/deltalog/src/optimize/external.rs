@@ -10,7 +10,7 @@
 //! - The files of a batch are numbered in the order of [`OptimizePlan::files`], where the bins follow one another;
 //!   each new file has the number of the task that writes it.
 //! - What the tasks report is compared with the plan before anything is committed ([`super::reported`]).
-//! - If a batch cannot be committed, its new files are deleted. Batches that were committed stay.
+//! - If a batch cannot be committed, its new files are deleted. Batches that were committed are kept.
 //! - This crate does not know how an engine has ordered the rows. If another writer deletes rows of an ordered bin
 //!   concurrently, the engine is asked for their new positions ([`Locate`]).
 
@@ -42,7 +42,7 @@ pub struct OptimizePlan {
     pub(super) commits: Vec<Committed>,
 }
 
-/// Where the rows of a bin go.
+/// Where the rows of a bin are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BinOutput {
     /// The number of the old files.
@@ -119,7 +119,7 @@ impl OptimizePlan {
         self.batches.get(batch).into_iter().flatten().flat_map(|bin| &bin.files)
     }
 
-    /// Returns where the rows of each bin of a batch go.
+    /// Returns where the rows of each bin of a batch are written.
     pub fn outputs(&self, batch: usize) -> Vec<BinOutput> {
         let output = |bin: &Bin| {
             let partition_values = self.values_of(bin);

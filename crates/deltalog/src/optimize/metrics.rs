@@ -128,7 +128,7 @@ impl OptimizeMetrics {
         self
     }
 
-    /// Returns the number of considered files that stay.
+    /// Returns the number of considered files that are kept.
     pub fn skipped_files(&self) -> u64 {
         self.considered_files.saturating_sub(self.removed.count())
     }

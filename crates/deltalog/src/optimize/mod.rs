@@ -21,7 +21,7 @@
 //!   tells it, and vectors are carried over too. A second run writes all files again.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
-//! - Each commit is of bounded size. What was committed stays if something fails later.
+//! - Each commit is of bounded size. Earlier commits are kept if something fails later.
 //! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
@@ -92,7 +92,7 @@ pub struct OptimizeRequest {
     /// of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
     /// Whether all files of a clustered table are clustered by its present columns, and not only new ones:
-    /// `OPTIMIZE … FULL`. Files of cubes that are large enough already stay.
+    /// `OPTIMIZE … FULL`. Files of cubes that are already large enough are not rewritten.
     pub full: bool,
     /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
     /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
@@ -159,8 +159,8 @@ pub struct Optimized {
 /// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a
 /// table that cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the
 /// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
-/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Commits that were made
-/// before stay.
+/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Earlier commits are
+/// kept.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
     plan_optimize(base, request, environment)?.execute()
 }

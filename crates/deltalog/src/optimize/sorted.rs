@@ -311,7 +311,7 @@ impl Merge {
         visit(rows, std::mem::take(&mut self.numbers))?;
         self.rows.clear();
         self.bytes = 0;
-        // Blocks stay only while they have rows.
+        // Blocks are kept only while they have rows.
         let mut kept = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
             if let Some(block) = self.blocks.get(run.block).filter(|_| run.entry().is_some()) {

@@ -19,7 +19,7 @@
 //!   append-only is not repaired (protocol, "Append-only Tables").
 //! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector,
 //!   is a conflict. Rows that others add do not matter.
-//! - Files are looked at several at a time. What stays in memory are the sizes of the files, and what is wrong.
+//! - Files are looked at several at a time. Only the sizes of the files and the problems are kept in memory.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -263,7 +263,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Refuses to go on if the rows of a file are not known.
+    /// Refuses to continue if the rows of a file are not known.
     fn ensure_certain(&self, base: &Snapshot) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());

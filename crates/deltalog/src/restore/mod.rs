@@ -78,10 +78,10 @@ pub struct RestoreMetrics {
 /// If nothing differs, as with `base` itself, nothing is committed.
 ///
 /// # Errors
-/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows would go from a
-/// table that is append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a
-/// table that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting;
-/// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows of an append-only
+/// table would be removed. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table
+/// that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting; `CommitStateUnknown`,
+/// `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,

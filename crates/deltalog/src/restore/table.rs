@@ -9,7 +9,7 @@
 //! | high water marks of identity columns, the highest column id | whichever is farther: no value is given twice |
 //! | progress of applications, high water mark of row ids | the newest version |
 //!
-//! Features that protect the log, or that the removal of a domain needs, stay in any case.
+//! Features that protect the log, or that the removal of a domain needs, are always kept.
 //!
 //! The JVM implementation does the same, except that it takes the properties of in-commit timestamps from the earlier
 //! version.
@@ -49,7 +49,7 @@ impl RestoredTable {
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
         let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {
-            // What protects the log stays, and what the removal of a domain needs.
+            // Features that protect the log are kept, and features that the removal of a domain needs.
             true => {
                 let mut kept = vec![TableFeature::CheckpointProtection];
                 kept.retain(|feature| base.protocol().supports(feature));
@@ -136,7 +136,7 @@ fn mark_of(domain: &DomainMetadata) -> i64 {
     fields.get("rowIdHighWaterMark").and_then(serde_json::Value::as_i64).unwrap_or(-1)
 }
 
-/// Returns the name that stays if a column is renamed.
+/// Returns the name that does not change when a column is renamed.
 fn name_in_files(field: &StructField) -> String {
     let physical =
         field.metadata.entries().get(PHYSICAL_NAME).and_then(|name| name.as_str().map(str::to_owned));

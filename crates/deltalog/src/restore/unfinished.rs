@@ -23,7 +23,7 @@ const LONGEST_VACUUM_MS: i64 = 24 * 3600 * 1000;
 /// A VACUUM that may still be deleting files.
 struct Vacuum {
     version: u64,
-    /// Files that were removed before this time may go.
+    /// Files that were removed before this time may be deleted.
     cutoff_ms: i64,
 }
 

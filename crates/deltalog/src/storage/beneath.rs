@@ -232,7 +232,7 @@ mod tests {
             assert_eq!(refusal(place(name).delete()), Some(Refused::Link), "{name}");
         }
         assert!(outside.join("b/f").exists());
-        // The link itself may go.
+        // The link itself may be deleted.
         place("a/file").delete().unwrap();
         place("a/b/f").delete().unwrap();
         assert!(outside.join("b/f").exists() && !real.join("a/b/f").exists());

@@ -7,8 +7,8 @@ use crate::error::Result;
 
 /// Hands out credentials for a store. It is called before the first request, and again before they expire.
 ///
-/// - It is never asked twice at the same time for one store, and may take its time: other requests go on with the
-///   credentials that they have.
+/// - It is never asked twice at the same time for one store, and may take its time: other requests use the credentials
+///   that they have.
 /// - Tables that are open at the same time with the same provider and the same options share what it has returned.
 ///
 /// ```

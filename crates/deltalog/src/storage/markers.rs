@@ -17,8 +17,8 @@ use super::FileMeta;
 /// The suffix of markers that are siblings of their directories.
 const SUFFIX: &str = "_$folder$";
 
-/// Removes markers from a listing. An empty object with the name of a directory without files stays: nothing tells it
-/// from an empty file.
+/// Removes markers from a listing. An empty object with the name of a directory without files is kept: it cannot be
+/// distinguished from an empty file.
 pub(super) fn remove(files: &mut Vec<FileMeta>) {
     // Files of tables are not empty, so that mostly nothing is to be done.
     if files.iter().all(|file| file.size > 0) {

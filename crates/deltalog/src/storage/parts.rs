@@ -50,7 +50,7 @@ impl Parts {
         })
     }
 
-    /// Gives the upload up. A part that is still under way would stay with the store.
+    /// Aborts the upload. A part that is still being sent would remain in the store.
     pub(super) fn abort(&mut self) -> Result<()> {
         interrupt::shielded(|| self.abort_shielded())
     }

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
 use crate::snapshot::Snapshot;
 
-/// Checks that a stream with the schema of `read` can go on where a commit of `version` has set `metadata`.
+/// Checks that a stream with the schema of `read` can continue where a commit of `version` has set `metadata`.
 ///
 /// | the schema of `version` | |
 /// | --- | --- |

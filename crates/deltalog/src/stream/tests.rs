@@ -191,7 +191,7 @@ fn excluded_files_count_for_offsets() {
     assert_eq!(found[1].0, offset(1, 1, true));
 }
 
-/// The stream goes on where it is opened again.
+/// The stream continues where it is opened again.
 #[test]
 fn a_new_column_ends_a_stream_until_it_is_opened_again() {
     let mut table = table();

@@ -471,7 +471,7 @@ impl Transaction {
     ///
     /// - A creation becomes an append to the table that another writer has created as this one would have.
     /// - An overwrite replaces the rows of the new base.
-    /// - An append stays the same.
+    /// - An append does not change.
     ///
     /// # Errors
     /// `InvalidArgument` for a transaction that has read rows of its base: they must be read again. `SchemaMismatch`

@@ -54,7 +54,7 @@ pub enum PartitionOverwrite {
     /// All rows of the table.
     #[default]
     Static,
-    /// The rows of the partitions that get new rows; rows of all others stay. In a table without partition columns
+    /// The rows of the partitions that get new rows; rows of all others are kept. In a table without partition columns
     /// these are all rows.
     Dynamic,
 }
@@ -78,7 +78,7 @@ impl PartitionOverwrite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SchemaMode {
-    /// The schema stays, and data that do not fit are refused.
+    /// The schema does not change, and data that does not fit is refused.
     #[default]
     Keep,
     /// Columns and nested fields of the data that the table lacks are added. Types become wider if the table allows it.

@@ -145,7 +145,7 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     let path = LogFileName::Compaction { start, end }.path();
     let text = Bytes::from(text);
     let put = storage.put_beside_log_if_absent(&path, text.clone());
-    // In a store without directories it goes to its place also if the table was dropped in between.
+    // In a store without directories it is created even if the table was dropped in between.
     if !storage.has_directories()
         && let Some(dropped) = snapshot.segment().dropped_since(storage)?
     {

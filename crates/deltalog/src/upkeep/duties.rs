@@ -115,7 +115,7 @@ impl Duties {
         });
     }
 
-    /// Writes the checksum and a log compaction, as far as they are due, and goes on with a clean-up.
+    /// Writes the checksum and a log compaction, as far as they are due, and continues with a clean-up.
     pub(super) fn write_compaction(&self, pace: Pace<'_>) {
         self.write_due_checksum();
         self.attempt("its log compaction could not be written", || compaction::keep(self));

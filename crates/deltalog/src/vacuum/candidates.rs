@@ -1,4 +1,4 @@
-//! The files that may go: a compact list, and the one decision who is on it.
+//! The files that may be deleted: a compact list, and the only place that decides which files are on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub(super) struct Chunk {
     reasons: Vec<VacuumReason>,
 }
 
-/// The files that may go.
+/// The files that may be deleted.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     chunks: Vec<Chunk>,

@@ -1,4 +1,4 @@
-//! The files that may go, from an inventory of the store.
+//! The files that may be deleted, from an inventory of the store.
 //!
 //! - Only full paths below the table's root count. An inventory of another place, or with paths of another form, is an
 //!   error: it would look like a table without files to delete.

@@ -1,4 +1,4 @@
-//! The files that may go, from a listing of the table's root.
+//! The files that may be deleted, from a listing of the table's root.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};

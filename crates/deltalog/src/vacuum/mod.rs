@@ -15,12 +15,12 @@
 //!
 //! What is never deleted, and why:
 //!
-//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either
-//!   new, and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old
+//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either new,
+//!   and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old
 //!   files. The commits after the snapshot are therefore read again before each round of deletes. What remains is a
-//!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it goes
-//!   back behind the retention: such a RESTORE checks that its files exist, and is refused while a VACUUM that may be
-//!   deleting them has not recorded its end.
+//!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it
+//!   restores a version from before the retention: such a RESTORE checks that its files exist, and is refused while a
+//!   VACUUM that may be deleting them has not recorded its end.
 //! - *Files of writes that are under way.* Nothing in the log names them. They are younger than the retention, which
 //!   must be longer than the longest write. Their age is the store's modification time. The clock of this process is
 //!   compared with the store's: the commit `VACUUM START` is a file of the store. If the clock is more than a minute

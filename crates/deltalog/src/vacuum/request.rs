@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{TableFeature, ensure_writable};
 use crate::snapshot::Snapshot;
 
-/// Where VACUUM finds the files that may go.
+/// Where VACUUM finds the files that may be deleted.
 #[non_exhaustive]
 pub enum VacuumSource {
     /// In a listing of the table's root.

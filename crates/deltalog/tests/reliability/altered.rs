@@ -251,7 +251,7 @@ fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     }
 }
 
-/// "Clustered Table": a table that is not clustered stays as it is, its protocol included.
+/// "Clustered Table": a table that is not clustered does not change, including its protocol.
 #[test]
 fn clustering_by_nothing_needs_no_feature() {
     let (_, _, base) = empty_table();

@@ -85,7 +85,7 @@ fn commit_info(storage: &Storage) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(text.lines().next().unwrap()).unwrap()["commitInfo"].clone()
 }
 
-/// The commit of the write stays as it is; the compaction is a version of its own, which starts no other one.
+/// The commit of the write does not change; the compaction is a version of its own, which starts no other one.
 #[test]
 fn enough_small_files_become_one() {
     let (_directory, storage) = table(&AUTO);

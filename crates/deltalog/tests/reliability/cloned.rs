@@ -122,7 +122,7 @@ fn each_version_can_be_cloned_both_ways() {
                     assert_eq!(ids(&newest(&to)), ids(&old));
                 }
             }
-            // It is a table like any other, and the source stays as it is.
+            // It is a table like any other, and the source does not change.
             delete_rows(&to, "id = 5");
             append(&to, [77]);
             assert!(!ids(&readable(&to)).contains(&5));
@@ -189,7 +189,7 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         // The vector of a file that had one before is replaced.
         delete_rows(&from, "id = 4");
         assert_eq!(again(), (Some(3), 0, 1));
-        // What the clone has done itself goes.
+        // Earlier changes of the clone itself are undone.
         delete_rows(&to, "id = 11 or id = 3");
         append(&to, [77]);
         assert_eq!(again(), (Some(6), 0, 3));

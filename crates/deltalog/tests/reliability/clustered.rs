@@ -281,7 +281,7 @@ fn finished_cubes_stay() {
     assert_eq!(ids(&newest(&storage)), (0..6_010).collect());
 }
 
-/// Files that were clustered by other columns stay, and a run for all files orders them again. So does the JVM
+/// Files that were clustered by other columns are kept, and a run for all files orders them again. So does the JVM
 /// implementation.
 #[test]
 fn other_columns_need_a_full_run() {

@@ -382,7 +382,7 @@ fn what_is_no_directory_of_parquet_files_is_refused() {
     }
 }
 
-/// A table that exists stays as it is, also one that another writer has created in the meantime.
+/// An existing table does not change, even if another writer has created it concurrently.
 #[test]
 fn a_table_is_not_converted() {
     let (directory, storage) = directory();

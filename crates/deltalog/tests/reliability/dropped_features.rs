@@ -134,7 +134,7 @@ fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
 }
 
-/// Files that are added in the meantime may need the feature: the drop looks at them, and goes on.
+/// Files that are added in the meantime may need the feature: the drop looks at them, and continues.
 #[test]
 fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     let (store, storage) = log(5, 1..3);

@@ -109,7 +109,7 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is a commit, which looks at other commits since the plan. What was committed stays if a later one fails.
+/// Each batch is a commit, which looks at other commits since the plan. Earlier commits are kept if a later one fails.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();

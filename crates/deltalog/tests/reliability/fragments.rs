@@ -78,7 +78,7 @@ fn fragments_of_workers_are_one_version() {
     assert_eq!(totals.files, files(&storage).len() as u64);
 }
 
-/// The fragment of a second run is not passed on: its files are deleted, and other files stay.
+/// The fragment of a second run is not passed on: its files are deleted, and other files are kept.
 #[test]
 fn files_that_no_fragment_names_are_deleted_with_the_commit() {
     let (_directory, storage) = table();
@@ -282,7 +282,7 @@ fn tasks_count_values_of_their_own() {
     ];
     assert_eq!(commit(write, &fragments), Some(0));
     assert_eq!(numbers(&storage), [5, 15, 20]);
-    // The next write goes on beyond the mark.
+    // The next write continues beyond the mark.
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let fragments = [

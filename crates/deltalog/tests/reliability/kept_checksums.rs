@@ -392,7 +392,7 @@ fn a_checksum_is_written_if_its_checkpoint_is_not() {
     }
 }
 
-/// What a requested checkpoint counts is compared as well. The process then goes on without that checksum.
+/// What a requested checkpoint counts is compared as well. The process then continues without that checksum.
 #[test]
 fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);

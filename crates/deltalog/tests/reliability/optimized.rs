@@ -124,7 +124,7 @@ fn large_files_stay_and_files_with_many_deleted_rows_do_not() {
     assert!(adds(&newest(&storage)).iter().all(|add| add.deletion_vector.is_none()));
 }
 
-/// Each commit replaces a part of the files. What was committed stays if the next one fails.
+/// Each commit replaces a part of the files. Earlier commits are kept if the next one fails.
 #[test]
 fn commits_are_of_bounded_size() {
     let (_directory, storage) = small_files(6, &[]);
@@ -328,7 +328,8 @@ fn a_purge_keeps_clustered_files_apart() {
     assert_eq!(clustered.count(), 2);
 }
 
-/// "Column Mapping": what was dropped stays in files until then, and is not brought back by a column of the same name.
+/// "Column Mapping": dropped columns stay in files until then, and a new column of the same name does not show their
+/// values.
 #[test]
 fn a_purge_leaves_no_dropped_column() {
     let (_directory, storage) = small_files(1, &[("delta.columnMapping.mode", "name")]);

@@ -251,7 +251,7 @@ fn statements_that_are_overtaken_are_committed() {
     }
 }
 
-/// Protocol: "Row Tracking". The ids of the rows stay.
+/// Protocol: "Row Tracking". The ids of the rows do not change.
 #[test]
 fn row_ids_are_kept() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);

@@ -91,7 +91,7 @@ fn footer_start(bytes: &[u8]) -> usize {
     end - u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize
 }
 
-/// Puts bytes before the footer. All offsets in it stay right.
+/// Puts bytes before the footer. All offsets in it remain correct.
 fn grow(path: &PathBuf) {
     change_bytes(path, |bytes| {
         let footer = bytes.split_off(footer_start(bytes));
@@ -432,7 +432,7 @@ fn other_writers() {
     }
 }
 
-/// With every fault at each request, and with the end of the process there: a file that is there stays, and the next
+/// With every fault at each request, and with the end of the process there: existing files are kept, and the next
 /// repair completes the work.
 #[test]
 fn a_request_that_fails_never_makes_a_file_a_missing_one() {

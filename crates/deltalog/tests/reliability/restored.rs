@@ -209,7 +209,7 @@ fn identity_values_go_on() {
     assert!(mark(&newest(&storage)), "{}", newest(&storage).metadata().schema_string);
 }
 
-/// Rows that would go are protected by the newest version; a version that protects its rows may come back.
+/// If the newest version is append-only, no row may be removed; an earlier append-only version may be restored.
 #[test]
 fn append_only_tables_are_those_that_are_so_now() {
     let (_directory, storage) = table(&[]);

@@ -165,7 +165,7 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let error = late.commit(&delete_statement(), Operation::default(), &counts).unwrap_err();
     assert_eq!(error.reason(), Some("concurrent_append"));
 
-    // A row that was read, though not changed, must stay.
+    // A commit that deletes a row that was read but not changed is a conflict.
     let base = newest(&storage);
     let file = live(&base).into_iter().find(|file| file.deletion_vector.is_some()).unwrap();
     let mut reader = RowChange::new(&base, &environment()).unwrap();

@@ -136,8 +136,8 @@ const AGES: [i64; 6] = [0, HOUR_MS, 2 * HOUR_MS, WEEK_MS - 1, WEEK_MS, 100 * DAY
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Files that are live, retained, young or hidden stay; all others go. What a plan lists is what is deleted, and
-    /// what the log alone finds is a part of it.
+    /// Files that are live, retained, young or hidden are kept; all others are deleted. Exactly the files of the plan
+    /// are deleted, and a plan from the log alone has a subset of them.
     #[test]
     fn only_and_all_files_that_nothing_needs_are_deleted(
         history in history().prop_map(usable),
@@ -465,7 +465,7 @@ fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
     }
 }
 
-/// With every fault at each request, and with the end of the process there: what is needed stays, and the next VACUUM
+/// With every fault at each request, and with the end of the process there: needed files are kept, and the next VACUUM
 /// completes the work.
 #[test]
 fn a_vacuum_that_fails_at_any_request_can_be_repeated() {

@@ -1,4 +1,4 @@
-//! How fast bytes go, and where a body ends too early.
+//! How fast bytes are sent, and where a body ends too early.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ impl Line {
     }
 }
 
-/// The lines that a body goes through, each with its speed.
+/// The connections through which a body is sent, each with its speed.
 #[derive(Debug, Clone)]
 pub(super) struct Lines(pub(super) [(Arc<Line>, Option<u64>); 2]);
 

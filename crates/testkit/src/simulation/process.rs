@@ -48,7 +48,7 @@ impl Process {
         Some(Self { shared: Arc::clone(&self.shared), id: front })
     }
 
-    /// Returns whether the process that was the `life`th in this place, counted from 0, goes on.
+    /// Returns whether the `life`th process in this slot, counted from 0, is still running.
     pub fn is_alive(&self, life: u32) -> bool {
         let world = self.shared.world();
         let member = &world.members[self.id];

@@ -150,7 +150,7 @@ class _Joined:
     def rows_of(self, matched: _Clauses, by_source: _Clauses, not_matched: _Clauses, once: bool) -> DataFrame:
         """Returns the rows to write and to remove, by the clauses of each kind.
 
-        If each row may match only `once`, also those that match and stay.
+        If each row may match only `once`, also rows that match but are not changed.
         """
         pairs = self._join("inner")
         for clauses, frame in ((matched, pairs), (by_source, self.target), (not_matched, self.source)):

@@ -121,7 +121,7 @@ class StatementWriter(DataSourceArrowWriter):
         committing = Committing(
             request.text,
             request.reads,
-            # Rows that match and stay matter to a MERGE that inserts the others.
+            # Rows that match but are not changed matter to a MERGE that inserts the others.
             bool(request.text.not_matched),
             request.matches_once,
             request.source_rows,

@@ -1,8 +1,9 @@
 """MERGE.
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
-2. Files of the target whose statistics hold none of the source's keys are left out, and the keys' range goes into the
-   scan, for row groups and pages. Neither with WHEN NOT MATCHED BY SOURCE, for which every row of the target counts.
+2. Files of the target whose statistics hold none of the source's keys are left out, and the range of the keys is passed
+   to the scan, for skipping row groups and pages. Neither is done with WHEN NOT MATCHED BY SOURCE, for which every row
+   of the target counts.
 3. One job joins the target with the source: changed rows, removed positions, and the numbers of the source's rows that
    have matched. The source is broadcast while it is small.
 4. The rows of the source that have not matched are inserted by a second job.

@@ -1,6 +1,6 @@
 """The base of a write: the version of its own table from which its data was read, and the rows that were read.
 
-A DataFrame stays on the version that it was read from. If an overwrite with its rows replaced a newer version, the
+A DataFrame keeps the version that it was read from. If an overwrite with its rows replaced a newer version, the
 commits between the two would be lost. An append, and an overwrite of some rows, would add rows that no order of the
 commits explains. So a commit since that version conflicts if it changes the rows that were read, or adds such rows,
 depending on the table's isolation level. Rows that the plan does not read are not compared, so that an append of other

@@ -36,12 +36,12 @@ pub(super) struct Fate {
 /// What was found in one file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// The rows that change or go.
+    /// The rows that are changed or deleted.
     pub(super) rows: Found,
     pub(super) fates: Vec<Fate>,
     /// The rows of the source that match a row of the file.
     pub(super) matched: RoaringBitmap,
-    /// Whether a row with a match stays as it is.
+    /// Whether a row with a match is not changed.
     pub(super) has_kept: bool,
 }
 

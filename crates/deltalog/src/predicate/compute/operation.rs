@@ -109,7 +109,7 @@ pub enum Operation {
     /// `a RLIKE pattern` and others.
     Regex(RegexUse),
     /// `current_timestamp()` and others: the moment when the statement began, in microseconds since 1970. As an
-    /// argument, the column that has the name of the function, which goes before.
+    /// argument, a column that has the name of the function takes precedence.
     Now(Moment, Clock, i64),
     /// `uuid()`
     Uuid,

@@ -149,7 +149,7 @@ impl JavaPattern {
                 out.push_str(piece);
             }
             done = end;
-            // After an empty match, the search goes on at the next character.
+            // After an empty match, the search continues at the next character.
             from = match end > start {
                 true => end,
                 false => end + text.get(end..)?.chars().next().map_or(Some(1), step)?,

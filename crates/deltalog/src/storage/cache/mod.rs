@@ -18,9 +18,10 @@
 //!   time that such a file is opened costs one request, as without a cache, but mostly one without a body, and what is
 //!   read of it after that costs none. The protocol forbids to write to the name of a data file again, but tables are
 //!   dropped and made again, and files are copied by hand; and a store that refuses access must be able to.
-//! - **Everything else** goes to the store: `_last_checkpoint`, listings, existence, all writes, and commits that are
-//!   read by their name only. So the commit rule, which reads a commit back whose put had no answer, and the protocol
-//!   of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`]) does.
+//! - **Everything else** is read from or written to the store: `_last_checkpoint`, listings, existence, all writes, and
+//!   commits that are read by their name only. So the commit rule, which reads a commit back whose put had no answer,
+//!   and the protocol of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`])
+//!   does.
 //! - Objects without an entity tag, or with a weak one, are not cached.
 //!
 //! What is on disk is checked before it is used:

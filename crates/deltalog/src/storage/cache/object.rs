@@ -83,7 +83,7 @@ impl CachedObject {
             if is_whole {
                 self.add(known.missing.start, &bytes);
             }
-            // What comes after a gap would be taken for what is in it. The reader goes on where the bytes end.
+            // Bytes after a gap would be mistaken for the bytes of the gap. The reader continues where the bytes end.
             let after = if is_whole { known.after } else { Bytes::new() };
             if known.before.is_empty() && after.is_empty() {
                 return bytes;

@@ -1,7 +1,7 @@
 //! The credentials that a machine or a container has for S3, when nothing else has any.
 //!
 //! - The first of the services that is configured answers, as in AWS's own tools; one that is configured by half is an
-//!   error. The client would go on to the next, and in the end to the metadata service of the machine, whose role is
+//!   error. The client would continue to the next, and in the end to the metadata service of the machine, whose role is
 //!   not the one that was meant.
 //! - `AWS_EC2_METADATA_DISABLED` keeps everyone from that service. ("AWS SDKs and Tools Reference Guide: IMDS
 //!   credential provider")

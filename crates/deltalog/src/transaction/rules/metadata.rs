@@ -54,7 +54,7 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     Ok(is_conflict.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns whether a writer that has read `old` must not go on under `new`.
+/// Returns whether a writer that has read `old` must not continue under `new`.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.

@@ -168,9 +168,9 @@ fn put_checked(storage: &Storage, version: u64, checksum: &VersionChecksum) -> R
     put.map(drop)
 }
 
-/// Returns whether the version still has the commit of the checksum. In a store without directories, a file goes to its
-/// place also if the table was dropped in between: it would be a log of its own there, or say wrong things about a
-/// table that was created in place of the old one.
+/// Returns whether the version still has the commit of the checksum. In a store without directories, a file is created
+/// even if the table was dropped in between: it would be a log by itself, or say wrong things about a table that was
+/// created in place of the old one.
 fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<bool> {
     match storage.read(&LogFileName::Commit(version).path()) {
         Ok(bytes) => {

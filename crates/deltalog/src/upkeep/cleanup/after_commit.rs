@@ -23,7 +23,7 @@ const HOUR_MS: i64 = 3600 * 1000;
 /// The time in milliseconds after which a round begins no further deletion.
 const MOST_MS_OF_ROUND: i64 = 2000;
 
-/// For how long a clean-up may go on.
+/// For how long a clean-up may continue.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::upkeep) enum Pace<'a> {
     /// A commit waits for it.

@@ -17,9 +17,9 @@
 //! - A file is only deleted if it is the one that was listed. Another table, whose files have the same names, may have
 //!   been created in place of this one.
 //! - Checkpoints, checksums, compactions and commits that their writers did not complete are deleted after a day.
-//! - No checkpoint is created. Protected ones are deleted together with all history before the version that they
-//!   belong to, or if every version that is deleted could be read and written here. (Table feature
-//!   `checkpointProtection`.) If the table gets another protection while files are deleted, the rest stays.
+//! - No checkpoint is created. Protected ones are deleted together with all history before the version that they belong
+//!   to, or if every version that is deleted could be read and written here. (Table feature `checkpointProtection`.) If
+//!   the table gets another protection while files are deleted, the remaining files are kept.
 //! - The table must be writable by this crate, and no property overrides this.
 
 mod after_commit;

@@ -25,7 +25,7 @@ impl Case {
             let states = self.state(*earlier).zip(self.state(version));
             states.is_some_and(|(earlier, restored)| earlier.files == restored.files)
         } else if write.replaces_class.is_some() {
-            // Rows of other classes stay: in files with other deletion vectors, or in copies.
+            // Rows of other classes are kept: in files with other deletion vectors, or in copies.
             commit.paths.is_superset(&files)
         } else {
             commit.paths == files

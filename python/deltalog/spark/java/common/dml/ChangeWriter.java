@@ -60,7 +60,7 @@ public class ChangeWriter {
   }
 
   /**
-   * Writes a row with this operation; of a row that goes, `isFirst` says that it has not gone
+   * Writes a row with this operation; for a deleted row, `isFirst` says that it was not recorded
    * before.
    */
   public void write(InternalRow row, int operation, boolean isFirst) {

@@ -64,7 +64,7 @@ public class FileColumns {
       boolean isText = directories == null && partitions.contains(Integer.valueOf(i));
       Column column = isText ? text(made.attribute(i)) : made.column(i);
       if (physical != null) {
-        // A cast between structs goes by position.
+        // A cast between structs matches fields by position.
         Column cast = isText ? column : column.cast(physical[i].dataType());
         made.put(i, cast.as(physical[i].name(), physical[i].metadata()));
       } else if (isText) {
