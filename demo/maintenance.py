@@ -1,4 +1,4 @@
-"""What keeps tables fast and recoverable: small files are joined, rows are ordered, and a mistake is undone."""
+"""Maintenance of tables: small files are joined, rows are ordered, and a mistake is undone."""
 
 from __future__ import annotations
 

@@ -671,7 +671,9 @@ def read_fragment(fragment: bytes, storage_options: Mapping[str, str] | None = N
 
 @final
 class StatementTask:
-    """What a task of a DELETE, UPDATE or MERGE by several processes needs. It can be pickled, without credentials."""
+    """The data that a task of a DELETE, UPDATE or MERGE by several processes needs. It can be pickled, without
+    credentials.
+    """
 
     def __new__(cls, json: str) -> StatementTask:
         """Reads the text that a pickled task consists of."""
@@ -718,7 +720,7 @@ class StatementTask:
 
 @final
 class StatementFragment:
-    """What one task of a statement has done, as plain data. It can be pickled."""
+    """The result of one task of a statement, as plain data. It can be pickled."""
 
     def __new__(cls, files: str, report: bytes) -> StatementFragment:
         """Reads the parts that a pickled fragment consists of."""
@@ -727,7 +729,7 @@ class StatementFragment:
 
 @final
 class WriteTask:
-    """What a worker needs to write files of a distributed write: the table's location, schema and rules.
+    """The data that a worker needs to write files of a distributed write: the table's location, schema and rules.
 
     It can be pickled, and holds no credentials.
     """
@@ -813,7 +815,7 @@ class DistributedWrite:
 
     @property
     def task(self) -> WriteTask:
-        """What each worker needs."""
+        """The data that each worker needs."""
     def tasks(self, count: int) -> list[WriteTask]:
         """Returns `count` tasks, for workers that write rows without the identity columns of the table.
 

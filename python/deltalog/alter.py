@@ -118,7 +118,7 @@ class TableAlterer:
     ) -> int:
         """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
-        What only tells how the table is kept is removed, in commits before the one that drops the feature:
+        Traces that only concern how the table is stored are removed, in commits before the one that drops the feature:
 
         - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
         - `typeWidening`: files with older types are rewritten with the types of the schema.

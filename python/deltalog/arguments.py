@@ -1,4 +1,4 @@
-"""What users pass, checked and brought to the form that the binary takes.
+"""Checks the arguments of users and converts them to the form that the binary takes.
 
 Each function names the parameter in its message, and says in the hint what to pass. What a parameter's annotation says
 in full is checked by `deltalog.checked`.
@@ -61,7 +61,7 @@ class ChangeRange(NamedTuple):
 
 
 class StoreOptions(NamedTuple):
-    """What opens a store."""
+    """The arguments that open a store."""
 
     options: dict[str, str]
     credential_provider: CredentialProvider | None = None

@@ -21,7 +21,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class _Expected(NamedTuple):
-    """What a parameter takes."""
+    """The types that a parameter accepts."""
 
     accepts: Callable[[object], bool]
     text: str

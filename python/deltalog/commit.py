@@ -67,7 +67,7 @@ class CommitProperties:
 
 
 class CommitArguments(NamedTuple):
-    """What the binary takes of `CommitProperties`."""
+    """The `CommitProperties` in the form that the binary takes."""
 
     custom_metadata: str | None = None
     """A JSON object."""

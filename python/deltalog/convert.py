@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ConvertArguments(NamedTuple):
-    """What the binary takes of the arguments of `convert_to_delta`."""
+    """The arguments of `convert_to_delta` that the binary gets."""
 
     mode: str
     options: TableOptions

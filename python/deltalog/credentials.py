@@ -52,7 +52,7 @@ _PREFIXES = ("aws", "azure", "storage", "google")
 
 
 class NotCredentialsError(Exception):
-    """What a provider has returned; the message completes "returned"."""
+    """A wrong result of a provider; the message completes "returned"."""
 
 
 class Answer(NamedTuple):

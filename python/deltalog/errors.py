@@ -52,7 +52,7 @@ class DeltaError(Exception):
     line: int | None = None
     """The line at fault, counted from 1."""
     hint: str | None = None
-    """What to do about it."""
+    """A hint: what to do about the error."""
     reason: str | None = None
     """The reason for programs, where a class has several; see `CommitConflictError` and `CommitStateUnknownError`."""
 

@@ -36,7 +36,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Opened(NamedTuple):
-    """What a table has open. It is replaced as a whole."""
+    """The open state of a table. It is replaced as a whole."""
 
     snapshot: _internal.Snapshot
     seen: int
@@ -71,7 +71,7 @@ class TableHandle:
 
     _opened: Opened
     _recent: tuple[int, _internal.Recent] | None = None
-    """What keeps the newest snapshot, and the process that it works for."""
+    """The object that keeps the newest snapshot, and the process that it belongs to."""
 
     @property
     def _snapshot(self) -> _internal.Snapshot:

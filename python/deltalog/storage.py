@@ -25,7 +25,7 @@ class CacheStatistics(NamedTuple):
     """Counts of the requests to caches on the local disk, for files or ranges of files, and of their hits."""
 
     hits: int
-    """What they had. That includes data files that have not changed, as the store has said."""
+    """The hits. They include data files that the store has reported as unchanged."""
     misses: int
     """What was requested from the store."""
     hit_bytes: int

@@ -1,4 +1,4 @@
-"""What the log of a table records, and what is kept beside it."""
+"""The content of a table's log, and the checksums that are kept with it."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What follows a commit: checkpoints, log compactions, and the removal of what has expired of a log.
+"""The work after a commit: checkpoints, log compactions, and the removal of what has expired of a log.
 
 It is done behind the commit, on threads of the process, so that a commit returns as soon as it is durable. Of a table,
 one thing at a time is done, and of several checkpoints that are due only the newest is written. A failure is logged and

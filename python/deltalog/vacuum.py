@@ -16,7 +16,7 @@ __all__ = ["TableVacuum", "VacuumArguments", "VacuumPlan", "VacuumResult", "rete
 
 
 class VacuumArguments(NamedTuple):
-    """What the binary takes of the arguments of `vacuum`."""
+    """The arguments of `vacuum` that the binary gets."""
 
     retention: timedelta | None = None
     enforce_retention_duration: bool = True
@@ -27,7 +27,7 @@ class VacuumArguments(NamedTuple):
 
 @dataclass(frozen=True)
 class VacuumResult:
-    """What a VACUUM has deleted."""
+    """The result of a VACUUM."""
 
     num_files: int
     size_in_bytes: int
@@ -120,8 +120,8 @@ class TableVacuum(TableHandle):
         way stay. Older versions can then no longer be read. Files and directories that begin with `_` or `.` are
         left alone, apart from `_change_data` and partitions, and so are other tables in the table's directory.
 
-        What cannot be known: a shallow clone of this table elsewhere needs files of it, perhaps also some that were
-        removed here. A VACUUM breaks it.
+        Shallow clones of this table are unknown to it. If a clone elsewhere needs files that were removed here, a
+        VACUUM breaks the clone.
 
         Args:
             retention_hours: how long files are kept after they were removed; without it the table's property

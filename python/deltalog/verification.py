@@ -16,14 +16,14 @@ class Difference:
     field: str
     """Its name in the checksum file."""
     checksum: Any
-    """What the checksum file says."""
+    """The value in the checksum file."""
     replay: Any
-    """What the log says."""
+    """The value in the log."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a comparison of a version with its checksum file found (protocol: "Version Checksum File")."""
+    """The result of comparing a version with its checksum file (protocol: "Version Checksum File")."""
 
     version: int
     file: str | None

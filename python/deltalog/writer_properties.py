@@ -119,7 +119,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-# What the core calls these numbers.
+# The core's names for these numbers.
 _NUMBERS = {
     "data_page_size_limit": "dataPageBytes",
     "dictionary_page_size_limit": "dictionaryPageBytes",

@@ -1,4 +1,4 @@
-"""What can be done to a table in Spark, by people who do not know who has written it."""
+"""The operations of users in Spark on a table from an unknown writer."""
 
 from __future__ import annotations
 

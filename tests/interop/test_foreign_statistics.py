@@ -363,7 +363,7 @@ def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
 
 
 def test_the_connector_continues_statistics_of_ours(jvm: Jvm, tmp_path: Path) -> None:
-    """What it copies keeps the mark, and what it computes does not get one."""
+    """Statistics that it copies keep the mark, and statistics that it computes do not get one."""
     table = f"delta.`{tmp_path}`"
     vectors = {"delta.enableDeletionVectors": "true"}
     write_deltalake(

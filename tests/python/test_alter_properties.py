@@ -34,7 +34,7 @@ def test_properties_are_set_and_removed(tmp_path: Path) -> None:
     assert info["operationParameters"] == {"properties": '["mine","delta.appendOnly"]', "ifExists": False}
     with refused(tmp_path, InvalidArgumentError, "'mine' is not set"):
         table.alter.unset_table_properties(["mine"])
-    # What changes nothing commits nothing.
+    # An operation that changes nothing commits nothing.
     assert table.alter.unset_table_properties(["mine"], raise_if_not_exists=False) == 2
     assert table.alter.set_table_properties({"yours": "2"}) == 2
     assert deltalake.DeltaTable(tmp_path).metadata().configuration == {"yours": "2"}

@@ -107,7 +107,7 @@ def test_clustering(tmp_path: Path) -> None:
 def test_features_that_are_in_use(
     tmp_path: Path, feature: str, definition: dict[str, Any], message: str
 ) -> None:
-    """What users have said about their data they take back themselves."""
+    """Users themselves remove what they have said about their data."""
     table = DeltaTable.create(tmp_path, **{"schema": Schema([Field("a", "long")]), **definition})
     with refused(tmp_path, InvalidArgumentError, message):
         table.alter.drop_feature(feature)

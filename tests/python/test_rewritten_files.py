@@ -52,7 +52,7 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
     lines = actions(tmp_path, 1)
     (add,) = of(lines, "add")
     (removed,) = of(lines, "remove")
-    # What RESTORE to version 0 commits.
+    # The commit of RESTORE to version 0.
     tombstone = {name: value for name, value in add.items() if name not in ("stats", "tags")}
     tombstone |= {"deletionTimestamp": add["modificationTime"], "extendedFileMetadata": True}
     live = {

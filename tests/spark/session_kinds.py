@@ -64,7 +64,7 @@ def in_sql(text: str) -> Callable[[Statement], Any]:
     return lambda run: run.sql(text)
 
 
-# What works wherever a session has everything.
+# Statements that work in every fully configured session.
 WORKS: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite": lambda run: run.writer("overwrite", "deltalog").saveAsTable(run.name),
     "saveAsTable, append": lambda run: run.writer("append", "deltalog").saveAsTable(run.name),
@@ -93,7 +93,7 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
 # Statements that change nothing. OPTIMIZE finds no files to join.
 READS = {"SELECT", "SELECT, by path", "DESCRIBE HISTORY", "OPTIMIZE"}
 
-# What no session may do.
+# Statements that no session may execute.
 REFUSED: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite, no format": lambda run: run.writer("overwrite").saveAsTable(run.name),
     "saveAsTable, append, no format": lambda run: run.writer("append").saveAsTable(run.name),

@@ -76,7 +76,7 @@ def test_jobs_whose_output_is_lost_are_not_committed(
 def test_files_that_belong_to_no_task_are_ignored(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a job wrote is what its tasks report, not what is in a directory."""
+    """The commit of a job has the files that its tasks report, not the files in a directory."""
     received = job._received
 
     def leave(reports: Any) -> bytes:

@@ -76,7 +76,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
     return recorded
 
 
-# What the statements find in the table, for whose rows Spark reads and writes files.
+# The rows that the statements find in the table; Spark reads and writes files for them.
 _TABLES = {
     "with vectors": "USING deltalog TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "with everything": "USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "

@@ -330,7 +330,7 @@ def test_merges_read_what_the_filter_of_their_source_says(spark: SparkSession, p
             spark.sql(merge).collect()
 
 
-# What reads the table, and whether it is known that it reads the partition q alone.
+# Queries that read the table, and whether it is known that they read only the partition q.
 QUERIES = {
     "filter": ("{t} WHERE part = 'q'", True),
     "inner": ("{t} JOIN d ON t.part = d.part AND t.part = 'q'", True),

@@ -1,4 +1,4 @@
-"""What queries and descriptions show of a table, as in the JVM connector."""
+"""Queries and descriptions of a table show the same as in the JVM connector."""
 
 from pathlib import Path
 

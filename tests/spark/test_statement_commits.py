@@ -1,4 +1,4 @@
-"""What DELETE, UPDATE and MERGE commit, what they leave if they fail or are refused, and what they read."""
+"""The commits of DELETE, UPDATE and MERGE, the state after a failure or a refusal, and the rows that they read."""
 
 import json
 import logging

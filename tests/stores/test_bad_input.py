@@ -1,4 +1,4 @@
-"""What is wrong with a location, its options or its credentials is said by name, and with what to do.
+"""Errors name the location, the option or the credentials that are wrong, and say what to do.
 
 "There is no table" is said only where the store has answered that there is none.
 """

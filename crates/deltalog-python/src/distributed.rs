@@ -17,8 +17,8 @@ use crate::write_arguments::WriteArguments;
 use crate::write_batches::written;
 use crate::write_target::WriteTarget;
 
-/// What a worker needs to write files of a distributed write: the table's location, schema and rules. It can be
-/// pickled, and holds no credentials.
+/// The data that a worker needs to write files of a distributed write: the table's location, schema and rules. It can
+/// be pickled, and holds no credentials.
 #[pyclass(frozen, eq, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct WriteTask(pub(crate) deltalog::WriteTask);
@@ -291,7 +291,7 @@ pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalo
     fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
 }
 
-/// What a distributed write begins with.
+/// The arguments that begin a distributed write.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 pub(crate) enum Begun {

@@ -54,7 +54,7 @@ struct FragmentFile {
     number: Option<u32>,
 }
 
-/// What a scan returns.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// The columns, if not all.

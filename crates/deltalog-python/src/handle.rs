@@ -1,4 +1,4 @@
-//! What follows a table: its newest snapshot, and its commits.
+//! Follows a table: keeps its newest snapshot, and its commits.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -26,7 +26,7 @@ use crate::logging;
 const INTERVAL: Duration = Duration::from_millis(200);
 
 thread_local! {
-    /// What a handler has raised during a call of this thread.
+    /// The exception that a handler has raised during a call of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
     /// When a stream that this thread consumes looks for signals again.
     static NEXT_LOOK: Cell<Option<Instant>> = const { Cell::new(None) };

@@ -13,7 +13,7 @@ use pyo3::types::PyTuple;
 
 use crate::interrupts::stop_with;
 
-/// What the option says.
+/// The value of the option.
 const OPTION: &str = "log_store";
 
 static REGISTERED: Mutex<Option<HashMap<String, Arc<PythonLogStore>>>> = Mutex::new(None);

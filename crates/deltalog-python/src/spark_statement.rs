@@ -25,7 +25,7 @@ use crate::statements::Done;
 use crate::upkeep;
 use crate::write_token::rows_read;
 
-/// What a statement is, for its commit: `deltalog.spark.dml.text.StatementText` in Python.
+/// The description of a statement for its commit: `deltalog.spark.dml.text.StatementText` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct StatementText {
     /// `DELETE`, `UPDATE` or `MERGE`.
@@ -56,7 +56,7 @@ impl StatementText {
     }
 }
 
-/// What a statement begins with.
+/// The arguments that begin a statement.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {

@@ -40,7 +40,7 @@ pub(crate) struct SparkWrite {
     /// Whether the write creates or replaces the table by a definition, which other processes do not know.
     is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
-    /// What the tasks of Spark's jobs have reported.
+    /// The reports of the tasks of Spark's jobs.
     reports: Mutex<Vec<u8>>,
     /// The bytes of the reports of jobs that give values to identity columns.
     counting: Mutex<Range<usize>>,
@@ -120,7 +120,7 @@ impl SparkWrite {
     }
 }
 
-/// What a write begins with.
+/// The arguments that begin a write.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {

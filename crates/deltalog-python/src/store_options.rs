@@ -173,7 +173,7 @@ fn name(object: &Bound<'_, PyAny>) -> String {
 struct Provider {
     object: Py<PyAny>,
     name: String,
-    /// What it returned last, which its errors must not contain.
+    /// The last returned value, which errors must not contain.
     seen: Mutex<Vec<String>>,
 }
 

@@ -80,7 +80,7 @@ type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 pub(crate) struct Task {
     /// Tasks of one lane run one after another. For upkeep it is the table's location.
     pub(crate) lane: String,
-    /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
+    /// The kind of work. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
     /// It gets its turn; `None` in the thread of a caller, which waits for it.
     pub(crate) work: Work,

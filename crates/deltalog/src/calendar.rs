@@ -54,7 +54,7 @@ pub(crate) enum Rebase {
     Timestamps(Option<String>),
 }
 
-/// What the footer of a file says about its writer.
+/// The information about the writer in the footer of a file.
 struct Writer<'a> {
     /// Dates and INT64 timestamps are in the old calendar.
     is_old: bool,

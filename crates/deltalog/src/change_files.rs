@@ -15,7 +15,7 @@ use crate::protocol::AddCdcFile;
 use crate::storage::Storage;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// What a row is in the change data feed.
+/// The kind of change that a row of the change data feed shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Insert,
@@ -39,7 +39,7 @@ impl Change {
 pub(crate) struct ChangeFiles {
     storage: Storage,
     environment: Environment,
-    /// What the table demands.
+    /// The requirements of the table.
     spec: TableWriteSpec,
     writer: Option<DataWriter>,
 }

@@ -37,7 +37,7 @@ pub enum ErrorKind {
     FileNotFound,
     /// The table needs a feature, type or option that is not implemented; the message names it.
     Unsupported,
-    /// What the caller passed cannot be right.
+    /// The caller's arguments are invalid.
     InvalidArgument,
     /// The data to be written does not fit the schema or the constraints of the table.
     SchemaMismatch,
@@ -197,7 +197,7 @@ impl Error {
         self.0.kind == ErrorKind::CommitStateUnknown
     }
 
-    /// What to branch on.
+    /// The kind of the error, for branching.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -228,7 +228,7 @@ impl Error {
         self.0.transaction_id.as_deref()
     }
 
-    /// What the user can do about it, if there is something to say.
+    /// The hint: what the user can do about the error, if anything.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

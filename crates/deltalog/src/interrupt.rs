@@ -235,7 +235,7 @@ pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
     }
 }
 
-/// What a thread that the call starts has to know of it.
+/// The part of a call that its threads share.
 #[derive(Debug, Clone)]
 pub struct Inherited(Option<Current>);
 

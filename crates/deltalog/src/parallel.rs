@@ -147,7 +147,7 @@ pub(crate) fn relay<T: Send, E: Send>(
     })
 }
 
-/// What a thread is to do, or the caller if there is no thread.
+/// The work of a thread, or of the caller if there is no thread.
 struct Work<W>(Mutex<Option<W>>);
 
 impl<W> Work<W> {

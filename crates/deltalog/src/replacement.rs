@@ -12,7 +12,7 @@
 //!
 //! - A row is replaced only if the predicate is true for it, not if it is false or NULL.
 //! - New rows must meet the predicate, as they must meet a CHECK constraint.
-//! - What was read is the predicate: a commit that adds a file that may have such a row conflicts.
+//! - The predicate counts as read: a commit that adds a file that may have such a row is a conflict.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
 //! - If rows are copied, change data files say what has changed, with the deleted rows and the new ones. These are read
 //!   back from their files, because it is not known earlier whether rows are copied. (PROTOCOL, "Change Data Files".)

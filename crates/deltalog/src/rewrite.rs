@@ -32,7 +32,7 @@ use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 /// files that were added since the last.
 const MOST_CATCH_UPS: u32 = 100;
 
-/// What is written again, and as what.
+/// Which files are rewritten, and in which form.
 pub(crate) struct Rewriter<'a> {
     copy: RowCopy,
     partitions: PartitionColumns,

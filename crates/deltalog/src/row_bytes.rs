@@ -202,7 +202,7 @@ impl Steps {
     }
 }
 
-/// What Arrow says, also in a panic, if strings or bytes exceed the offsets of their array.
+/// The message of Arrow, also in a panic, if strings or bytes exceed the offsets of their array.
 const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
 
 /// Returns whether an error or a panic of Arrow or Parquet with this text says that values exceed the offsets of their

@@ -14,7 +14,7 @@ use crate::write::TableWriteSpec;
 pub(crate) struct RowCopy {
     /// Returns the rows, with their ids if they have some.
     pub(crate) scan: RowScan,
-    /// What the writer of the copies keeps to. It has no rules, because the rows were checked before.
+    /// The spec for the writer of the copies. It has no rules, because the rows were checked before.
     pub(crate) spec: TableWriteSpec,
 }
 

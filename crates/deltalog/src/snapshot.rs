@@ -152,7 +152,7 @@ impl Snapshot {
     /// Opens another version with `open`, and checks that the table is still the same.
     fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
         let opened = open();
-        // What was opened, or could not be, may be of another table.
+        // The result, or the error, may belong to another table.
         self.newest_version()?;
         opened
     }
@@ -538,7 +538,7 @@ impl Snapshot {
     /// Compares this version with its checksum file, field by field.
     ///
     /// # Errors
-    /// What replaying the log may raise; that something differs is no error but in the result.
+    /// The errors of replaying the log. A difference is part of the result, not an error.
     pub fn verify(&self) -> Result<Verification> {
         verify(self)
     }

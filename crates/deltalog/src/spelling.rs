@@ -1,4 +1,4 @@
-//! What a misspelled name was meant to be.
+//! Suggests names for a misspelled one.
 
 /// The number of letters in which a misspelled name may differ from the name that was meant.
 const MAX_TYPOS: usize = 3;

@@ -43,7 +43,7 @@ __all__ = [
 # The number of kept exceptions is limited, because exceptions of abandoned queries are never fetched.
 _KEPT = 64
 
-# What finds errors of ours in Java exceptions.
+# Finds our errors in Java exceptions.
 _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
     file_errors.error_of,
     refusals.error_of,

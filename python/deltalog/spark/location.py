@@ -59,7 +59,7 @@ class Location:
         self.obstacle = obstacle
         """Why the tasks of Spark cannot reach the files; None if they can."""
         self.number = number
-        """What stands for it in texts; 0 for a local file system."""
+        """Its number in texts; 0 for a local file system."""
 
     def __repr__(self) -> str:
         return f"Location({self.uri!r})"  # The options have secrets.
@@ -146,7 +146,7 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
 
 class _Found(NamedTuple):
-    """What the JVM says about a path."""
+    """The JVM's information about a path."""
 
     url: str
     scheme: str | None

@@ -1,4 +1,4 @@
-"""What a history consists of. Each action describes its effect on a table; the players execute it."""
+"""The actions of a history. Each action describes its effect on a table; the players execute it."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class Restore(Action):
     earlier: Model
 
     def apply(self, model: Model) -> Model:
-        # What applications have recorded stays.
+        # The records of applications are kept.
         return replace(
             self.earlier,
             applications=model.applications,

@@ -1,4 +1,4 @@
-//! What follows when a property activates a feature of an existing table.
+//! The changes that follow when a property activates a feature of an existing table.
 //!
 //! | property | what follows | PROTOCOL |
 //! | --- | --- | --- |

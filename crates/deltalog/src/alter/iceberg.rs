@@ -46,7 +46,7 @@ pub(super) fn follow_up(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()
 pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()> {
     let base = draft.base;
     let begins = match IcebergCompat::of(protocol, &draft.metadata)? {
-        // What is in force twice is not in force.
+        // Two versions that are both enabled are invalid, so neither is in force.
         Some(iceberg) => IcebergCompat::of(base.protocol(), base.metadata()).ok().flatten() != Some(iceberg),
         None => false,
     };

@@ -22,10 +22,10 @@ use crate::transaction::{Committed, Conflict, ConflictReason, Objection, Outcome
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// What others say of files of the batch.
+/// The changes of other writers to files of the batch.
 const ADDED_AGAIN: &str = "had statistics computed by another writer";
 
-/// What commits the batches.
+/// Commits the batches.
 pub(super) struct Committer<'a> {
     /// The version whose files were read. Each batch begins there, so that its first attempt meets all commits since.
     planned: &'a Snapshot,

@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};
 use crate::write::read_footer;
 
-/// What computes the statistics of files of a version, also from several threads.
+/// Computes the statistics of files of a version. Several threads may share it.
 pub(super) struct Computer<'a> {
     base: &'a Snapshot,
     scan: RowScan,

@@ -19,8 +19,8 @@
 //!   clustering columns do.
 //! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and
 //!   the columns of a clustered table). Statistics of other columns are kept if they can still be true.
-//! - What a file's statistics cannot have, such as the maximum of a column with NaN, is not looked for again: a tag
-//!   says that its rows were read. So a second run has nothing to do.
+//! - Statistics that a file cannot have, such as the maximum of a column with NaN, are not computed again: a tag says
+//!   that the rows of the file were read. So a second run has nothing to do.
 //! - Each commit is of bounded size. Earlier commits are kept if something fails later.
 //!
 //! | file | what |
@@ -81,13 +81,13 @@ impl Default for RecomputeRequest {
     }
 }
 
-/// What was recomputed.
+/// The recomputed statistics.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recomputed {
     /// The commits, in order; none if there was nothing to do.
     pub commits: Vec<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: RecomputeMetrics,
 }
 

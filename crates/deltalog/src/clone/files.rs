@@ -50,7 +50,7 @@ pub(super) struct DataCopy {
     pub(super) size: u64,
     /// The decoded path of the directory of the copy, relative to the clone; empty, or with a slash at the end.
     pub(super) directory: String,
-    /// What no other file has in its name: copies never replace anything.
+    /// The unique part of the name: copies never replace a file.
     unique: Uuid,
     /// The rest of the name.
     pub(super) name: String,
@@ -256,7 +256,7 @@ impl Making<'_> {
         let resolver = self.source.resolver();
         // The spelling of Hadoop: the JVM implementation compares these texts with those that Spark has of a file.
         let absolute = |path: &LogPath| resolver.absolute(path).to_uri().replacen("file:///", "file:/", 1);
-        // What the source itself may not read, its clone may not either.
+        // If the source itself may not read a file, its clone may not either.
         let allowed = |path: &LogPath| match path {
             LogPath::Relative(_) => Ok(()),
             LogPath::Absolute(path) => resolver.resolve(&path.to_uri()).map(drop),
@@ -313,7 +313,7 @@ impl Making<'_> {
             .map_err(|_| Error::corrupt_log("the size of the file is negative").at_path(&file.path))?;
         let (directory, name) = match &from {
             LogPath::Relative(path) => path.rsplit_once('/').unwrap_or(("", path)),
-            // What is outside of the source has no place in its partitions.
+            // Files outside of the source are in none of its partition directories.
             LogPath::Absolute(path) => ("", path.path().rsplit_once('/').map_or("", |(_, name)| name)),
         };
         let slash = if directory.is_empty() { "" } else { "/" };

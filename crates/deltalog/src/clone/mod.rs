@@ -77,14 +77,14 @@ impl CloneRequest {
     }
 }
 
-/// What a CLONE has done.
+/// The result of a CLONE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cloned {
     /// The commit; `None` if the table is as the clone would be already, or there is a table and the request ignores
     /// that.
     pub committed: Option<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: CloneMetrics,
     /// The roots that readers of a shallow clone must allow, as URLs.
     pub roots: Vec<String>,

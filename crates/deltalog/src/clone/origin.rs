@@ -1,4 +1,4 @@
-//! What a copied file notes about where it comes from, in a tag of its `add` action. (PROTOCOL, "Add File and Remove
+//! The origin of a copied file, which a tag of its `add` action records. (PROTOCOL, "Add File and Remove
 //! File": `tags`.)
 //!
 //! ```text

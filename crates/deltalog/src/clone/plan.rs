@@ -70,7 +70,7 @@ pub struct FileCopy<'a> {
 pub struct CopiedFile {
     /// The number of the file among the [`ClonePlan::copies`].
     pub number: usize,
-    /// What is unique in the name of the copy, which has it as 16 hexadecimal digits after the mark of the plan.
+    /// The unique part of the name of the copy: 16 hexadecimal digits after the mark of the plan.
     pub unique: u64,
     /// The size of the copy, in bytes.
     pub size: u64,

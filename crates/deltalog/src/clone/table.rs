@@ -29,7 +29,7 @@ use crate::snapshot::Snapshot;
 const OF_THE_TABLE: [&str; 5] =
     [ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN];
 
-/// What the commit says of the clone.
+/// The table-level actions of the clone's commit.
 pub(super) struct ClonedTable {
     pub(super) protocol: Protocol,
     pub(super) metadata: Metadata,

@@ -22,7 +22,7 @@ pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
     }
     let schema = BindSchema::of(table).ok();
     let is_met = |sql: &str| {
-        // What cannot be bound may read any column.
+        // An expression that cannot be bound may read any column.
         let bound = schema.as_ref().and_then(|schema| schema.bind(sql, "UTC").ok());
         let is_there = |name: &str| table.field(name).is_some_and(|field| has(&field.name));
         bound.is_some_and(|bound| bound.columns().iter().filter_map(BoundColumn::top_level).all(is_there))

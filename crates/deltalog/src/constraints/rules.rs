@@ -26,7 +26,7 @@ pub struct RuleText {
     pub(crate) time_zone: Option<String>,
 }
 
-/// What a table demands of its rows, as text that was not bound to the schema yet.
+/// The rules of a table for its rows, as text that is not bound to the schema yet.
 ///
 /// A feature that the table's protocol does not support is not in force, even if the metadata has its properties.
 #[derive(Debug, Clone, Default)]

@@ -226,7 +226,7 @@ impl Merged {
 /// `Unsupported` for a type that a column of a table cannot have.
 fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
     let descriptor = footer.file_metadata().schema_descr();
-    // What the writer's Arrow types were does not matter to other readers.
+    // The writer's Arrow types do not matter to other readers.
     let arrow = parquet_to_arrow_schema(descriptor, None)
         .map_err(|error| Error::corrupt_data("the file's schema cannot be read").with_source(error))?;
     let fields = fields_with_micros(arrow.fields(), descriptor, Some("UTC"));

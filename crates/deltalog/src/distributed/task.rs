@@ -1,4 +1,4 @@
-//! What a worker must know to write files of a write.
+//! The data that a worker needs to write files of a write.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! What a commit says about a statement: the metrics of the JVM implementation under its names, which stand nowhere
-//! else.
+//! The metrics of a statement in its commit, under the names of the JVM implementation. Only this module has these
+//! names.
 //!
 //! - Vectors that replace others count as updated, and as added and as removed.
 //! - Only files that lose all rows count as removed, with their bytes. A file that gets a vector does not count.

@@ -32,7 +32,7 @@ use crate::transaction::{
 };
 use crate::unused_files::{delete_unused, delete_unused_changes};
 
-/// What a statement has done to the rows of a table, ready to be committed.
+/// The changes of a statement to the rows of a table, ready to be committed.
 #[derive(Debug)]
 pub struct RowChange {
     base: Snapshot,

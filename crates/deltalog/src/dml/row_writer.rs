@@ -26,7 +26,7 @@ use crate::write::{DataWriter, RowCompletion, TableWriteSpec, WriteOptions};
 pub(crate) struct RowWriter {
     base: Snapshot,
     environment: Environment,
-    /// What the table demands, without the columns for ids.
+    /// The requirements of the table, without the columns for ids.
     spec: TableWriteSpec,
     copy: RowCopy,
     /// Makes changed rows complete, once there are some.

@@ -1,4 +1,4 @@
-//! What all statements of this crate have in common.
+//! The common parts of all statements of this crate.
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, not};

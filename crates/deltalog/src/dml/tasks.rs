@@ -32,11 +32,11 @@ use crate::storage::Storage;
 use crate::transaction::{AlreadyApplied, Conflict, ConflictReason, Operation};
 use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
 
-/// What a task of a statement needs to know, and what its commit does. It holds no credentials.
+/// The data that a task of a statement and its commit need. It holds no credentials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementTask(WriteTask);
 
-/// What a task has done: the files that it has written, and the rows that it removes.
+/// The result of a task: the files that it has written, and the rows that it removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementFragment {
     /// The files.

@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// What is left of the bytes of a footer.
+/// The remaining bytes of a footer.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl Input<'_> {

@@ -22,7 +22,7 @@ use crate::storage::Storage;
 /// The most ranges that a message lists.
 const MOST_SHOWN: usize = 8;
 
-/// What to do about a version that was cleaned up, after a message that lists the others.
+/// The hint for a version that was cleaned up, after a message that lists the readable versions.
 const CHOOSE_ANOTHER: &str = "choose one of these versions: other parts of the log were cleaned up";
 
 /// Versions as ranges without common or adjacent versions, oldest first.

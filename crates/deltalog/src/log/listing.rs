@@ -1,4 +1,4 @@
-//! What a listing of the log shows.
+//! The content of a listing of the log.
 //!
 //! - A listing is not a consistent snapshot of a directory: if commits are added while it runs, it may show N
 //!   + 1 but not N. A commit that seems to be missing is requested by name before it is reported as missing.

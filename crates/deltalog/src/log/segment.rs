@@ -64,7 +64,7 @@ pub(crate) enum Look {
     Newest,
     /// The same, but some files of the segment could not be read.
     Lost,
-    /// What is found is what an open finds: all files must be there.
+    /// The result is the same as when the table is opened: all files must exist.
     Place,
 }
 

@@ -1,4 +1,4 @@
-//! What manifests say: paths of files, by partition directories.
+//! The content of manifests: paths of files, by partition directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 

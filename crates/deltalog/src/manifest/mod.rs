@@ -46,7 +46,7 @@ pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManif
 /// How often an update continues with newer commits of other writers.
 const MOST_ROUNDS: usize = 16;
 
-/// What was done to manifests.
+/// The metrics of an update of manifests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GeneratedManifests {

@@ -43,7 +43,7 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// The same after a write, whose call waits for it.
 const AUTOMATIC_ATTEMPTS: u32 = 8;
 
-/// What commits the batches of an OPTIMIZE.
+/// Commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
     /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
     /// commits since.
@@ -57,7 +57,7 @@ pub(super) struct Committer<'a> {
     search: RowSearch<'a>,
 }
 
-/// What other writers have deleted in a bin.
+/// The rows of a bin that other writers have deleted.
 struct Deleted {
     /// The old files as they are now.
     current: Vec<Add>,

@@ -17,7 +17,7 @@ use crate::protocol::schema::is_variant;
 use crate::snapshot::Snapshot;
 use crate::write::{FOOTER_THREADS, read_footer};
 
-/// What finds files with columns that the schema does not have.
+/// Finds files with columns that the schema does not have.
 pub(super) struct DroppedColumns<'a> {
     snapshot: &'a Snapshot,
     /// The columns with the ids of rows.

@@ -9,7 +9,7 @@
 //!
 //! - The files of a batch are numbered in the order of [`OptimizePlan::files`], where the bins follow one another;
 //!   each new file has the number of the task that writes it.
-//! - What the tasks report is compared with the plan before anything is committed ([`super::reported`]).
+//! - The reports of the tasks are compared with the plan before anything is committed ([`super::reported`]).
 //! - If a batch cannot be committed, its new files are deleted. Batches that were committed are kept.
 //! - This crate does not know how an engine has ordered the rows. If another writer deletes rows of an ordered bin
 //!   concurrently, the engine is asked for their new positions ([`Locate`]).
@@ -29,7 +29,7 @@ use crate::transaction::Committed;
 use crate::unused_files::delete_unused;
 use crate::write::{Reported, TableWriteSpec, partition_directory};
 
-/// What an OPTIMIZE is going to do. It is carried out in this process, or batch by batch by an engine.
+/// The plan of an OPTIMIZE. It is carried out by this process, or batch by batch by an engine.
 pub struct OptimizePlan {
     pub(super) base: Snapshot,
     pub(super) request: OptimizeRequest,
@@ -72,7 +72,7 @@ pub struct EngineOrdering<'a> {
     pub bits: u32,
 }
 
-/// What an engine that has ordered rows reports in addition to the reports of its tasks.
+/// The report of an engine that has ordered rows, in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
     /// The number of the rows of each old file that it has read before: what was shuffled must be as many.
     pub counted: &'a [u64],

@@ -139,13 +139,13 @@ impl Default for OptimizeRequest {
     }
 }
 
-/// What an OPTIMIZE has done.
+/// The result of an OPTIMIZE.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Optimized {
     /// The commits, in order; none if there was nothing to do.
     pub commits: Vec<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: OptimizeMetrics,
 }
 

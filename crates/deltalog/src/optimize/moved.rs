@@ -37,7 +37,7 @@ pub(super) enum RowOrder {
     Engine(EngineOrder),
 }
 
-/// What is needed to ask the engine that has ordered a bin.
+/// The data for locating rows of a bin that an engine has ordered.
 #[derive(Debug)]
 pub(super) struct EngineOrder {
     /// The number of the first old file of the bin in its batch.

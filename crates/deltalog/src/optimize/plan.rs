@@ -14,7 +14,7 @@ use crate::replay::add_at;
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 
-/// What is to be done with the files of a version.
+/// The planned changes of the files of a version.
 pub(super) struct Plan {
     /// The files that are written again together, in the order of their partitions.
     pub(super) bins: Vec<Bin>,

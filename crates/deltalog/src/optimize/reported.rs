@@ -20,8 +20,7 @@ use crate::protocol::Add;
 use crate::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 
-/// What the task with a number has written: how many rows from which old files, and the new file with
-/// them.
+/// The output of the task with this number: the new file, and how many of its rows come from which old file.
 struct Task {
     number: usize,
     rows: Vec<(u32, u64)>,

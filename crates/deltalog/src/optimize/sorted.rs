@@ -42,7 +42,7 @@ const MOST_UNEVEN: usize = 4;
 /// The memory of a row's key, of its number and of its place among the rows to be sorted, in bytes.
 const BYTES_PER_ROW: usize = 56;
 
-/// What sorts rows by keys.
+/// Sorts rows by keys.
 pub(super) struct Sorter {
     /// The memory for rows, in bytes.
     budget: usize,

@@ -133,7 +133,7 @@ impl PendingWrite {
             true => Some(Snapshot::open(&self.storage, None)?),
             false => None,
         };
-        // What the other creation recorded is only known now: it may be this same write.
+        // Only now is it known what the other creation recorded: it may be this same write.
         if let Some(created) = &created
             && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
         {

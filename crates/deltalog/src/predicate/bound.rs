@@ -36,7 +36,7 @@ pub(super) struct Term {
     pub(super) is_shared: bool,
 }
 
-/// What a condition or a value refers to.
+/// The references of a condition or a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Index into [`Arena::columns`].
@@ -58,7 +58,7 @@ pub(super) enum Source {
     Computed { of: Expr, value: Node },
 }
 
-/// What bound conditions and values refer to by index.
+/// The items that bound conditions and values refer to by index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arena {
     pub(super) columns: Vec<BoundColumn>,

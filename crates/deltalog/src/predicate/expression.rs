@@ -227,7 +227,7 @@ impl Expression {
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
     /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        // What is too large may be an intermediate result.
+        // The value that is too large may be an intermediate result.
         let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
         self.by_halves(batch, is_small)
     }

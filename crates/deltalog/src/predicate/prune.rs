@@ -29,7 +29,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What is known about the columns of a batch of files, with one row per file.
+/// The statistics of the columns of a batch of files, with one row per file.
 ///
 /// Columns are leaf columns, named as in the table's schema. `None` instead of an array, and a NULL in an
 /// array, mean that nothing is known. A partition column has its value as `min` and `max`. Its `null_count`
@@ -92,7 +92,7 @@ impl Answer {
     }
 }
 
-/// What is known about one column, in one domain.
+/// The statistics of one column, in one domain.
 struct Known {
     min: Option<Values>,
     max: Option<Values>,

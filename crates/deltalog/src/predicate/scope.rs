@@ -42,7 +42,7 @@ struct Table {
     alias: String,
     fields: Vec<FieldRef>,
     names: Arc<FieldNames>,
-    /// What the names of its columns begin with.
+    /// The prefix of the names of its columns.
     prefix: String,
 }
 

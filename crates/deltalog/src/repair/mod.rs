@@ -70,7 +70,7 @@ pub enum CheckLevel {
     Rows,
 }
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug)]
 pub struct FileCheck {
     snapshot: Snapshot,
@@ -165,7 +165,7 @@ pub struct RepairRequest {
     pub operation: Operation,
 }
 
-/// What a repair has done.
+/// The result of a repair.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Repaired {
@@ -173,7 +173,7 @@ pub struct Repaired {
     pub committed: Option<Committed>,
     /// The files that were removed, or would be, in the order of the log.
     pub removed: Vec<RepairedFile>,
-    /// What was done.
+    /// The metrics.
     pub metrics: RepairMetrics,
 }
 

@@ -1,8 +1,8 @@
-//! What can be wrong with a file of a table.
+//! The kinds of problems of a file of a table.
 
 use crate::error::Error;
 
-/// What is wrong with a file.
+/// The problem of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FileProblem {

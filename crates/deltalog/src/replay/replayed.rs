@@ -1,4 +1,4 @@
-//! What the files of a log after a checkpoint hold: commits, or compactions in their place.
+//! The content of the files of a log after a checkpoint: commits, or compactions in their place.
 //!
 //! A compaction has the newest action for each file, application and domain, and no other. That suffices to know the
 //! state of a table. It does not say what each of its commits has done: a file that one commit has added and a later

@@ -21,7 +21,7 @@ use crate::snapshot::Snapshot;
 /// How many missing files an error names.
 const NAMED: usize = 10;
 
-/// What differs between the files of two versions.
+/// The differences between the files of two versions.
 pub(super) struct FileChanges {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,

@@ -44,13 +44,13 @@ pub struct RestoreRequest {
     pub timestamp: Option<String>,
 }
 
-/// What a RESTORE has done.
+/// The result of a RESTORE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restored {
     /// The commit; `None` if the table was as that version already.
     pub committed: Option<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: RestoreMetrics,
 }
 

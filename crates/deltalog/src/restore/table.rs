@@ -35,7 +35,7 @@ const OF_THE_LOG: [&str; 4] =
 /// The metadata of a column with its name in files.
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 
-/// What the commit says of the table.
+/// The table-level actions of the commit.
 pub(super) struct RestoredTable {
     protocol: Protocol,
     metadata: Metadata,

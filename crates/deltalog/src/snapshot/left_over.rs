@@ -1,4 +1,4 @@
-//! What upkeep leaves to later commits of the same table.
+//! Work that upkeep leaves to later commits of the same table.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
 }
 
-/// What a snapshot shares with those that are refreshed from it.
+/// The state that a snapshot shares with snapshots that are refreshed from it.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver {
     expired: Mutex<Expired>,

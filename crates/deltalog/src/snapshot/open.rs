@@ -131,7 +131,7 @@ pub(super) struct Source {
     resolver: PathResolver,
     pub(super) staged: Arc<[StagedCommit]>,
     has_catalog: bool,
-    /// What upkeep has left to later commits.
+    /// Work that upkeep has left to later commits.
     pub(super) left_over: Arc<LeftOver>,
 }
 

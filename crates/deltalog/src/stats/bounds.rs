@@ -33,7 +33,7 @@ pub struct StatsBounds {
     by_path: OnceLock<[ByPath; 2]>,
 }
 
-/// What is known of how the statistics came about.
+/// What is known about the origin of the statistics.
 #[derive(Debug, Clone)]
 enum Origin {
     /// Nothing.

@@ -29,7 +29,7 @@ const PARQUET_MR: std::ops::RangeInclusive<u32> = 10..=17;
 /// writers.
 const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 
-/// What the writer of a file tells of NaN.
+/// How the writer of a file treats NaN in statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownNans {
     /// Nothing: every column may have some.

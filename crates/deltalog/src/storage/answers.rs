@@ -1,4 +1,4 @@
-//! What a store has answered to a request that failed, and which error that is.
+//! The response of a store to a failed request, and the error for it.
 //!
 //! The clients of `object_store` tell a few kinds of failures apart, and put the rest into texts. So the layer below
 //! them (`cloud::http`) notes the answer itself: status, code, message and id. A note belongs to the call that has sent
@@ -41,20 +41,20 @@ pub(super) enum NoAnswerReason {
     Broken,
 }
 
-/// What hints call the settings of a store.
+/// The names of a store's settings in hints.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// The settings that identify the caller.
     pub(super) credentials: &'static str,
-    /// What requests are signed with.
+    /// The settings that requests are signed with.
     pub(super) secret: &'static str,
     /// The parts of the host name of a store.
     pub(super) host: &'static str,
-    /// What says how long the store may be silent.
+    /// The setting for how long the store may be silent.
     pub(super) silence: &'static str,
 }
 
-/// What says how long a store may be silent to which requests of HTTP are sent.
+/// The setting for how long a store that uses HTTP may be silent.
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers have no settings"))]
 pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is the time for which a store may be \
                                           silent in one request, 'retry_timeout' in all of them";
@@ -72,7 +72,7 @@ pub(super) struct Request {
     pub(super) purpose: Purpose,
 }
 
-/// What a request is for, where its method does not say it.
+/// The purpose of a request, if its method does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
 pub(super) enum Purpose {
@@ -89,7 +89,7 @@ pub(super) struct Refusal {
     /// The store's own name of the reason, such as `NoSuchKey`.
     pub(super) code: Option<String>,
     pub(super) message: Option<String>,
-    /// What Azure says besides of a request without access. It may quote a signature, and is not shown.
+    /// Additional text in Azure's responses to requests without access. It may quote a signature, and is not shown.
     pub(super) detail: Option<String>,
     pub(super) request_id: Option<String>,
     /// The region of the bucket.
@@ -159,7 +159,7 @@ impl fmt::Display for ProviderFailure {
 
 impl std::error::Error for ProviderFailure {}
 
-/// What a failure means to the user.
+/// The kind of a failure for the user.
 struct Verdict {
     kind: ErrorKind,
     message: Cow<'static, str>,

@@ -20,7 +20,7 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     path: PathBuf,
-    /// What is beneath the root; nothing if the path is beneath none, or is the root itself.
+    /// The path relative to the root; empty if the path is not beneath a root, or is the root itself.
     names: PathBuf,
 }
 

@@ -6,7 +6,7 @@
 //!   little: mostly others are about to be done. Then it reads without the budget, but as little at once as it can
 //!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the
 //!   budget is exceeded by at most that little for each reader.
-//! - What is larger than the whole budget may be read while nothing else is held.
+//! - A read that is larger than the whole budget is allowed while nothing else is held.
 //! - A forked child begins with nothing taken: what its parent held is not given back there.
 
 use std::convert::Infallible;
@@ -28,7 +28,7 @@ pub(super) struct Budget {
     account: PerProcess<Account>,
 }
 
-/// What the readers of one process have taken.
+/// The bytes that the readers of one process have taken.
 #[derive(Debug, Default)]
 struct Account {
     taken: Mutex<Taken>,

@@ -7,10 +7,10 @@
 //!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
 //!   column, is read ahead by itself, because columns are read side by side. When a unit is begun, those before the
 //!   previous one are dropped.
-//! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
+//! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
 //!   in small pieces, one after the other.
 //! - Ranges that are not planned are read when they are requested.
-//! - What the cache on the local disk has is not requested (`cache`).
+//! - Ranges that the cache on the local disk has are not requested (`cache`).
 //! - All requests require the tag of the first response, so that parts of two objects are never mixed.
 
 use std::io;
@@ -136,7 +136,7 @@ impl RemoteFile {
     }
 }
 
-/// What is known of an object that is opened.
+/// What is known about an object when it is opened.
 struct End {
     size: u64,
     e_tag: Option<String>,
@@ -230,7 +230,7 @@ fn ahead(ranges: usize) -> u64 {
     (UNIT / (ranges as u64).max(1)).clamp(LEAST_AHEAD, UNIT / 2)
 }
 
-/// What is going to be read of an object.
+/// The planned reads of an object.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// In the order in which they are read.
@@ -325,7 +325,7 @@ impl Plan {
         let patience = if holds { Duration::ZERO } else { PATIENCE };
         if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());
-            // What was read of this range before is not read again.
+            // Parts of the range that were read before are not read again.
             unit.held.retain(|held| !range.contains(&held.piece.start));
             // Small ranges that were joined are read in any order.
             let most = if unit.is_short_of_memory { LEAST_AHEAD } else { ahead };

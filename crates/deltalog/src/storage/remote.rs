@@ -80,7 +80,7 @@ enum Clients {
 #[cfg(feature = "_cloud")]
 pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
 
-/// What sends requests to a store.
+/// Sends requests to a store.
 #[derive(Clone)]
 pub(super) struct Client {
     /// Sends requests again that have no answer.

@@ -1,4 +1,4 @@
-//! What is at a location that has no table, for the message that says so. It never fails, and sends no request to a
+//! Finds out what is at a location that has no table, for the error message. It never fails, and sends no request to a
 //! remote store: there it looks only at the names in the location.
 
 use std::fs;
@@ -12,7 +12,7 @@ const LOG: &str = "_delta_log";
 /// How many entries of a directory are looked at.
 const MAX_ENTRIES: usize = 1000;
 
-/// What is at a location.
+/// The kind of thing at a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Surroundings {
     /// Nothing, or nothing that is known.

@@ -37,7 +37,7 @@ impl StreamLimits {
     }
 }
 
-/// What is left of the limits of a batch.
+/// The remaining limits of a batch.
 pub(super) struct Admission {
     files: u64,
     bytes: u64,

@@ -227,7 +227,7 @@ impl TableStream {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What a panic has left is still consistent: each step changes one thing.
+        // The state after a panic is still consistent, because each step changes one thing.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -79,7 +79,7 @@ fn offset(version: u64, index: i64, is_initial: bool) -> String {
     format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
 
-/// What the JVM connector gives for the same table and the same limits.
+/// The results of the JVM connector for the same table and the same limits.
 #[test]
 fn the_snapshot_comes_first_and_then_each_commit() {
     let mut table = table();

@@ -41,7 +41,7 @@ pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
-    /// What tells which files outside of the table the transaction may name.
+    /// Decides which files outside of the table the transaction may name.
     pub(crate) resolver: &'a PathResolver,
     pub(crate) version: u64,
     /// The size of the commit in bytes.

@@ -33,7 +33,7 @@ pub enum ConflictReason {
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// What was read that the file may match.
+        /// The part of the read set that the file may match.
         read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.
@@ -61,7 +61,7 @@ pub enum ConflictReason {
     DomainChanged(String),
 }
 
-/// What a transaction had read of the table.
+/// The reads of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhatWasRead {

@@ -141,7 +141,7 @@ pub struct Transaction {
     id: String,
 }
 
-/// What an overwrite replaces.
+/// The rows that an overwrite replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Replaced {
     WholeTable,
@@ -508,7 +508,7 @@ impl Transaction {
             || !self.reads.source.rows.is_nothing();
         let has_read = match self.replaces {
             None if is_creation => false,
-            // What is removed was chosen by what was read.
+            // The removed files were chosen by the reads.
             None => !self.reads.is_nothing() || !changes.removes.is_empty(),
             Some(Replaced::WholeTable) => false,
             Some(Replaced::Partitions) => reads_rows,
@@ -537,7 +537,7 @@ impl Transaction {
         moved.changes.transactions = changes.transactions;
         moved.changes.domains = changes.domains;
         if is_creation {
-            // What the creation says about the table itself, such as its clustering columns, the other one has said.
+            // The other creation has already set the table-level state, such as the clustering columns.
             moved.changes.domains.retain(|domain| !domain.is_system_controlled());
         }
         Ok(moved)

@@ -13,7 +13,7 @@ use crate::error::Result;
 
 type Check = dyn Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync;
 
-/// What a transaction requires of files that other writers add concurrently.
+/// The requirements of a transaction for files that other writers add concurrently.
 pub(crate) struct Objection {
     what: String,
     check: Box<Check>,

@@ -201,7 +201,7 @@ struct Reconciled<'a> {
     lines: Vec<&'a [u8]>,
 }
 
-/// What only the newest action of counts.
+/// Kinds of actions for which only the newest counts.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Protocol,

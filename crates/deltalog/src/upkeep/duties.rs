@@ -1,4 +1,4 @@
-//! What is left to do after a commit, by the commit itself or behind it.
+//! The work after a commit, which the commit itself or a background task does.
 
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};

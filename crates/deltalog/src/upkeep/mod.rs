@@ -32,10 +32,10 @@ use crate::transaction::CommittedVersion;
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};
 
-/// What is logged if the manifests do not fit the commit.
+/// The log message if the manifests do not match the commit.
 const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
 
-/// What is logged if a commit has no checksum.
+/// The log message if a commit has no checksum.
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.

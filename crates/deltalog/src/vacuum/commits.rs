@@ -15,7 +15,7 @@ use crate::transaction::{Operation, Outcome, Transaction};
 /// How often another writer may change the metadata in between.
 const MOST_CONFLICTS: u32 = 20;
 
-/// What both commits need.
+/// The common data of both commits.
 #[derive(Debug)]
 pub(super) struct Commits {
     pub(super) custom_metadata: Map<String, Value>,

@@ -36,7 +36,7 @@ pub(super) struct Deletion<'a> {
     pub(super) enforces_retention: bool,
     /// Whether checksums of Hadoop are deleted with the files.
     pub(super) has_checksums: bool,
-    /// What the table needs again.
+    /// The files that the table needs again.
     pub(super) revived: Retained,
     /// The version up to which `revived` is complete.
     pub(super) known_version: u64,

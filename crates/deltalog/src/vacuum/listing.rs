@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// What a source has found.
+/// The findings of a source.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Files,

@@ -13,7 +13,7 @@
 //!                         VACUUM END
 //! ```
 //!
-//! What is never deleted, and why:
+//! Files that are never deleted, and why:
 //!
 //! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either new,
 //!   and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old

@@ -51,9 +51,9 @@ impl Default for VacuumRequest {
 /// How long files are kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retention {
-    /// What the request says.
+    /// The retention in the request.
     pub(super) specified_ms: Option<i64>,
-    /// What the table says: `delta.deletedFileRetentionDuration`.
+    /// The retention of the table: `delta.deletedFileRetentionDuration`.
     pub(super) configured_ms: i64,
 }
 

@@ -27,13 +27,13 @@ use crate::snapshot::Snapshot;
 /// The number of commits that are named before they are read.
 const READ_TOGETHER: usize = 64;
 
-/// What must be kept, and what has expired of the rest.
+/// The files that must be kept, and the expired ones among the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
     kept: PathSet,
     /// The names of files outside the table.
     outside: PathSet,
-    /// What only expired tombstones name. It may also be kept.
+    /// Files that only expired tombstones name. They may also be kept.
     expired: PathSet,
 }
 

@@ -1,6 +1,6 @@
 //! Which directories and files of a table's root VACUUM looks at.
 //!
-//! - What begins with `_` or `.` is hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
+//! - Names that begin with `_` or `.` are hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
 //!   `_change_data` in the root is not, nor are the directories of partition columns whose names begin so (`_p=1`).
 //! - `metadata` belongs to Iceberg if the table is also one of Iceberg.
 //! - A directory with its own log is another table, for whose files this log does not speak. The JVM
@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 /// The directory of change data files. Protocol: "Add CDC File".
 pub(crate) const CHANGES: &str = "_change_data";
 
-/// What is looked at.
+/// The scope of the search.
 #[derive(Debug)]
 pub(crate) struct Visible {
     /// The beginnings of the names of partition directories.

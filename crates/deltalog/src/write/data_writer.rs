@@ -49,7 +49,7 @@ pub struct WriteOptions {
     pub memory_budget: usize,
     /// The directory of the temporary file for rows that do not fit in memory, if it is not the one of the system.
     pub temporary_directory: Option<PathBuf>,
-    /// What is known of the dictionaries of such rows. Without it, each file has one for each column.
+    /// What is known about the dictionaries of such rows. Without it, each file has one for each column.
     pub dictionaries: Option<Dictionaries>,
     /// The source of modification times and of the ids in file names.
     pub environment: Environment,

@@ -22,7 +22,7 @@ use crate::parallel;
 use crate::protocol::{Add, AddCdcFile, PartitionColumnBuilder, path};
 use crate::stats::{CollectOptions, collect_stats};
 
-/// What the tasks of an engine have done.
+/// The results of an engine's tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reported {
     /// The files that they have written, in the order of the tasks.

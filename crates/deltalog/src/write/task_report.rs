@@ -1,4 +1,4 @@
-//! What the tasks of an engine report of their work, as bytes.
+//! The reports of an engine's tasks, as bytes.
 //!
 //! ```text
 //! reports = for each task whose work counts: i32 length, report
@@ -37,7 +37,7 @@ const CHANGE_FILE: u8 = 5;
 pub(super) const STAYING_ROWS: u8 = 6;
 const BIN: u8 = 7;
 
-/// What all tasks have done.
+/// The results of all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TaskReports<'a> {
     pub(super) files: Vec<FileReport<'a>>,

@@ -12,7 +12,7 @@ use deltalog::{
 use crate::common::store::FaultyStore;
 use crate::common::{append, empty, environment, overwrite, schema, table};
 
-/// What another writer has committed since the table was read.
+/// The commits of another writer since the table was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Winner {
     Append,

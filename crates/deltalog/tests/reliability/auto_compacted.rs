@@ -243,7 +243,7 @@ fn a_compaction_is_bounded() {
         (file_count(&storage), commit_info(&storage)["operationMetrics"]["numAddedFiles"].clone()),
         (6, "2".into())
     );
-    // What is left is compacted after the next write.
+    // The remaining files are compacted after the next write.
     append(&storage, 80, 1, &environment().with_auto_compaction(settings));
     assert_eq!((file_count(&storage), ids(&newest(&storage))), (5, (0..90).collect::<Vec<_>>()));
 

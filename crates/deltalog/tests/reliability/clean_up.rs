@@ -217,7 +217,7 @@ fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
                 store.heal();
                 let context = format!("{fault:?} at request {at}, lasting: {lasting}: {result:?}");
                 let found = readable(&storage, 14);
-                // What can be read is read right, and what is retained can be read.
+                // Versions that can be read are read correctly, and retained versions can be read.
                 assert!(found.iter().all(|(version, files)| before[version] == *files), "{context}");
                 assert!(
                     retained.iter().all(|(version, files)| found.get(version) == Some(files)),

@@ -269,7 +269,7 @@ fn clones_can_be_cloned() {
     assert_eq!(ids(&newest(&third)), expected);
 }
 
-/// What a shallow clone has of a deep one is no copy, although other writers keep what its files say of that.
+/// The files of a shallow clone of a deep clone are not copies, although other writers keep the tag that says so.
 #[test]
 fn a_deep_clone_has_no_files_elsewhere() {
     let (_kept, from) = source(&[]);

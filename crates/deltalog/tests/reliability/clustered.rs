@@ -443,7 +443,7 @@ fn a_change_of_the_clustering_columns_is_a_conflict() {
     assert_eq!(newest(&storage).version(), base.version() + 2);
 }
 
-/// What is done to a table.
+/// An operation on a table.
 #[derive(Debug, Clone)]
 enum Step {
     Append(i64),

@@ -33,7 +33,7 @@ use crate::common::{drop_table, empty, storage_in, write_commit};
 /// of them with `DELTALOG_ALL_RACES`.
 const STEP: usize = 29;
 
-/// What another process does with the table.
+/// The operations of another process on the table.
 type Work = fn(&Storage) -> Result<()>;
 
 fn others() -> Environment {

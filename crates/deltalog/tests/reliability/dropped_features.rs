@@ -100,7 +100,7 @@ fn what_was_cleaned_up_needs_no_protection() {
     assert_eq!(dropped(&base).unwrap(), (5, None));
 }
 
-/// What the missing commits above an old checkpoint said is in the next one.
+/// The next checkpoint contains the actions of the missing commits after an old checkpoint.
 #[test]
 fn a_gap_hides_nothing() {
     let (_, storage) = log(8, 3..5);
@@ -146,7 +146,7 @@ fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     assert!(paths(&Snapshot::open(&storage, None).unwrap()).contains(&"theirs".to_owned()));
 }
 
-/// What cannot be read may make use of the feature. The checkpoints that hide it are written once, even if the drop
+/// Versions that cannot be read may use the feature. The checkpoints that hide it are written once, even if the drop
 /// starts over.
 #[test]
 fn versions_that_cannot_be_read_are_hidden_once() {

@@ -1,4 +1,4 @@
-//! What a table demands of its rows. Protocol: "CHECK Constraints", and the table feature `collations`.
+//! The rules of a table for its rows. Protocol: "CHECK Constraints", and the table feature `collations`.
 
 use std::sync::Arc;
 

@@ -220,7 +220,7 @@ fn appends_go_on_after_a_harmless_change_of_the_metadata() {
     }
 }
 
-/// What must not be in one commit is refused before anything is put.
+/// Actions that must not be in one commit are refused before anything is put.
 #[test]
 fn invariants_are_checked_before_the_put() {
     let (store, storage) = table(&["a"]);

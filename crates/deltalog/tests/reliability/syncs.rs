@@ -1,4 +1,4 @@
-//! What a commit makes durable on a local file system, and in which order: a power failure must not lose what was
+//! The files that a commit syncs on a local file system, and their order: a power failure must not lose what was
 //! acknowledged. Protocol: "Creation of New Log Entries".
 
 use std::collections::BTreeSet;

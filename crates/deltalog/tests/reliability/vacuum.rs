@@ -358,7 +358,8 @@ fn a_file_that_is_being_deleted_is_not_restored() {
     assert_eq!(restored(&storage, now_ms, false).unwrap_err().kind(), ErrorKind::FileNotFound);
 }
 
-/// What a RESTORE brings back is in danger only if a VACUUM has not ended, is not dead, and deletes what was removed.
+/// Files that a RESTORE brings back are in danger only if a VACUUM has not ended, is not dead, and deletes removed
+/// files.
 #[test]
 fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
     let now_ms = chrono::Utc::now().timestamp_millis();
@@ -566,7 +567,7 @@ fn tables_that_cannot_be_written_are_refused() {
     assert!(error.to_string().contains("unheardOf"), "{error}");
 }
 
-/// What another writer does in between counts.
+/// Commits of another writer in between are considered.
 #[test]
 fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let (store, storage) = table(&["a"]);

@@ -504,7 +504,7 @@ fn a_checkpoint_does_not_bring_a_deleted_table_back() {
     }
 }
 
-/// What a killed writer leaves in the directory of the log changes nothing.
+/// Files that a killed writer leaves in the directory of the log have no effect.
 #[test]
 fn leftovers_of_killed_writers_are_ignored() {
     let directory = tempfile::tempdir().unwrap();
@@ -529,7 +529,7 @@ fn leftovers_of_killed_writers_are_ignored() {
     }
     (0..=11).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
     assert_eq!(paths(&open(&storage)).len(), 11);
-    // What a writer abandons itself, it deletes.
+    // A writer deletes the files of its own failed attempts.
     assert_eq!(
         std::fs::read_dir(&log)
             .unwrap()

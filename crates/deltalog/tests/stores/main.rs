@@ -1,4 +1,5 @@
-//! What every store must do: a local directory, the server for S3 of this repository, and servers of other projects.
+//! The contract of every store, tested with a local directory, the server for S3 of this repository, and servers of
+//! other projects.
 //!
 //! Each case is a function of a [`places::Place`]; `on_every_store` turns it into one test per store. The servers
 //! start with the first test that needs them, and end with the process. Each test has its own bucket.

@@ -21,7 +21,7 @@ static HDFS: LazyLock<Hdfs> = LazyLock::new(Hdfs::start);
 pub struct Place {
     /// The location, without a slash at its end.
     pub root: String,
-    /// What a client of the store needs.
+    /// The settings of a client of the store.
     pub options: Vec<(String, String)>,
     directory: Option<TempDir>,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a container, a bucket or credentials is said by name, and with the name of the setting.
+//! Errors name the container, the bucket or the credentials that are wrong, and the setting to change.
 //!
 //! "There is no table" is said only where the store has answered to one who may list that there is none. The same for
 //! S3, and more of it, is in `tests/stores/test_bad_input.py`.

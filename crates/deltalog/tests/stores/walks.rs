@@ -154,7 +154,7 @@ fn a_page_that_is_cut_off_is_asked_for_again() {
     assert_eq!(storage.walk("t", &is_open, |_| Ok(())).unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
-/// What is behind a link may not belong to the table.
+/// Files behind a link may not belong to the table.
 #[cfg(unix)]
 #[test]
 fn links_to_local_directories_are_not_followed() {

@@ -35,7 +35,7 @@ pub struct Commit {
     pub high_water_mark: Option<i64>,
     /// The least and the greatest value of the identity column in the files that are added, by path.
     pub counted: BTreeMap<String, (i64, i64)>,
-    /// What a `metaData` action says.
+    /// The content of a `metaData` action.
     pub metadata: Option<TableMetadata>,
     /// Whether there is a `protocol` action.
     pub has_protocol: bool,
@@ -57,7 +57,7 @@ pub struct Commit {
     pub(super) vectors: BTreeMap<String, Vector>,
 }
 
-/// What a `metaData` action says, as far as processes change it.
+/// The content of a `metaData` action, as far as processes change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableMetadata {
     /// The id of the table.

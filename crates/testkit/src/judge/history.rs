@@ -1,4 +1,4 @@
-//! What processes asked for, when, and what they were told.
+//! The operations of processes, their times, and their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -68,7 +68,7 @@ pub fn class_of(row: i64) -> i64 {
     row.rem_euclid(CLASSES)
 }
 
-/// What a process wants.
+/// The intended operation of a process.
 #[derive(Debug, Clone)]
 pub enum Intent {
     /// To commit a write.
@@ -88,7 +88,7 @@ impl Intent {
     }
 }
 
-/// What a process saw of a version.
+/// The observation of a version by a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// The version.
@@ -110,7 +110,7 @@ pub enum Found {
     Nowhere,
 }
 
-/// What a process was told.
+/// The result that a process got.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The write is this version.
@@ -124,7 +124,7 @@ pub enum Outcome {
     Unknown {
         /// The id of the transaction.
         txn_id: String,
-        /// What a later search for the id found, if it got an answer.
+        /// The result of a later search for the id, if there was one.
         found: Option<Found>,
     },
     /// Nothing was committed.
@@ -151,15 +151,15 @@ pub enum Outcome {
 pub struct Operation {
     /// The name of the process.
     pub process: String,
-    /// What it did, for people.
+    /// A description of the operation for people.
     pub verb: &'static str,
     /// When it began.
     pub began: u64,
     /// When it was told the outcome; `None` if it crashed before.
     pub ended: Option<u64>,
-    /// What it wants.
+    /// The intended operation.
     pub intent: Intent,
-    /// What it was told; `None` if it crashed before.
+    /// The result; `None` if it crashed before.
     pub outcome: Option<Outcome>,
     /// How many of its requests failed.
     pub faults: u64,

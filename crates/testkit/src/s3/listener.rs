@@ -1,4 +1,4 @@
-//! What lies between the port and the operations: it records requests and makes them fail.
+//! The layer between the port and the operations, which records requests and injects faults.
 
 use std::fmt;
 use std::future::pending;

@@ -49,7 +49,7 @@ use buckets::Buckets;
 use pace::Line;
 use rules::Rules;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug, Default)]
 struct Shared {
     buckets: Mutex<Buckets>,

@@ -48,7 +48,7 @@ class Committing(NamedTuple):
 
 
 class StatementMessage(WriterCommitMessage):
-    """What a task has done."""
+    """The result of a task."""
 
     def __init__(self, fragment: StatementFragment) -> None:
         self.fragment = fragment

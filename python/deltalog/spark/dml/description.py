@@ -1,4 +1,4 @@
-"""What a statement is, as `StatementDescription.java` describes it."""
+"""The statement that `StatementDescription.java` describes."""
 
 import json
 from typing import Any, NamedTuple

@@ -23,7 +23,7 @@ from deltalog.spark.write.record import log_applied
 from deltalog.spark.write.rows import FileRows, described
 
 Metrics = dict[str, int]
-"""What a statement has done, by the names of the JVM connector."""
+"""The metrics of a statement, by the names of the JVM connector."""
 
 _log = logging.getLogger("deltalog.spark")
 

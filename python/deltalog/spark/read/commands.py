@@ -36,7 +36,7 @@ from deltalog.spark.options import Options
 
 COMMAND = "deltalog.command"
 ARGUMENTS = "deltalog.arguments"
-# What is in the JSON of a column whose values Spark compares or passes on in another way than a classic session does.
+# Texts in the JSON of a column whose values Spark Connect compares or passes on differently from a classic session.
 _UNSEEN = {
     '"__CHAR_VARCHAR_TYPE_STRING": "char': "the type char",
     '"variant"': "the type variant",

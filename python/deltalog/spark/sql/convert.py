@@ -35,7 +35,7 @@ CONVERTED = StructType(
 
 _DIRECTORY = re.compile(r"(?:parquet|deltalog|delta)\.`((?:[^`]|``)+)`", re.IGNORECASE)
 _NAMED = 10
-# What does not matter to reading the files of a table.
+# Options that do not affect how the files of a table are read.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
 # Spark takes each of these bytes for a character, and the core all of them for UTF-8.
@@ -44,7 +44,7 @@ _log = logging.getLogger("deltalog.spark")
 
 
 class Directory(NamedTuple):
-    """What is to be converted, and how."""
+    """The source and the options of a conversion."""
 
     uri: str
     storage_options: Mapping[str, str] | None

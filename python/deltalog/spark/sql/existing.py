@@ -1,6 +1,6 @@
 """CREATE TABLE at the location of an existing table: what the statement says must be what the table has.
 
-What it does not say is left to the table, and need not be repeated.
+Anything that it does not specify is taken from the table, and need not be repeated.
 """
 
 import json

@@ -51,7 +51,7 @@ class Place(NamedTuple):
     """The directory that a procedure is called for, which need not be a table."""
 
     name: str
-    """What the caller has called it: a path, or the name of a table of Parquet files."""
+    """The caller's name for it: a path, or the name of a table of Parquet files."""
     location: Location
     user_metadata: str | None
     """The user's text for a commit."""

@@ -58,7 +58,7 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
 
 
 class OwnRows(NamedTuple):
-    """What a write has read of the table that it writes to."""
+    """The reads of a write from the table that it writes to."""
 
     base: Snapshot
     """The version on which the write is based: the oldest that was read."""

@@ -2,7 +2,7 @@
 
 - Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted is not committed.
-- What is committed is what those tasks report that Spark has accepted (`TableCommitProtocol.java`); no directory is
+- The commit contains the files of the tasks that Spark has accepted (`TableCommitProtocol.java`); no directory is
   listed.
 """
 

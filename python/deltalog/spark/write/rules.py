@@ -1,4 +1,4 @@
-"""What a table demands of its rows, as expressions in Spark's plan of a write (`RowRules.java`).
+"""The rules of a table for its rows, as expressions in Spark's plan of a write (`RowRules.java`).
 
 - A generated column that the data lacks is computed, and one that it has is compared (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").

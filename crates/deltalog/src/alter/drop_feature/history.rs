@@ -1,4 +1,4 @@
-//! What earlier versions, which can still be read, have of a feature.
+//! Finds traces of a feature in earlier versions that can still be read.
 //!
 //! ```text
 //!   listing ──► the versions that can be read, each from its commit, the first one from its checkpoint
@@ -24,12 +24,12 @@ use crate::replay::{
 };
 use crate::snapshot::Snapshot;
 
-/// What the versions of a table have of a feature, as far as they were looked at.
+/// The traces of a feature in the versions of a table that were examined.
 pub(super) struct History<'a> {
     feature: &'a TableFeature,
-    /// What single commits have.
+    /// The traces in individual commits.
     commits: BTreeMap<u64, Traces>,
-    /// What versions have that are read from a checkpoint.
+    /// The traces in versions that are read from a checkpoint.
     checkpoints: BTreeMap<u64, Traces>,
     /// The data files for which the log has tombstones with deletion vectors.
     removed: FileSet,
@@ -39,7 +39,7 @@ pub(super) struct History<'a> {
     classic: Vec<CheckpointFiles>,
 }
 
-/// What a version has of a feature.
+/// The traces of a feature in a version.
 #[derive(Debug, Clone, Copy)]
 struct Traces {
     are_in_files: bool,

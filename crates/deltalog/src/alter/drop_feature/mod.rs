@@ -13,8 +13,8 @@
 //!
 //! - A client without the feature must be able to work with the table afterwards, so nothing may be left that only the
 //!   feature explains.
-//! - What only tells how the table is kept, such as row ids, deletion vectors or physical names, is removed. What users
-//!   have said about their data, such as a constraint, they remove themselves first.
+//! - Traces that only concern how the table is stored, such as row ids, deletion vectors or physical names, are
+//!   removed. What users have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
 //!   is a conflict. After the first step, a drop that conflicts looks at the table again. So does one that conflicts
@@ -59,9 +59,10 @@ const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "conc
 
 /// Drops a table feature, so that clients without it can work with the table.
 ///
-/// What only tells how the table is kept is removed first, in commits before the one that lowers the protocol: files
-/// are rewritten without deletion vectors, with the current types, or with the names that users see. What users have
-/// said about their data, such as constraints, default values or columns of a type, they remove themselves.
+/// Traces that only concern how the table is stored are removed first, in commits before the one that lowers the
+/// protocol: files are rewritten without deletion vectors, with the current types, or with the names that users see.
+/// What users have said about their data, such as constraints, default values or columns of a type, they remove
+/// themselves.
 ///
 /// Earlier versions that make use of a feature of readers stay readable: the table gets checkpoints that hide them from
 /// clients without the feature, and the feature `checkpointProtection`, by which writers keep these checkpoints. With
@@ -106,7 +107,7 @@ enum Progress {
     Undone(Error),
 }
 
-/// What a drop has done and seen so far.
+/// The progress and the findings of a drop.
 struct Course<'a> {
     removal: Removal<'a>,
     history: History<'a>,

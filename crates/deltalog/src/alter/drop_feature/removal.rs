@@ -202,7 +202,7 @@ impl<'a> Removal<'a> {
 /// # Errors
 /// `CorruptLog`, and errors of the store.
 pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
-    // What else files have is as the metadata say, and these are set by the same commit.
+    // Everything else in files follows from the metadata, which the same commit sets.
     if *feature != TableFeature::DeletionVectors {
         return Ok(None);
     }

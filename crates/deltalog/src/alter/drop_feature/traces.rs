@@ -1,4 +1,4 @@
-//! What the newest version has of a feature.
+//! The traces of a feature in the newest version.
 //!
 //! | feature | what must be gone | who removes it |
 //! | --- | --- | --- |
@@ -159,10 +159,10 @@ fn is_known(feature: &TableFeature) -> bool {
     )
 }
 
-/// What in the metadata makes use of a feature.
+/// A use of a feature in the metadata.
 pub(super) struct Use {
     what: &'static str,
-    /// What the user does about it; `None` if the drop removes it.
+    /// How the user can remove the use; `None` if the drop removes it.
     hint: Option<&'static str>,
 }
 

@@ -90,7 +90,7 @@ fn next_expiry_ms(
         if checkpoint.version <= last || times.commit(checkpoint.version).is_err() {
             continue;
         }
-        // What has expired is looked for by whole minutes.
+        // The time of expiry is rounded to whole minutes.
         let ready_ms = times.of(checkpoint.version)?.saturating_add(retention_ms).saturating_add(60_000);
         if ready_ms > now_ms {
             next = Some(next.map_or(ready_ms, |next| next.min(ready_ms)));

@@ -41,7 +41,7 @@ impl When {
     }
 }
 
-/// What a clause does. Values are SQL by column.
+/// The action of a clause. Values are SQL by column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClauseAction {
     /// Gives new values to columns.
@@ -74,7 +74,7 @@ pub struct Clause {
     pub by_source: bool,
     /// Which of these rows it is for, in Spark's SQL.
     pub condition: Option<String>,
-    /// What it does.
+    /// Its action.
     pub action: ClauseAction,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Fate {
     pub(super) clause: usize,
 }
 
-/// What was found in one file.
+/// The findings in one file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
     /// The rows that are changed or deleted.
@@ -67,7 +67,7 @@ pub(super) struct Matcher<'a> {
     /// The parts of the condition that read the table only, in the names of the scope.
     pub(super) of_target: Vec<Predicate>,
     index: Option<KeyIndex>,
-    /// What the keys do not decide.
+    /// The part of the condition that the keys do not decide.
     rest: Option<BoundPredicate>,
 }
 
@@ -341,7 +341,7 @@ mod tests {
     const DAY: i64 = 86_400_000_000;
     const HOUR: i64 = DAY / 24;
 
-    /// What is compared by keys is what the condition says, also where a day begins later than at midnight.
+    /// Comparing keys gives the same result as the condition, also where a day begins later than at midnight.
     #[test]
     fn times_of_different_types_are_keys_in_every_time_zone() {
         // In 2018, the clocks of São Paulo went from midnight to one o'clock on 4 November, day 17,839.

@@ -73,7 +73,7 @@ pub struct Merge {
     pub source_alias: String,
     /// The name of the table.
     pub target_alias: String,
-    /// What happens. Among the clauses for the same rows, the first one whose condition is true applies to a row.
+    /// The clauses. Among the clauses for the same rows, the first one whose condition is true applies to a row.
     pub clauses: Vec<Clause>,
 }
 

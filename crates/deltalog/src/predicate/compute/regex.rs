@@ -2,8 +2,8 @@
 //!
 //! - A pattern is translated for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
 //!   end of a line, and `$` also matches before the last end of a line.
-//! - What has no counterpart is refused by name: looking around, possessive and atomic parts, references to groups,
-//!   `\b`, whose letters depend on the version of Java, and operations of classes.
+//! - Constructs without a counterpart are refused by name: looking around, possessive and atomic parts, references to
+//!   groups, `\b`, whose letters depend on the version of Java, and operations of classes.
 
 use super::nested::array_of;
 use super::room::Room;

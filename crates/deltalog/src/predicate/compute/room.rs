@@ -3,7 +3,7 @@
 //! - The values of all operands that are still needed have [`expression_bytes`] at most. Columns do not count: they are
 //!   there anyway.
 //! - Code that creates strings checks the size of each one first, so that no string gets too long.
-//! - What is too large for a batch may not be so for fewer rows: the error is one for which
+//! - A value that is too large for a batch may fit with fewer rows: the error is one for which
 //!   [`is_too_large`](crate::row_bytes::is_too_large) is true.
 
 use super::super::filter::Rows;

@@ -24,7 +24,7 @@ use crate::{Error, Result};
 /// The key of the names of those keys whose values are JSON although nothing is known about them.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
 
-/// What a value is, if it is not text.
+/// The kind of a value that is not text.
 #[derive(Clone, Copy)]
 enum Kind {
     Whole,

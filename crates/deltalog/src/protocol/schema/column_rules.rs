@@ -22,7 +22,7 @@ pub(crate) const EXISTS_DEFAULT: &str = "EXISTS_DEFAULT";
 /// The description of a column for people.
 pub(crate) const COMMENT: &str = "comment";
 
-/// What the metadata of identity columns begin with.
+/// The prefix of the metadata keys of identity columns.
 pub(crate) const IDENTITY: &str = "delta.identity.";
 /// The first value of an identity column.
 pub(crate) const IDENTITY_START: &str = "delta.identity.start";

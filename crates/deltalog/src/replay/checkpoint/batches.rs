@@ -26,7 +26,7 @@ const FEWER: usize = 8;
 /// Makes the filters of a read, which may begin again.
 pub(super) type Filters = Box<dyn Fn() -> Vec<Box<dyn ArrowPredicate>> + Send>;
 
-/// What is decoded.
+/// The columns to decode.
 pub(super) struct Request {
     pub(super) file: FileReader,
     pub(super) footer: ArrowReaderMetadata,
@@ -46,7 +46,7 @@ pub(super) struct Batches {
     /// The rows that have been decoded.
     done: usize,
     reader: ParquetRecordBatchReader,
-    /// What is left of a batch that was too large.
+    /// The rest of a batch that was too large.
     pieces: VecDeque<RecordBatch>,
 }
 

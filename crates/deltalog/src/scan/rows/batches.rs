@@ -212,7 +212,7 @@ impl FileBatches {
             }
         }
         self.rows = reader.rows().unwrap_or(usize::MAX);
-        // What is kept is put together with as many rows of the other columns.
+        // The kept rows are combined with as many rows of the other columns.
         let most = reader.fewest_rows();
         if kept.0.is_empty() {
             return Ok(None);

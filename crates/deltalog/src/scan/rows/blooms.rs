@@ -40,7 +40,7 @@ use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 /// The most bytes of a filter's header.
 const HEADER: u64 = 32;
 
-/// What follows the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
+/// The fields after the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
 const HEADER_END: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
 /// A value in the form in which it is stored, and hashed.

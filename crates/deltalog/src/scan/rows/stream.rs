@@ -281,7 +281,7 @@ struct Results {
 /// Where a worker sends the batches of a task.
 struct Target {
     messages: SyncSender<Message>,
-    /// What waits there, if each task has a channel.
+    /// The waiting batches, if each task has its own channel.
     waiting: Option<Arc<Waiting>>,
 }
 

@@ -183,8 +183,8 @@ fn repeated(rows: usize, length: usize, group_rows: usize) -> Written {
     }
 }
 
-/// What the predicate has read is kept for the matching rows of a row group, unless it is large, whatever the footer
-/// says.
+/// The columns that the predicate has read are kept for the matching rows of a row group, unless they are large. Their
+/// real size counts, not the size in the footer.
 #[test]
 fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
     let table = table(&[repeated(3000, 500, 1000)]);

@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// What was compared.
+/// The number of comparisons.
 #[derive(Debug, Default)]
 struct Counts {
     pairs: usize,

@@ -19,7 +19,7 @@ use crate::storage::per_process::PerProcess;
 const NAME: &str = "deltalog-1";
 const USED: &str = "used";
 const NEW: &str = "new";
-/// What a file takes at least of a disk.
+/// The minimum size of a file on disk.
 const CLUSTER: u64 = 4096;
 /// How often the lock is tried, and the pause between two tries. It is held for microseconds, unless pieces are
 /// evicted.

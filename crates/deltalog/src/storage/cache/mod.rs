@@ -8,7 +8,7 @@
 //!         <tag>-<start>-<end>                a piece: one range of the object's bytes (`piece`)
 //! ```
 //!
-//! What is believed, and why:
+//! What is trusted, and why:
 //!
 //! - **Files of the log** (commits, compactions, checkpoints, checksums) come from a listing, which is never cached and
 //!   says which entity tag and size each file has. A piece with the same tag and size is what the store would have
@@ -24,7 +24,7 @@
 //!   does.
 //! - Objects without an entity tag, or with a weak one, are not cached.
 //!
-//! What is on disk is checked before it is used:
+//! Cached data is checked before it is used:
 //!
 //! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
 //!   other content: each block of it has a hash. A damaged piece is deleted, and read from the store again.
@@ -66,7 +66,7 @@ use piece::{Identity, Piece};
 pub use statistics::CacheStatistics;
 use statistics::Counts;
 
-/// What a listing says of a file: enough to recognize its content.
+/// The metadata of a file in a listing, which identifies its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
     pub(super) size: u64,

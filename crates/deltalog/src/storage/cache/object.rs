@@ -18,7 +18,7 @@ pub(in crate::storage) struct CachedObject {
     tag: u64,
 }
 
-/// What the cache has of a range: what it lacks is in one range.
+/// The parts of a range that the cache has; the missing bytes are one range.
 struct Known {
     before: Bytes,
     missing: Range<u64>,

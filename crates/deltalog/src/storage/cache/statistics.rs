@@ -9,7 +9,7 @@ use crate::storage::per_process::PerProcess;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// What it had.
+    /// The hits.
     pub hits: u64,
     /// What was requested from the store.
     pub misses: u64,

@@ -91,7 +91,7 @@ fn another_tag_size_url_or_store_is_a_miss() {
     assert!(!whole(&other, URL, listed("one", 1000)));
     assert!(other.newest_end(URL.to_owned(), None, 10).is_none());
     assert!(cache.end(URL.to_owned(), listed("two", 1000), 10).is_none());
-    // What was replaced is not kept.
+    // Replaced content is not kept.
     cache.add_whole(URL.to_owned(), "two", &content(500));
     assert_eq!(files(directory.path()).len(), 1);
     assert!(whole(&cache, URL, listed("two", 500)) && !whole(&cache, URL, listed("one", 1000)));

@@ -118,7 +118,7 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
     Ok(Place { url, recipe, log_store_scheme: None })
 }
 
-/// What a client is made with.
+/// The arguments that a client is created with.
 #[derive(Default)]
 struct HdfsSettings {
     hadoop: Vec<(String, String)>,
@@ -234,7 +234,7 @@ impl Patience {
 /// A file system whose files appear whole.
 #[derive(Debug)]
 struct Store {
-    /// What it is in `object_store`'s terms, for all but puts.
+    /// The corresponding error of `object_store`, except for puts.
     files: HdfsObjectStore,
     client: hdfs_native::Client,
     patience: Patience,

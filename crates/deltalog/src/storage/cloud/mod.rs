@@ -117,7 +117,7 @@ pub(super) fn open<'a>(
     let files = if url.scheme() == "s3" { profile::files() } else { Vec::new() };
     #[cfg(not(feature = "s3"))]
     let files = Vec::new();
-    // What is wrong with the settings is found now, not with the first request.
+    // Invalid settings are detected now, not by the first request.
     let make = || Remote::made(recipe, reads).map_err(|error| invalid(&error, &asked.values()));
     let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), files, make)?;
     #[cfg(feature = "s3")]
@@ -223,7 +223,7 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }
 
-/// What distinguishes stores.
+/// The properties that distinguish stores.
 struct Traits<S> {
     reads_ends: bool,
     /// The endpoint, if it is not known that it replaces nothing.
@@ -244,7 +244,7 @@ fn complete<S>() -> Complete<S> {
 trait Builder: Clone + Send + Sync + 'static {
     type Store: ObjectStore + PaginatedListStore;
 
-    /// What hints call the settings of the store.
+    /// The names of the store's settings in hints.
     const SETTINGS: &'static Settings;
 
     /// Takes the credentials of a provider, if there is one, instead of the ones in options and

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - Silence is measured from the last byte that has left or come. A large body may take as long as it needs.
-//! - What a store is silent for adds up over the requests of a client, until there is any answer. So a call that tries
+//! - The silence of a store adds up over the requests of a client, until there is any response. So a call that tries
 //!   one request after another does not wait for each of them as if it were the first one.
 //! - A store that has been silent is heard again: every request has time for an answer, and after twice the limit the
 //!   silence starts again, even if requests were sent all the time.

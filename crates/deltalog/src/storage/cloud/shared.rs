@@ -12,7 +12,7 @@ use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 
-/// What two stores must have in common to be one: scheme and bucket, options, the provider of credentials (by its
+/// Two stores are the same if these are equal: scheme and bucket, options, the provider of credentials (by its
 /// address), and the surroundings: variables of the environment, and the times of files. It is kept in memory only,
 /// because it contains secrets.
 ///

@@ -20,7 +20,7 @@ pub(super) struct Stopped;
 /// Takes a batch of files.
 pub(super) type Found<'a> = &'a mut dyn FnMut(Vec<FileMeta>) -> Result<(), Stopped>;
 
-/// What finds files by jobs.
+/// Finds files with jobs.
 pub(super) trait Lister: Sync {
     /// A listing.
     type Job: Send;

@@ -39,7 +39,7 @@ pub(super) struct Prefixes<'a> {
 pub(super) enum Job {
     /// One page of all keys: mostly there are no more.
     First,
-    /// What is directly in a directory, whose path ends with a slash.
+    /// The direct content of a directory, whose path ends with a slash.
     Level {
         prefix: String,
         /// How many levels are above.

@@ -44,9 +44,9 @@ pub(super) use metadata::concerns_writers;
 pub(super) struct Mine<'a> {
     /// The version that was read.
     pub(super) base: &'a Snapshot,
-    /// What was read of it.
+    /// The reads from it.
     pub(super) reads: &'a ReadSet,
-    /// What is changed.
+    /// The changes.
     pub(super) changes: &'a Changes,
     /// The data files that are removed.
     pub(super) removed: &'a FileSet,

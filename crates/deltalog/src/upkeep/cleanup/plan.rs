@@ -1,4 +1,4 @@
-//! What of a log has expired.
+//! The expired parts of a log.
 
 use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
@@ -8,7 +8,7 @@ use crate::replay::check_checkpoint;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// What has expired.
+/// The expired files.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The version of the checkpoint that replaces what has expired.

@@ -24,7 +24,7 @@ use crate::protocol::{Protocol, ensure_writable, protected_before};
 use crate::replay::visit_commits;
 use crate::snapshot::Snapshot;
 
-/// What a table protects, and which part of it this crate may delete nevertheless.
+/// The versions that a table protects, and which of them this crate may delete nevertheless.
 pub(super) struct Protection<'a> {
     snapshot: &'a Snapshot,
     inventory: &'a LogInventory,

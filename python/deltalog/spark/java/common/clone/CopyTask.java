@@ -104,7 +104,7 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     told.writeInt(number);
     told.writeLong(unique);
     told.writeLong(size);
-    // What the pages of Spark's UI show of a task.
+    // The description of a task in Spark's UI.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(metrics.bytesWritten() + size);
     metrics.setRecordsWritten(metrics.recordsWritten() + 1);

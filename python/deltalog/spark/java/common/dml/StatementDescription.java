@@ -14,7 +14,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * What Python must know of a resolved DELETE, UPDATE or MERGE before it runs
+ * The description of a resolved DELETE, UPDATE or MERGE that Python needs before it runs
  * (`dml/description.py`).
  */
 public class StatementDescription {

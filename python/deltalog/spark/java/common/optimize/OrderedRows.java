@@ -28,7 +28,7 @@ import scala.reflect.ClassTag$;
  *       sorted. Bins that keep their order are sorted by their old files.
  * </ol>
  *
- * What a row gets depends on its values, its file and its position only, so that a task which is
+ * The keys of a row depend only on its values, its file and its position, so that a task which is
  * repeated shuffles the same rows to the same tasks. Columns of a table may have any names:
  * positions tell ours apart from them.
  */

@@ -137,7 +137,7 @@ public class RuleGrowth {
       children.set(i, child);
     }
     if (made instanceof LambdaFunction function && ValueSize.varies(function.dataType())) {
-      // What calls it keeps a copy of each of its values.
+      // Its callers keep a copy of each of its values.
       children.set(0, reference((Expression) children.get(0), allowance));
       isSame = false;
     }

@@ -211,7 +211,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    // What the pages of Spark's UI show of a task.
+    // The description of a task in Spark's UI.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(bytes);
     metrics.setRecordsWritten(rows);

@@ -13,8 +13,8 @@ public class TableDefaults {
   private static final String DEFAULT = "CURRENT_DEFAULT";
 
   /**
-   * What Spark reads in place of columns that files lack. Delta tables do not have it: such columns
-   * are NULL.
+   * The values that Spark reads for columns that files lack. Delta tables do not have it: such
+   * columns are NULL.
    */
   private static final String OF_OLD_ROWS = "EXISTS_DEFAULT";
 
