@@ -377,7 +377,7 @@ class Snapshot:
         It consists of at most `n` pieces of about the same number of bytes. With `row_ids`, they include the ids and
         commit versions of rows; with `positions`, the number of each row's file (`__deltalog_file`) and its position
         there (`__deltalog_row`), which a `StatementTask` understands. `columns` are the columns of the table to read,
-        if not all; `condition` is a further filter with the time zone of its times. A piece contains the table's
+        if not all; `condition` is another filter with the time zone of its times. A piece contains the table's
         location, schema and files, but no credentials.
         """
 

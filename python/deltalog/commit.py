@@ -36,7 +36,7 @@ class CommitProperties:
     """What to record with a commit in addition to its data.
 
     Args:
-        custom_metadata: further fields of the commit's `commitInfo`, which `history()` shows. Values are what
+        custom_metadata: more fields of the commit's `commitInfo`, which `history()` shows. Values are what
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.

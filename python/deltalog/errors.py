@@ -46,7 +46,7 @@ class DeltaError(Exception):
     table: str | None = None
     """The table's location."""
     version: int | None = None
-    """The table version concerned."""
+    """The affected table version."""
     path: str | None = None
     """The file at fault, relative to the table."""
     line: int | None = None

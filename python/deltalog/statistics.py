@@ -12,7 +12,7 @@ __all__ = ["TableStatistics"]
 
 @checks_arguments
 class TableStatistics(TableHandle):
-    """Statistics, by which queries leave files out."""
+    """Statistics, which let queries skip files."""
 
     def recompute_statistics(
         self,

@@ -116,7 +116,7 @@ class DeltaTable(
     by its path alone. allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
     the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all roots
     is refused. max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then
-    nothing is read, and the log is looked at behind the call. Other than the newest version are not concerned.
+    nothing is read, and the log is looked at behind the call. This does not apply to versions other than the newest.
 
     Raises:
         NotATableError: there is no table.

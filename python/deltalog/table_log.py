@@ -64,7 +64,7 @@ class TableLog(TableHandle):
         Columns: `version`, `timestamp`, `operation`, `operation_parameters` and `operation_metrics` (maps of
         text), `user_id`, `user_name`, `user_metadata`, `engine_info`, `txn_id`, `read_version`,
         `isolation_level`, `is_blind_append`, `in_commit_timestamp`, `commit_timestamp` (the writer's clock),
-        and `other`: a JSON object with all further fields. A field that a writer did not record is null.
+        and `other`: a JSON object with all other fields. A field that a writer did not record is null.
         """
         return self._snapshot.history(limit_argument(limit))
 

@@ -15,7 +15,7 @@ __all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "fil
 @checks_arguments
 @dataclass(frozen=True)
 class BloomFilterProperties:
-    """A Bloom filter of a column, by which readers skip row groups for `=` and `IN`.
+    """A Bloom filter of a column, which lets readers skip row groups for `=` and `IN`.
 
     Numbers with a fraction and booleans have none. The table property `deltalog.bloomFilterColumns` asks all writers
     for filters.

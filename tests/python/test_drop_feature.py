@@ -135,7 +135,7 @@ def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
 
 
 def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
-    """A new nullable column concerns no other writer, but it may need the feature."""
+    """A new nullable column does not affect other writers, but it may need the feature."""
     table = created(tmp_path, configuration={"delta.feature.allowColumnDefaults": "supported"})
     other = DeltaTable(tmp_path)
     other.alter.add_columns(Field("c", "long"))

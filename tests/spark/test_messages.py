@@ -203,7 +203,7 @@ def test_writes_take_few_messages_whatever_the_number_of_columns(
 def test_verbs_take_few_messages_whatever_the_number_of_values(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """A clause is a message more than in a statement, and so is a value that is no text."""
+    """A clause is a message more than in a statement, and so is a value that is not text."""
 
     def counts(columns: int) -> dict[str, int]:
         path = f"{tmp_path}/{columns}"

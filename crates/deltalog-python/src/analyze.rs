@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep;
 
-/// How many files were concerned.
+/// The number of affected files.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesConsidered"))]

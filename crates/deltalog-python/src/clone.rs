@@ -24,7 +24,7 @@ pub(crate) struct CloneArguments {
     storage_options: Option<StoreOptions>,
 }
 
-/// How many files a CLONE concerns, by the names of the JVM implementation.
+/// The numbers of files in a CLONE, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("sourceTableSize"))]

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 /// What to record with a commit in addition to its data; see `deltalog.commit.CommitArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct CommitArguments {
-    /// A JSON object with further fields of `commitInfo`.
+    /// A JSON object with more fields of `commitInfo`.
     custom_metadata: Option<String>,
     /// Applications with their versions and the times of these.
     app_transactions: Vec<(String, i64, Option<i64>)>,
 }
 
 impl CommitArguments {
-    /// Returns the operation with the further fields of `commitInfo`.
+    /// Returns the operation with the other fields of `commitInfo`.
     ///
     /// # Errors
     /// The errors of [`Operation::custom_metadata`].
@@ -36,7 +36,7 @@ impl CommitArguments {
             .collect()
     }
 
-    /// Returns the further fields of `commitInfo`, for a commit that records no progress of applications.
+    /// Returns the other fields of `commitInfo`, for a commit that records no progress of applications.
     ///
     /// # Errors
     /// `Unsupported` if there are applications, `InvalidArgument` if the fields are not a JSON object.

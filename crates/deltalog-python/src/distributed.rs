@@ -30,7 +30,7 @@ impl WriteTask {
         deltalog::WriteTask::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
-    /// Returns the task as text, from which `WriteTask(text)` makes it again.
+    /// Returns the task as text, from which `WriteTask(text)` creates it again.
     fn to_json(&self) -> PyResult<String> {
         self.0.to_json().into_python()
     }
@@ -49,7 +49,7 @@ impl WriteTask {
         self.0.directory()
     }
 
-    /// Returns the task with a number among all tasks of the write, by which it counts the values of identity columns.
+    /// Returns the task with a number among all tasks of the write. The number decides the values of identity columns.
     fn numbered(&self, number: &Bound<'_, PyAny>, of: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (number, of) = (argument::count("number", number)?, argument::count("of", of)?);
         self.0.numbered(number, of).map(Self).into_python()
@@ -92,7 +92,7 @@ impl Fragment {
         deltalog::Fragment::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
-    /// Returns the fragment as text, from which `Fragment(text)` makes it again.
+    /// Returns the fragment as text, from which `Fragment(text)` creates it again.
     fn to_json(&self) -> PyResult<String> {
         self.0.to_json().into_python()
     }

@@ -175,7 +175,7 @@ fn raise_again(py: Python<'_>, raised: &PyErr) {
         if !raised.is_instance_of::<PyKeyboardInterrupt>(py) {
             py.import("deltalog.interrupts")?.call_method1("raise_in_handler", (raised.value(py),))?;
         }
-        // No code of Python may follow, in which the handler would run.
+        // No Python code may run afterwards, because the handler would run in it.
         interrupt_main.call0().map(drop)
     };
     if again().is_err() {

@@ -2,7 +2,7 @@
 //!
 //! - They belong to the process that has imported the module. Its forked children do this work before a commit returns,
 //!   because they may end at any time without waiting.
-//! - At the exit of the interpreter the process waits for them, but not for ever.
+//! - At the exit of the interpreter the process waits for them, but not forever.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -90,7 +90,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
         let write_received = move || {
             call.run(|| {
-                // The calling thread may have no further piece.
+                // The calling thread may have no other piece.
                 let _ = free.send(());
                 receiver.iter().try_for_each(|piece| {
                     write(&piece)?;

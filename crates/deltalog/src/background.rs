@@ -88,8 +88,8 @@ pub(crate) struct Task {
     pub(crate) is_optional: bool,
 }
 
-/// The time in which a task has its lane for itself. Long work should stop where it can go on later, if the turn is
-/// over.
+/// The time for which a task has its lane to itself. Long work should stop when the turn is over, at a point where it
+/// can continue later.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a Queue,

@@ -207,7 +207,7 @@ impl Error {
         self.0.table.as_deref()
     }
 
-    /// The table version concerned, if known.
+    /// The affected table version, if known.
     pub fn version(&self) -> Option<u64> {
         self.0.version
     }

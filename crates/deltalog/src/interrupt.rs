@@ -194,7 +194,7 @@ pub(crate) fn is_interrupted() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.call.is_interrupted()))
 }
 
-/// Returns whether the call is interrupted and must not wait for anything any more, because the store is silent or
+/// Returns whether the call is interrupted and must not wait any longer, because the store is silent or
 /// the interrupt was repeated.
 pub(crate) fn is_hurried() -> bool {
     CURRENT.with_borrow(|current| {

@@ -42,6 +42,6 @@ pub(crate) const EXPRESSION_TEXT: usize = 16 << 20;
 #[cfg(feature = "_cloud")]
 pub(crate) const ANSWER_BYTES: usize = 64 << 20;
 
-/// The bytes of the answer by which a server refuses a request.
+/// The bytes of a response in which a server refuses a request.
 #[cfg(feature = "_cloud")]
 pub(crate) const REFUSAL_BYTES: usize = 1 << 20;

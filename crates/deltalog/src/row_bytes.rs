@@ -32,7 +32,7 @@ use crate::panics::catch;
 /// The bytes that a batch has, if its rows are wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchBytes {
-    /// The bytes from which on a batch has no further row.
+    /// The bytes from which on a batch has no other row.
     target: usize,
     /// The most bytes of an array of strings or bytes, whose offsets have 32 bits.
     offsets: usize,
@@ -88,7 +88,7 @@ impl BatchBytes {
         ranges
     }
 
-    /// Returns how many rows from `start` on are a batch. Rows that are much further on are not looked at: the weight
+    /// Returns how many rows from `start` on are a batch. Rows that follow much later are not examined: the weight
     /// of encoded values is a sum over the rows.
     fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
         let left = batch.num_rows() - start;

@@ -114,7 +114,7 @@ def translated(java_exception: Any) -> BaseException | None:
 def install_conversion() -> None:
     """Makes PySpark raise the original exceptions of callbacks; other exceptions are converted as before.
 
-    Further calls have no effect.
+    Later calls have no effect.
     """
     from pyspark.errors.exceptions import captured
 

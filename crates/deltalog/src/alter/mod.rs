@@ -176,7 +176,7 @@ impl TableChange {
 
 /// Changes a table. Returns `None`, and commits nothing, if the table is already as the change would make it.
 ///
-/// `custom_metadata` are further fields of the commit's `commitInfo`.
+/// `custom_metadata` are more fields of the commit's `commitInfo`.
 ///
 /// ```
 /// use std::collections::BTreeMap;

@@ -49,7 +49,7 @@ use self::commit::Committer;
 use self::compute::{Computer, Source};
 use self::poor::Expected;
 
-/// How many files one commit concerns.
+/// The numbers of files in one commit.
 const FILES_OF_A_COMMIT: usize = 10_000;
 
 /// The request to compute statistics.
@@ -91,7 +91,7 @@ pub struct Recomputed {
     pub metrics: RecomputeMetrics,
 }
 
-/// How many files were concerned.
+/// The number of affected files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecomputeMetrics {

@@ -90,7 +90,7 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
     }
 }
 
-/// The sizes by which the form of a checkpoint by the V2 spec is chosen.
+/// The sizes that decide the form of a checkpoint of the V2 spec.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct CheckpointLimits {

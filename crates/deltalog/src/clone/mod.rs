@@ -59,7 +59,7 @@ pub struct CloneRequest {
     pub dry_run: bool,
     /// The name of the source, which the commit records; its location if `None`.
     pub source_name: Option<String>,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 
@@ -90,7 +90,7 @@ pub struct Cloned {
     pub roots: Vec<String>,
 }
 
-/// How many files a CLONE concerns, and their sizes in bytes.
+/// The numbers of files in a CLONE, and their sizes in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CloneMetrics {

@@ -49,7 +49,7 @@ pub struct ConvertRequest {
     pub statistics: bool,
     /// What to do if there is a table.
     pub mode: CreationMode,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
     /// Name, description and properties of the table. It has no columns.
     pub(super) definition: TableDefinition,

@@ -10,7 +10,7 @@
 //! | where in-commit timestamps began, if both tables have them | earlier versions have none |
 //! | row tracking, deletion vectors and the checkpoint policy, unless they are given | they say how files are kept |
 //!
-//! The table id is a new one, by which readers of a stream see that this is another table. No column of the old table
+//! The table gets a new id, which shows readers of a stream that this is another table. No column of the old table
 //! had the physical name of a new one, nor its id if the columns of the old table were mapped. A table whose columns
 //! are not mapped has no highest id, so ids begin again after one, as in the JVM implementation, which removes it
 //! together with the mapping. No file of an earlier table remains.

@@ -104,7 +104,7 @@ impl Assignments {
     }
 
     /// Calls `visit` with rows and with the same ones with the new values, as many at once as are a batch. `before` are
-    /// the rows of the table, perhaps with further columns, which are kept; `rows` are the same rows in the scope.
+    /// the rows of the table, perhaps with more columns, which are kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
     /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
@@ -148,7 +148,7 @@ impl Assignments {
         Ok(())
     }
 
-    /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are
+    /// Returns rows with the new values. `before` are the rows of the table, perhaps with more columns, which are
     /// kept; `rows` are the same rows in the scope.
     ///
     /// # Errors

@@ -99,7 +99,7 @@ impl RowChange {
     }
 
     /// Records that the statement was begun at `started_ms`, in milliseconds since the epoch, and that `id` is the id
-    /// of its transaction, by which another process finds the commit. The id must be new.
+    /// of its transaction, with which another process finds the commit. The id must be new.
     pub(super) fn began(&mut self, started_ms: i64, id: &str) {
         self.started_ms = started_ms;
         self.id = Some(id.to_owned());

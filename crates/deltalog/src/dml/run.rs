@@ -23,7 +23,7 @@ use crate::write_request::WriteRequest;
 /// Who makes a statement, and when.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,

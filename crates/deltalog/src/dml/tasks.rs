@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - Tasks name removed rows by the numbers of their files ([`super::FileNumbers`]) and their positions there.
-//! - Without deletion vectors, the process that commits copies the other rows of the files concerned.
+//! - Without deletion vectors, the process that commits copies the other rows of the affected files.
 //! - All new files of tasks are below one directory, whose name is also the id of the transaction.
 //! - If the commit fails for certain, or has no effect, all files of the tasks are deleted.
 

@@ -61,7 +61,7 @@ struct RankedColumn {
 
 /// The values at which ranks change, in order.
 struct Boundaries {
-    /// The first bytes of the values, by which they are mostly told apart. They are close together in memory.
+    /// The first bytes of the values, which usually suffice to distinguish them. They are close together in memory.
     first: Vec<u64>,
     values: Vec<Box<[u8]>>,
 }

@@ -1,4 +1,4 @@
-//! A sum of rows by which the rows before and after are compared.
+//! A sum over rows, for comparing the rows before and after.
 //!
 //! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. A row
 //!   that was lost, doubled or changed changes the sum, except by an accident of one in 2^64.

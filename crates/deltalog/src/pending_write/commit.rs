@@ -72,7 +72,7 @@ impl PendingWrite {
         }
     }
 
-    /// Commits `files`. Further files that are written for the commit are added to `written`.
+    /// Commits `files`. Other files that are written for the commit are added to `written`.
     fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));

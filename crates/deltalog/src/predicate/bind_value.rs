@@ -278,7 +278,7 @@ fn described(value: &Value, digits: Option<u8>) -> Argument {
     }
 }
 
-/// Returns the moment when a statement began.
+/// Returns the time at which a statement began.
 fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
     let local = || {
         clock.local(begun).ok_or_else(|| Error::invalid_argument("the clock of this machine is out of range"))

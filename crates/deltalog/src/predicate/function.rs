@@ -318,7 +318,7 @@ impl Function {
     }
 }
 
-/// The most days by which the dates of the years 1 to 9999 can be moved.
+/// The maximum number of days by which the dates of the years 1 to 9999 can be moved.
 const MOST_DAYS: i64 = 2_000_000_000;
 
 /// Returns whether `functions`, applied one after another, have a result for each value that statistics can bound:

@@ -161,7 +161,7 @@ pub struct RepairRequest {
     pub drops_files_without_vectors: bool,
     /// Whether nothing is committed.
     pub dry_run: bool,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 
@@ -193,7 +193,7 @@ pub struct RepairedFile {
     pub is_vector_missing: bool,
 }
 
-/// How many files a repair concerns.
+/// The numbers of files in a repair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairMetrics {

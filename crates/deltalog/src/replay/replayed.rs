@@ -17,7 +17,7 @@ pub(crate) enum Replayed {
     Compaction(Compaction),
 }
 
-/// A compaction. It is no commit, so that nothing that needs each commit can take it for one.
+/// A compaction. It is not a commit, so that nothing that needs each commit can take it for one.
 #[derive(Debug, Clone)]
 pub(crate) struct Compaction {
     start: u64,

@@ -38,7 +38,7 @@ pub struct RestoreRequest {
     pub allow_protocol_downgrade: bool,
     /// Whether nothing is committed: the metrics then say what would be done.
     pub dry_run: bool,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The time that the caller has asked for instead of a version, which the commit then records.
     pub timestamp: Option<String>,
@@ -54,7 +54,7 @@ pub struct Restored {
     pub metrics: RestoreMetrics,
 }
 
-/// How many files a RESTORE concerns, and their sizes in bytes.
+/// The numbers of files in a RESTORE, and their sizes in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreMetrics {

@@ -87,7 +87,7 @@ impl Doubt {
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
-    /// The retention by which they have expired.
+    /// The retention according to which they have expired.
     pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
     pub(crate) protected_before: u64,

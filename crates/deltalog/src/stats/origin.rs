@@ -23,7 +23,7 @@ use super::scanner::{Member, Scanner};
 /// The name of the member with the mark.
 pub(crate) const MARK: &str = "deltalog";
 
-/// The rules by which statistics are computed today.
+/// The version of the rules for computing statistics.
 pub(super) const RULES: i64 = 1;
 
 /// Returns whether this crate has computed the statistics `text`.

@@ -3,7 +3,7 @@
 //! - The budget counts bytes that readers hold and bytes in flight for them: ranges that a plan has read ahead. It does
 //!   not count bytes that were returned, footers, and reads without a plan.
 //! - Who holds something never waits for more, because another one may do the same. A reader that holds nothing waits a
-//!   little: mostly others are about to be done. Then it reads without the budget, but as little at once as it can
+//!   little, because others usually finish soon. Then it reads without the budget, but as little at once as it can
 //!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the
 //!   budget is exceeded by at most that little for each reader.
 //! - A read that is larger than the whole budget is allowed while nothing else is held.

@@ -56,7 +56,7 @@ use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 
 /// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
 const TRIES: u32 = 3;
-/// The first pause before it is. Each further one doubles it.
+/// The first pause before it is. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Who decides the commits of a table.
@@ -176,7 +176,7 @@ impl Storage {
         }
     }
 
-    /// Creates a commit by the protocol of the coordinator. Returns `None` if none is concerned.
+    /// Creates a commit by the protocol of the coordinator. Returns `None` if the store has no coordinator.
     ///
     /// # Errors
     /// As [`Storage::put_if_absent`]: nothing was committed.

@@ -65,7 +65,7 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
     for bytes in content.iter() {
         file.write_all(bytes)?;
     }
-    // A file without its content must not appear, not even after a power failure.
+    // A file must not appear without its content, even after a power failure.
     file.sync_all()?;
     Ok(Created { staged, directories })
 }

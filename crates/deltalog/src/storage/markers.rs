@@ -20,7 +20,7 @@ const SUFFIX: &str = "_$folder$";
 /// Removes markers from a listing. An empty object with the name of a directory without files is kept: it cannot be
 /// distinguished from an empty file.
 pub(super) fn remove(files: &mut Vec<FileMeta>) {
-    // Files of tables are not empty, so that mostly nothing is to be done.
+    // Files of tables are not empty, so usually there is nothing to do.
     if files.iter().all(|file| file.size > 0) {
         return;
     }

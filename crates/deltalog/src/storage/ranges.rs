@@ -240,7 +240,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 struct Unit {
     ranges: Vec<Range<u64>>,
-    /// The ranges by which it is read when the budget is used up.
+    /// The ranges in which it is read when the budget is used up.
     apart: Vec<Range<u64>>,
     held: Vec<Held>,
     /// Whether it is read in pieces, because it is large or because the budget was used up.

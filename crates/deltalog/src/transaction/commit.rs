@@ -301,7 +301,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
-    /// that depends on no file and no application can, and only if protocol and metadata do not concern it.
+    /// that depends on no file and no application can, and only if changes of protocol and metadata do not affect it.
     fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
         if !self.may_skip_commits() {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));

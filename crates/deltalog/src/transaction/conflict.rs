@@ -26,7 +26,7 @@ pub enum ConflictReason {
     LogCleanedUp,
     /// The other commit changed the protocol.
     ProtocolChanged,
-    /// The other commit changed the schema, the partitioning or the configuration in a way that concerns this
+    /// The other commit changed the schema, the partitioning or the configuration in a way that affects this
     /// transaction.
     MetadataChanged,
     /// The other commit added rows that this transaction should have read.

@@ -364,7 +364,7 @@ impl Transaction {
     /// ignored.
     ///
     /// The transaction depends on these rows, not on the others of the file: a commit that deletes other rows of it
-    /// is no conflict, and its deletion vector is merged.
+    /// is not a conflict, and its deletion vector is merged.
     pub fn delete_rows(&mut self, file: Add, rows: DeletionVector) {
         self.changes.row_deletes.push(RowDelete { file, rows });
     }

@@ -116,7 +116,7 @@ pub struct Operation {
     pub engine_info: Option<String>,
     /// A text provided by the user.
     pub user_metadata: Option<String>,
-    /// Further fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
+    /// More fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
     custom: Map<String, Value>,
 }
 

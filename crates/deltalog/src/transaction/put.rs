@@ -19,7 +19,7 @@ const MAX_PUTS: u32 = 5;
 /// pauses between them. The client of a remote store tries for minutes by itself.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
-/// The first pause after a request without an answer. Each further one doubles it.
+/// The first pause after a request without an answer. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest pause between two requests without an answer.

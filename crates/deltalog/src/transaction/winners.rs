@@ -83,7 +83,7 @@ fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<By
 }
 
 /// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. After a step that
-/// is no commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
+/// is not a commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
 ///
 /// # Errors
 /// `CorruptLog`; also errors of the store and the errors of `visit`.

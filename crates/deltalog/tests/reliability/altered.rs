@@ -186,7 +186,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     }
 }
 
-/// The other way round: files that were written for the table of before are a conflict, if the change concerns them.
+/// The other way round: files that were written for the earlier table are a conflict if the change affects them.
 #[test]
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {

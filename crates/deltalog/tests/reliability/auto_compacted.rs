@@ -26,7 +26,7 @@ const PARTITIONED: &str = r#"{"type":"struct","fields":[
     {"name":"id","type":"long","nullable":true,"metadata":{}},
     {"name":"p","type":"string","nullable":true,"metadata":{}}]}"#;
 
-/// Returns settings by which four small files are enough, with what `set` sets.
+/// Returns settings with which four small files are enough, changed by `set`.
 fn four(set: impl FnOnce(&mut AutoCompaction)) -> AutoCompaction {
     let mut settings = AutoCompaction::default();
     settings.least_files = 4;

@@ -201,7 +201,7 @@ fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
 }
 
-/// Metadata changes that concern no writer are no conflict.
+/// Metadata changes that do not affect writers are not conflicts.
 #[test]
 fn appends_go_on_after_a_harmless_change_of_the_metadata() {
     for (property, expected) in [("owner", Ok(3)), ("delta.appendOnly", Err(ConflictReason::MetadataChanged))]

@@ -18,8 +18,8 @@ pub struct Write {
     pub reads_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
-    /// The data file whose rows are deleted, and their numbers. Such a write has the progress of an application that no
-    /// other write has, by which it is found in the log.
+    /// The data file whose rows are deleted, and their numbers. Such a write has an application's progress that no
+    /// other write has, so it can be found in the log.
     pub deletes: Option<(String, BTreeSet<u64>)>,
     /// The version whose files are to be the table's again, and a text that no other write has. The version that is
     /// replaced is in [`Write::replaces`].

@@ -1,4 +1,4 @@
-//! Rules by which requests fail or are slow.
+//! Rules that make requests fail or slow.
 
 use serde::{Deserialize, Serialize};
 

@@ -228,8 +228,8 @@ class _Joined:
 
 
 def _as_source(evaluated: DataFrame, source: DataFrame) -> DataFrame:
-    """Returns the evaluated rows of the source as a DataFrame whose columns are found by the names and through the
-    DataFrames by which they are found in the source.
+    """Returns the evaluated rows of the source as a DataFrame. Its columns are found by the same names, and through the
+    same DataFrames, as in the source.
     """
     plan: Any = source._plan
     outer: list[tuple[str, int]] = []

@@ -3,7 +3,7 @@
     driver                            workers                        driver, another process
     StatementTask.begin        →      StatementTask.run (Arrow) →    StatementTask.commit
 
-Without deletion vectors, the process that commits also copies the rows that stay in the files concerned.
+Without deletion vectors, the process that commits also copies the rows that stay in the affected files.
 """
 
 import contextlib

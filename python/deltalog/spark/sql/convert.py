@@ -38,7 +38,7 @@ _NAMED = 10
 # Options that do not affect how the files of a table are read.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
-# Spark takes each of these bytes for a character, and the core all of them for UTF-8.
+# Spark reads each of these bytes as a character, and the core reads all of them as UTF-8.
 _NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _log = logging.getLogger("deltalog.spark")
 

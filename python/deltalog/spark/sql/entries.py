@@ -9,7 +9,8 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of
 from deltalog.spark.write.outcome import after_commit
 
-# The command by which a client of Spark Connect has the columns of an entry brought into step with the table.
+# The command with which a client of Spark Connect makes the server update the columns of an entry to those in the
+# table.
 UPDATE_ENTRY = "updateEntry"
 
 

@@ -252,7 +252,7 @@ def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
 
 
 def row_of(schema: StructType, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns values as a row. A Connect client takes no lists for rows in rows, which are what JSON has."""
+    """Returns values as a row. A Connect client does not accept lists, which JSON has, for rows within rows."""
     return tuple(
         row_of(field.dataType, value)
         if isinstance(field.dataType, StructType) and value is not None

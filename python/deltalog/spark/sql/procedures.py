@@ -1,6 +1,6 @@
 """The procedures of deltalog: `CALL deltalog.<name>(…)`, and statements that Spark's grammar lacks.
 
-A further procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
+Another procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
 `DeltalogProcedure.java` hands them over. Statements with their own syntax are in `OwnStatement.java`.
 """
 

@@ -254,7 +254,7 @@ fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<
     Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
 }
 
-/// Returns the data files for which the log has tombstones with deletion vectors. A file of them that is live again,
+/// Returns the data files for which the log has tombstones with deletion vectors. Such a file that is live again,
 /// as after a restore of an earlier version, seems to be removed to readers that do not know the feature.
 pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
     let mut removed = FileSet::of_paths(snapshot.resolver());

@@ -16,10 +16,10 @@
 //! - Traces that only concern how the table is stored, such as row ids, deletion vectors or physical names, are
 //!   removed. What users have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
-//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
-//!   is a conflict. After the first step, a drop that conflicts looks at the table again. So does one that conflicts
-//!   with rows of others, whom a drop does not concern.
-//! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
+//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature is
+//!   a conflict. After the first step, a drop that conflicts looks at the table again. So does a drop that conflicts
+//!   with rows of other writers, which do not matter to it.
+//! - Other writers may commit all the time. Files that they add are not conflicts if they have nothing of the feature
 //!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
 //!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written again.
@@ -65,12 +65,12 @@ const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "conc
 /// themselves.
 ///
 /// Earlier versions that make use of a feature of readers stay readable: the table gets checkpoints that hide them from
-/// clients without the feature, and the feature `checkpointProtection`, by which writers keep these checkpoints. With
-/// `truncate_history` the log before is deleted instead, as soon as it is older than
+/// clients without the feature, and the feature `checkpointProtection`, which makes writers keep these checkpoints.
+/// With `truncate_history` the log before is deleted instead, as soon as it is older than
 /// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then that is refused, and the error says
 /// when it will be possible.
 ///
-/// `custom_metadata` are further fields of the last commit's `commitInfo`. Returns this commit.
+/// `custom_metadata` are more fields of the last commit's `commitInfo`. Returns this commit.
 ///
 /// # Errors
 /// `InvalidArgument` if there is no such feature, if the table does not support it, if another feature needs it, if

@@ -72,7 +72,7 @@ impl<'a> Removal<'a> {
         Self { feature, environment, current: RefCell::new(CurrentFiles::of(base)) }
     }
 
-    /// Unsets the property by which the table makes use of the feature. Returns whether there was one.
+    /// Unsets the property with which the table uses the feature. Returns whether there was one.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, and errors of the store.

@@ -68,8 +68,8 @@ pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Resul
     }
 }
 
-/// Returns the property by which the table, as its metadata say, makes use of `feature`, for the features whose use the
-/// drop itself ends.
+/// Returns the property in the metadata with which the table uses `feature`, for features whose use is ended by the
+/// drop itself.
 pub(super) fn property_in_use(feature: &TableFeature, metadata: &Metadata) -> Option<&'static str> {
     let (is_used, property) = match feature {
         TableFeature::DeletionVectors => (metadata.is_enabled(DELETION_VECTORS), DELETION_VECTORS),

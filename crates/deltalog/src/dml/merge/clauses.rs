@@ -288,7 +288,8 @@ impl Clauses {
 /// Decides which of `clauses` applies to each of `open`, which are rows or pairs of rows: the first one whose condition
 /// is true. `rows` returns some of them with the columns that a condition reads.
 ///
-/// Returns those to which a clause applies, with its place, in the order of the clauses; and whether there are others.
+/// Returns the rows to which a clause applies, with the index of the clause, in the order of the clauses; and whether
+/// there are other rows.
 ///
 /// # Errors
 /// The errors of `rows`; `InvalidArgument` for a row for which a condition has no value.

@@ -187,7 +187,7 @@ impl Directory {
                 used = used.saturating_sub(on_disk(length));
                 evicted += 1;
                 if let Some(directory) = path.parent() {
-                    // It mostly has other pieces.
+                    // It usually has other pieces.
                     let _ = fs::remove_dir(directory);
                 }
             }

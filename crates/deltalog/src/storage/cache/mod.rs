@@ -15,8 +15,8 @@
 //!   returned at the time of the listing. So it costs no request.
 //! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are requested with the condition
 //!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
-//!   time that such a file is opened costs one request, as without a cache, but mostly one without a body, and what is
-//!   read of it after that costs none. The protocol forbids to write to the name of a data file again, but tables are
+//!   time that such a file is opened costs one request, as without a cache, but usually one without a body, and reading
+//!   from it afterwards costs none. The protocol forbids to write to the name of a data file again, but tables are
 //!   dropped and made again, and files are copied by hand; and a store that refuses access must be able to.
 //! - **Everything else** is read from or written to the store: `_last_checkpoint`, listings, existence, all writes, and
 //!   commits that are read by their name only. So the commit rule, which reads a commit back whose put had no answer,

@@ -101,7 +101,7 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
 /// own limit counts from the beginning of a request, however large its body is.
 ///
 /// # Errors
-/// It is no duration.
+/// It is not a duration.
 pub(super) fn read_timeout(options: &ClientOptions) -> Result<Option<Duration>> {
     duration(options, Key::ReadTimeout)
 }

@@ -34,7 +34,7 @@ const EXPIRE_TIME: &str = "expireTime";
 
 /// How often a request is sent, at most.
 const TRIES: u32 = 4;
-/// The first pause between two requests. Each further one doubles it.
+/// The first pause between two requests. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// How often a new table is looked at, and the pause between.
 const LOOKS: u32 = 200;

@@ -253,7 +253,7 @@ impl Store {
             }
             Err(error) => Err(error),
         };
-        // Without an answer the rename may still be made, and it must not find half of a file, or none.
+        // Without a response the rename may still take effect, and must not find an incomplete or missing file.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
         if is_refused {
             let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;

@@ -192,8 +192,8 @@ fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
 }
 
-/// Refuses values that no header of a request can have, with which the client would panic: mostly one that was read
-/// from a file together with its line break.
+/// Refuses values that no header of a request can have, which would make the client panic: usually a value that was
+/// read from a file together with its line break.
 fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if value(key).is_some_and(|value| value.bytes().any(|byte| !matches!(byte, b' '..=b'~'))) {

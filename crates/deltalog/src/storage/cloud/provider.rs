@@ -2,8 +2,8 @@
 //!
 //! - They are kept until shortly before they expire. One request fetches new ones. Others continue with credentials
 //!   that are still valid, or wait and share the result, also if it is an error.
-//! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has
-//!   released, and for other requests, but not for ever.
+//! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has released,
+//!   and for other requests, but not forever.
 //! - If it fails while the old credentials are valid, they are used, and the provider is called again a little later.
 
 use std::fmt;

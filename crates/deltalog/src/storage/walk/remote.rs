@@ -37,7 +37,7 @@ pub(super) struct Prefixes<'a> {
 
 /// A listing.
 pub(super) enum Job {
-    /// One page of all keys: mostly there are no more.
+    /// One page of all keys: usually there are no more.
     First,
     /// The direct content of a directory, whose path ends with a slash.
     Level {
@@ -139,7 +139,7 @@ impl<'a> Prefixes<'a> {
                 .map(|(prefix, _)| level(prefix))
                 .collect();
         }
-        // A range must not contain what is not entered: it may be the largest of all.
+        // A range must not contain a directory that is not entered: that may be the largest of all.
         let ranges = ENOUGH.div_ceil(beside.max(1));
         let most = entered.div_ceil(ranges).max(1);
         let neighbours = listed.split(|(_, is_entered)| !is_entered);

@@ -12,9 +12,9 @@
 //! | [`deletes`] | removes a file that the transaction removes |
 //! | [`vacuums`] | belongs to a VACUUM, if the transaction brings back files that were removed |
 //!
-//! The rules are the same as in the JVM implementation, with two differences. Files are compared with what was
-//! read by their statistics too and not only by their partition values. Changes of the metadata that concern no
-//! writer are not conflicts.
+//! The rules are the same as in the JVM implementation, with two differences. Files are compared with what was read by
+//! their statistics too and not only by their partition values. Changes of the metadata that do not affect writers are
+//! not conflicts.
 //!
 //! A blind append reads nothing and removes nothing, so it never conflicts with appends, deletes or compactions.
 

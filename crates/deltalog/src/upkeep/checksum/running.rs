@@ -118,8 +118,8 @@ fn operation_of(commit: &Commit) -> Option<&str> {
     commit.commit_info.as_ref().and_then(|info| info.operation.as_deref())
 }
 
-/// Returns whether a commit of this crate which removes no file may name live files again, to give them other
-/// statistics or row ids: then it changes no rows.
+/// Returns whether a commit of this crate which removes no file may add live files again, with other statistics or row
+/// ids: then it changes no rows.
 fn may_add_again(commit: &Commit) -> bool {
     let has_changes = |changes: &BooleanArray| changes.null_count() == 0 && !changes.has_false();
     commit.adds.num_rows() > 0 && !data_changes(commit).is_some_and(has_changes)

@@ -20,7 +20,7 @@ use crate::upkeep::duties::Duties;
 
 const HOUR_MS: i64 = 3600 * 1000;
 
-/// The time in milliseconds after which a round begins no further deletion.
+/// The time in milliseconds after which a round begins no other deletion.
 const MOST_MS_OF_ROUND: i64 = 2000;
 
 /// For how long a clean-up may continue.
@@ -41,7 +41,7 @@ impl Pace<'_> {
         }
     }
 
-    /// Returns whether no further round may begin.
+    /// Returns whether no other round may begin.
     fn is_over(self) -> bool {
         match self {
             Self::Brief => true,

@@ -36,7 +36,7 @@ public class StatementParser implements InvocationHandler {
 
   /**
    * Puts our parser into a session that was in use before it had our extensions. Returns null, or
-   * why that is impossible with this release of Spark. Further calls have no effect.
+   * why that is impossible with this release of Spark. Later calls have no effect.
    */
   public static String install(SparkSession session) {
     SessionState state = session.sessionState();

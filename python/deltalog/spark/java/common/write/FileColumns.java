@@ -26,7 +26,7 @@ import scala.Option;
  *       Requirements for Column Mapping").
  *   <li>Partition columns are the log's text, so that the names of directories are exact. If the
  *       files have these columns too, they come last and keep their types, and the text is in
- *       further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
+ *       additional columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
  *       V3" of the protocol's requests for comments).
  *   <li>The last columns of the rows of a statement are not the table's, and stay as they are.
  * </ul>
