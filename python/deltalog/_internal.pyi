@@ -480,7 +480,7 @@ def optimize(
     check_rows: bool = False,
     file_format: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
-    """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
+    """Merges small files into fewer, larger ones, `purges` files, or orders all rows by columns along a curve.
 
     New rows of a clustered table are clustered; `cluster` says whether all are, and the most bytes of a cube.
 
@@ -520,12 +520,12 @@ def restore(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, int], int | None]:
-    """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit."""
+    """Restores the version of `earlier` as the newest one. Returns the metrics, and the version of the commit."""
 
 def clone_table(
     snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments
 ) -> tuple[dict[str, int], int | None, list[str]]:
-    """Makes a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
+    """Creates a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
 
 def update_rows(
     snapshot: Snapshot,
@@ -777,7 +777,7 @@ class WriteTask:
             UnavailableError: the store failed.
         """
     def to_json(self) -> str:
-        """Returns the task as text, from which `WriteTask(text)` makes it again."""
+        """Returns the task as text, from which `WriteTask(text)` creates it again."""
     def __getnewargs__(self) -> tuple[str]: ...
     def __eq__(self, value: object, /) -> bool: ...
 
@@ -802,7 +802,7 @@ class Fragment:
     @property
     def size_in_bytes(self) -> int: ...
     def to_json(self) -> str:
-        """Returns the fragment as text, from which `Fragment(text)` makes it again."""
+        """Returns the fragment as text, from which `Fragment(text)` creates it again."""
     def __getnewargs__(self) -> tuple[str]: ...
     def __eq__(self, value: object, /) -> bool: ...
 
@@ -1115,7 +1115,7 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write that creates or replaces a table by its definition; see `deltalog.DeltaTable.create`.
 
-        Without files it makes a table without rows. It has no token.
+        Without files it creates a table without rows. It has no token.
         """
     @property
     def location(self) -> str:

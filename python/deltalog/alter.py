@@ -21,10 +21,10 @@ __all__ = ["TableAlterer"]
 class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
-    Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then
-    at. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
-    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has
-    changed the metadata, or rows that the change depends on, is a conflict.
+    Each method makes one commit (`drop_feature` may make several) and returns its version. The table is then at that
+    version. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
+    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has changed
+    the metadata, or rows that the change depends on, is a conflict.
 
     A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
     part of an array is `element`, and the parts of a map are `key` and `value`.

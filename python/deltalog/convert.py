@@ -188,7 +188,7 @@ def plan_conversion(
 ) -> ConversionPlan | None:
     """Finds what `convert_to_delta` would commit; None if there is a table, and the mode is `ignore`.
 
-    Arguments and errors are the same as in `convert_to_delta`. The plan can be looked at, and carried out with
+    Arguments and errors are the same as in `convert_to_delta`. The plan can be inspected, and carried out with
     `commit()`.
     """
     location = location_argument(uri, "uri")

@@ -86,7 +86,7 @@ class NotATableError(DeltaError, FileNotFoundError):
 
 
 class TableReplacedError(DeltaError, FileNotFoundError):
-    """The table that was opened is no longer there: it was dropped and another one was created in its place."""
+    """The table that was opened no longer exists: it was dropped and another one was created in its place."""
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):

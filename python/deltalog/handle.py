@@ -115,8 +115,8 @@ class TableHandle:
 
         Args: staged_commits: what the table's catalog lists by now, if one manages the table. max_age: accepts a
         version that was the newest so many seconds ago, or a later one. If the last look at the log is not longer ago,
-        the call returns at once, and the log is looked at behind it. Should that fail, a call raises the error as soon
-        as what is known is older than this; if the table was replaced, the next one does.
+        the call returns at once, and the log is read in the background. Should that fail, a call raises the error as
+        soon as what is known is older than this; if the table was replaced, the next one does.
 
         Raises:
             DeltaError: as opening the table; the version that is open stays open.
@@ -231,7 +231,7 @@ class TableHandle:
         return filter_argument(filters, self.schema(), name)
 
     def _move(self, to: Callable[[Opened], Opened]) -> Opened:
-        """Opens what `to` makes of what is open, and returns it; repeats that if another thread has opened
+        """Opens the result of `to` for the open state, and returns it; repeats that if another thread has opened
         something else first."""
         while True:
             before = self._opened

@@ -31,7 +31,7 @@ def raise_in_handler(raised: BaseException) -> None:
     """Makes the next SIGINT raise `raised`. Later ones are handled as before.
 
     Raises:
-        TypeError: the handler of SIGINT is not one of Python, and could not be put in its place again.
+        TypeError: the handler of SIGINT is not one of Python, and could not be restored.
     """
     earlier = signal.getsignal(signal.SIGINT)
     if earlier is None:

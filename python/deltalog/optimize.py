@@ -48,7 +48,7 @@ class TableOptimizer:
         dry_run: bool = False,
         writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
-        """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
+        """Merges the small files of each partition, and files with many deleted rows, into fewer, larger files.
 
         In a table with clustering columns, does what `cluster` does.
 
@@ -117,7 +117,7 @@ class TableOptimizer:
         or more are written again without them.
 
         After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
-        Without clustering columns, `compact` makes larger files of all.
+        Without clustering columns, `compact` merges all of these files.
 
         Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into
         about 256 MiB of memory are written to a temporary file, in the directory that the environment variable

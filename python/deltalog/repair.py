@@ -15,7 +15,7 @@ class TableRepair(TableHandle):
     """Checks and repairs."""
 
     def check(self, level: Literal["files", "footers", "rows"] = "footers") -> _internal.ArrowStream:
-        """Checks whether the files of this version are there and are what the log says.
+        """Checks whether the files of this version exist and match the log.
 
         Nothing is changed. A file counts as missing only if the store says so: a request that fails otherwise is an
         error.
@@ -34,7 +34,7 @@ class TableRepair(TableHandle):
               statistics), `missing vector`, `damaged vector` (checksum, number or positions of rows), `wrong
               statistics` (queries may overlook rows), or `unreferenced file` (no file and no tombstone of the newest
               version: older ones may need it; a VACUUM deletes it when it is old enough; change data files are not
-              looked at).
+              checked).
             - `detail`: what was found.
             - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
             - `size` and `modification_time`: as in the log; for an unreferenced file as in the store.
@@ -55,7 +55,7 @@ class TableRepair(TableHandle):
         drop_files_without_vectors: bool = False,
         commit_properties: CommitProperties | None = None,
     ) -> dict[str, Any]:
-        """Removes files from the newest version that are not there any more, in one commit, together with their rows.
+        """Removes missing files from the newest version, in one commit, together with their rows.
 
         Look at `check()` or a dry run first, and bring files back if there are copies: their rows are lost otherwise.
         Which rows these were cannot be known, so a change data feed of this version cannot be read. Nothing is deleted
@@ -63,7 +63,7 @@ class TableRepair(TableHandle):
 
         Args:
             dry_run: whether nothing is committed.
-            remove_damaged: whether files that are there and cannot be read as Parquet are removed as well. All
+            remove_damaged: whether existing files that cannot be read as Parquet are removed as well. All
                 footers and deletion vectors are then read.
             drop_files_without_vectors: whether files whose deletion vectors are not there (with `remove_damaged` also:
                 do not fit) are removed with all of their rows. Without their vectors, deleted rows would come back.
@@ -72,11 +72,11 @@ class TableRepair(TableHandle):
         Returns: `dry_run` and `files_removed`, the paths, as `deltalake` returns them; `files`, one dictionary per file
         with `dataFilePath`, `dataFileMissing`, `dataFileDamaged`, `deletionVectorPath` and `deletionVectorFileMissing`;
         and the metrics of the commit: `numFilesScanned`, `numRemovedFiles`, `numRemovedBytes`, `numRemovedRows` (as far
-        as the log shows it), `numMissingFiles`, `numFilesWithoutVectors`. If all files are there, nothing is committed.
+        as the log shows it), `numMissingFiles`, `numFilesWithoutVectors`. If no file is missing, nothing is committed.
 
         Raises:
             InvalidArgumentError: the table is append-only, and files are missing; or it is pinned to a version.
-            MissingFileError, CorruptDataError: deletion vectors are not there or do not fit, and their files are not
+            MissingFileError, CorruptDataError: deletion vectors are missing or do not fit, and their files are not
                 to be dropped. A dry run says so too. Nothing was committed.
             CommitConflictError: another writer has removed one of the files.
         """

@@ -77,7 +77,7 @@ class LogStore(Protocol):
         ...
 
     def complete(self, entry: LogEntry, /) -> None:
-        """Makes the entry with the same table, file name and `temp_path` complete, if there is one.
+        """Marks the entry with the same table, file name and `temp_path` as complete, if there is one.
 
         A day later or any time after that it may be deleted.
         """

@@ -116,7 +116,7 @@ class DeltaTable(
     by its path alone. allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
     the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all roots
     is refused. max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then
-    nothing is read, and the log is looked at behind the call. This does not apply to versions other than the newest.
+    nothing is read, and the log is read in the background. This does not apply to versions other than the newest.
 
     Raises:
         NotATableError: there is no table.
@@ -317,7 +317,7 @@ class DeltaTable(
         credential_provider: CredentialProvider | None = None,
         dry_run: bool = False,
     ) -> CloneResult:
-        """Makes a table of this version elsewhere: a copy, or a table that refers to the same files.
+        """Clones this version to another location, as a copy or as a table that refers to the same files.
 
         The clone has the rows, the schema, the partitioning, the clustering columns, the properties and the features of
         this version, and a history of its own. With row tracking, its rows get new ids.
@@ -374,7 +374,7 @@ class DeltaTable(
         commit_properties: CommitProperties | None = None,
         dry_run: bool = False,
     ) -> dict[str, int]:
-        """Makes an earlier version the newest one again: its rows, schema, properties and clustering columns.
+        """Restores an earlier version as the newest one: its rows, schema, properties and clustering columns.
 
         It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
         of them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of

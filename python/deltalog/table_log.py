@@ -78,7 +78,7 @@ class TableLog(TableHandle):
         was removed) and `deletion_vector` (its unique id).
 
         Raises:
-            VersionNotFoundError: a commit was cleaned up, or is not there yet; the message lists the readable
+            VersionNotFoundError: a commit was cleaned up, or does not exist yet; the message lists the readable
                 versions.
             CorruptLogError: a commit is missing among others, or damaged.
         """

@@ -87,11 +87,8 @@ class TableRows(TableHandle):
         raised by the library that consumes the stream, as its own exception with the same words; with pyarrow
         a missing file is an `OSError`, a damaged file a `ValueError`.
 
-        Raises:
-            InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows
-                have no ids.
-            MissingFileError: a data file is not there.
-            CorruptDataError: a data file cannot be read.
+        Raises: InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows have
+        no ids. MissingFileError: a data file is missing. CorruptDataError: a data file cannot be read.
         """
         condition = self._filter(predicate)
         rows, is_pinned = self._rows, self._opened.is_pinned
@@ -224,7 +221,7 @@ class TableRows(TableHandle):
             SchemaMismatchError: the rows of a version do not fit the schema of the last version, because a
                 column was dropped, renamed or changed.
             InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.
-            MissingFileError: a data file is not there, as after a vacuum.
+            MissingFileError: a data file is missing, for example after a vacuum.
         """
         return self._rows.changes(
             ChangeRange(

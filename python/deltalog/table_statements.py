@@ -24,8 +24,8 @@ __all__ = ["TableStatements"]
 class TableStatements(TableHandle):
     """DELETE, UPDATE and MERGE.
 
-    A statement begins with a look at the log, acts on the newest version, and makes one commit, which the table is then
-    at. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
+    A statement begins with a look at the log, acts on the newest version, and makes one commit. The table is then at
+    that version. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
 
     If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
     rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one

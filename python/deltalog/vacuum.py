@@ -173,8 +173,7 @@ class TableVacuum(TableHandle):
     ) -> VacuumPlan:
         """Finds the files that the newest version of the table no longer needs, with sizes and reasons.
 
-        Arguments and errors are the same as in `vacuum`. The plan can be looked at, and carried out with
-        `delete()`.
+        Arguments and errors are the same as in `vacuum`. The plan can be inspected, and carried out with `delete()`.
         """
         if inventory is not None and not full:
             refused = InvalidArgumentError("an inventory stands for a listing of all files")

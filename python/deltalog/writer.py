@@ -77,7 +77,7 @@ def write_deltalake(
     credential_provider: CredentialProvider | None = None,
     writer_properties: WriterProperties | None = None,
 ) -> int | AlreadyApplied | None:
-    """Writes `data` as one commit, and makes the table if there is none.
+    """Writes `data` as one commit, and creates the table if it does not exist.
 
     Args: table_or_uri: a path, a `file://` URL, or a table. A table passes on what was read through it, its storage
     options, its allowed roots and its staged commits. An overwrite replaces exactly what was read, see `DeltaTable`: if

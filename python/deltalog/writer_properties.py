@@ -79,7 +79,7 @@ class WriterProperties:
     data_page_row_count_limit: int | None = None
     """The most rows of a page."""
     write_batch_size: int | None = None
-    """After how many values the limits of pages are looked at."""
+    """The number of values after which the limits of pages are checked."""
     max_row_group_size: int | None = None
     """The most rows of a row group; 1,048,576 by default, or fewer that have 128 MiB."""
     compression: (

@@ -180,8 +180,8 @@ fn gregorian_day(day: i32) -> Option<i32> {
     let year_of_cycle = (day_of_cycle / 365).min(3);
     let day_of_year = day_of_cycle - 365 * year_of_cycle;
     let year = 4 * cycle + year_of_cycle;
-    // The same day of the same month of the Gregorian year, which also begins in March: months and days before
-    // the end of February have the same place in both years.
+    // The same day of the same month of the Gregorian year, which also begins in March: months and days before the end
+    // of February have the same index in both years.
     let first_of_year =
         365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) - 719_468;
     i32::try_from(first_of_year + day_of_year).ok()

@@ -22,7 +22,7 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 pub enum ErrorKind {
     /// There is definitely no Delta table at the location (never said because of a failed request).
     NotATable,
-    /// The table that was opened is no longer there: it was dropped and another one was created in its place.
+    /// The table that was opened no longer exists: it was dropped and another one was created in its place.
     TableReplaced,
     /// There is already a table where one was to be created.
     TableAlreadyExists,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
     CorruptLog,
     /// A data file breaks the protocol or its format, or does not fit the table's schema.
     CorruptData,
-    /// A file that the log names is not there.
+    /// A file that the log names does not exist.
     FileNotFound,
     /// The table needs a feature, type or option that is not implemented; the message names it.
     Unsupported,

@@ -12,7 +12,7 @@
 //! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. What it
 //!   has written is deleted as after any other error.
 //! - Right before a commit is put, interrupts are checked again. From then on it is [`shielded`], and so is the
-//!   deletion of files: they come to an end, but do not wait for more than [`GRACE`] for a store that gives no answer.
+//!   deletion of files: they come to an end, but do not wait for more than [`GRACE`] for a store that does not answer.
 //! - A call within a call, such as one of a callback, is interrupted together with the outer one.
 
 use std::cell::RefCell;
@@ -109,7 +109,7 @@ impl Call {
     }
 }
 
-/// Puts the previous call of the thread in its place again.
+/// Makes the previous call of the thread the current one again.
 struct Restore(Option<Current>);
 
 impl Restore {

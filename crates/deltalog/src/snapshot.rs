@@ -612,7 +612,7 @@ impl Snapshot {
     /// Protocol: "Clustered Table".
     ///
     /// # Errors
-    /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a column that is not there.
+    /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a missing column.
     pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
         let columns =

@@ -88,8 +88,8 @@ impl Table {
         Self::new(snapshot.clone(), None, environment)
     }
 
-    /// Returns the place of the table whose newest version `open` opens, and that version. If the table is dropped and
-    /// another one is created there, its versions follow.
+    /// Returns the slot for the table whose newest version `open` opens, and that version. If the table is dropped and
+    /// another one is created at its location, the slot follows the new table.
     ///
     /// # Errors
     /// The errors of `open`.

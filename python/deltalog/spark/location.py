@@ -1,8 +1,8 @@
 """Conversion between paths in Spark and locations in the core.
 
-The core reads and commits the log with its own clients. Data files are read and written by the tasks of Spark,
-through Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from
-which `Locations.java` makes the path for Hadoop.
+The core reads and commits the log with its own clients. Data files are read and written by the tasks of Spark, through
+Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from which
+`Locations.java` derives the path for Hadoop.
 """
 
 import itertools

@@ -145,7 +145,7 @@ class DeltaTable:
         identifier: str,
         partitionSchema: str | StructType | None = None,  # noqa: N803
     ) -> "DeltaTable":
-        """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
+        """Converts a directory of Parquet files to a table, as `deltalog.convert_to_delta` does, and returns it.
 
         A directory that is already a table is not changed. The driver lists the directory and reads the footers. A
         table of Parquet files in the session catalog has the columns and partitions that the catalog says.
@@ -351,7 +351,8 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of the newest version elsewhere, as Python's `DeltaTable.clone` does, and returns it.
+        """Clones the newest version to another location, as Python's `DeltaTable.clone` does, and returns the new
+        table.
 
         Args:
             target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
@@ -371,7 +372,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of a version elsewhere, as `clone` does."""
+        """Clones a version to another location, as `clone` does."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
         return self._cloned(target, isShallow, replace, properties, version=version)
@@ -385,7 +386,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of the version that was the newest at a time, as `clone` does."""
+        """Clones the version that was the newest at a time, as `clone` does."""
         if timestamp is None:
             raise InvalidArgumentError("the time must be text such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
@@ -465,14 +466,14 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802
-        """Makes an earlier version the newest one again, as Python's `DeltaTable.restore` does. Returns the metrics."""
+        """Restores an earlier version as the newest one, as Python's `DeltaTable.restore` does. Returns the metrics."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
         return self._restored(version, None, None)
 
     @raises_pyspark_errors
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:  # noqa: N802
-        """Makes the version that was the newest at a time the newest one again. Returns the metrics.
+        """Restores the version that was the newest at a time. Returns the metrics.
 
         A time without a zone is in the session's zone.
         """
@@ -544,7 +545,7 @@ class DeltaTable:
         removeDamaged: bool = False,  # noqa: N803
         dropFilesWithoutVectors: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Removes files from the table that are not there any more, as Python's `DeltaTable.repair` does.
+        """Removes missing files from the table, as Python's `DeltaTable.repair` does.
 
         Returns one row per file.
         """
@@ -627,7 +628,7 @@ class DeltaOptimizeBuilder:
         return self
 
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
-        """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
+        """Merges small files into fewer, larger ones. Returns the table's path and the metrics.
 
         In a table with clustering columns, clusters the rows of new files, or of all with `full`. Executors read and
         write the files if these have 256 MiB or more; under Spark Connect, a process of the server does.

@@ -71,7 +71,7 @@ impl<'a> Draft<'a> {
         self.base.mapped_schema().mode()
     }
 
-    /// Returns the transaction that makes the table as drafted; `None` if it is so already.
+    /// Returns the transaction that changes the table as drafted; `None` if nothing changes.
     ///
     /// # Errors
     /// `Unsupported` if the change needs a feature that cannot be written, and the errors of `TableWriteSpec` if the

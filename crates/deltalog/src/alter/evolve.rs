@@ -46,7 +46,7 @@ pub(crate) fn merged(
     if changes.is_empty() { Ok(None) } else { draft.into_table().map(Some) }
 }
 
-/// Adds to `changes` what makes the struct at `path` take values of `data`.
+/// Adds the changes to `changes` after which the struct at `path` can hold values of `data`.
 fn compare(
     table: &StructType,
     data: &StructType,
@@ -100,7 +100,7 @@ fn compare_types(
     }
 }
 
-/// The changes of types that a merge makes.
+/// The type changes of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Widening {
     Never,

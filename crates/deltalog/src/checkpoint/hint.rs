@@ -14,7 +14,7 @@ use crate::storage::Storage;
 /// How often a hint is tried that other writers keep replacing. They write newer ones, as a rule.
 const TRIES: u32 = 8;
 
-/// Writes `hint`, unless the hint that is there points at a newer checkpoint.
+/// Writes `hint`, unless the existing hint points at a newer checkpoint.
 pub(super) fn advance(storage: &Storage, hint: &LastCheckpoint) -> Result<()> {
     for _ in 0..TRIES {
         let (found, state) = LastCheckpoint::read_with_state(storage)?;

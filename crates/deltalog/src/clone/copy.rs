@@ -34,7 +34,7 @@ pub(super) struct Copy {
 /// Copies files.
 ///
 /// # Errors
-/// `FileNotFound` for a file that is not there, `CorruptData` for one of another size; errors of both stores.
+/// `FileNotFound` for a missing file, `CorruptData` for one of another size; errors of both stores.
 pub(super) fn copy_all(source: &Snapshot, target: &Storage, copies: &[Copy]) -> Result<()> {
     let threads = source.storage().most_readers().min(target.most_readers()).max(parallel::exactly(FILES));
     let progress = Progress::new("CLONE", target.url(), copies.len() as u64, "files");

@@ -189,7 +189,7 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files that the engine copied are there and durable. Copies the files of vectors.
+    /// Makes sure that the data files that the engine copied exist and are durable. Copies the files of vectors.
     ///
     /// # Errors
     /// As [`Storage::sync_reported`] and [`copy_all`].

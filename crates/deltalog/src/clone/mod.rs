@@ -108,7 +108,7 @@ pub struct CloneMetrics {
     pub copied_bytes: u64,
 }
 
-/// Makes a clone of `source` at `target`.
+/// Creates a clone of `source` at `target`.
 ///
 /// ```
 /// use deltalog::{CloneRequest, Environment, Snapshot, Storage, clone_table};
@@ -130,7 +130,7 @@ pub struct CloneMetrics {
 /// # Errors
 /// `TableAlreadyExists`. `InvalidArgument` for a clone onto or into its source, for properties that no table can have,
 /// and if the table that is to be replaced is append-only. `Unsupported` if the clone could not be written, and for a
-/// shallow clone in another store than its source. `FileNotFound` for a file of the source that is not there.
+/// shallow clone in another store than its source. `FileNotFound` for a missing file of the source.
 /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of both stores.
 pub fn clone_table(
     source: &Snapshot,

@@ -214,7 +214,7 @@ impl ClonePlan {
         .collect()
     }
 
-    /// Makes the copies that are not there yet, and commits.
+    /// Creates the missing copies, and commits.
     fn commit(self, copy: impl FnOnce(&ClonedFiles, &Snapshot, &Storage) -> Result<()>) -> Result<Cloned> {
         let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };

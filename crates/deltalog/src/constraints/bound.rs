@@ -120,7 +120,7 @@ impl Constraints {
         columns.batch_of(table)
     }
 
-    /// Gives strings the lengths that their columns demand.
+    /// Pads strings to the lengths of their columns; refuses longer ones.
     fn pad(&self, columns: &mut NamedColumns) -> Result<()> {
         for length in &self.lengths {
             let at = columns.place(length.column())?;

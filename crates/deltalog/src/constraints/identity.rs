@@ -108,13 +108,13 @@ pub struct IdentityValues {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
     columns: Arc<[IdentityColumn]>,
-    /// The place of each column by its name.
+    /// The index of each column by its name.
     places: Arc<HashMap<String, usize>>,
     used: Arc<Mutex<Used>>,
     counting: Counting,
 }
 
-/// Which values the writers of one process give.
+/// Which values the writers of one process assign.
 #[derive(Debug, Clone, Copy, Default)]
 enum Counting {
     /// All of them.
@@ -122,7 +122,7 @@ enum Counting {
     Alone,
     /// The values of one lane.
     InLane(Lane),
-    /// None, because writers in other processes would give the same.
+    /// None, because writers in other processes would assign the same ones.
     Never,
 }
 
@@ -201,7 +201,7 @@ impl Identities {
     /// Returns the next values of a column.
     ///
     /// # Errors
-    /// InvalidArgument if there are not as many, or if other writers would give the same values.
+    /// InvalidArgument if there are not as many, or if other writers would assign the same values.
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
         let (number, of) = match self.counting {
             Counting::Alone => (0, 1),
@@ -358,7 +358,7 @@ impl Identities {
     }
 }
 
-/// Returns the error for values that writers without numbers would give twice.
+/// Returns the error for values that writers without numbers would assign twice.
 fn not_numbered(column: &str) -> Error {
     Error::invalid_argument(format!(
         "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \

@@ -1,4 +1,4 @@
-//! Values of identity columns that writers in several processes give at once. (PROTOCOL, "Identity Columns".)
+//! Values of identity columns that writers in several processes assign concurrently. (PROTOCOL, "Identity Columns".)
 //!
 //! ```text
 //!   lane 0 of 3:   first               first + 3 * step     first + 6 * step   …

@@ -18,7 +18,7 @@ use crate::storage::Storage;
 pub(super) struct List {
     pub(super) files: Vec<FoundFile>,
     pub(super) partitions: Vec<Partition>,
-    /// The partition columns, if it gives their types.
+    /// The partition columns, if the list has their types.
     pub(super) columns: Option<StructType>,
 }
 

@@ -18,9 +18,9 @@
 //! - All files of a write are below one directory, whose name is the write's id. So the write knows its files without
 //!   the help of its workers: `abort` deletes the files of workers that died, and a commit deletes files that no
 //!   fragment names, such as the files of a worker that ran twice.
-//! - Values of identity columns are counted in lanes: each task has a number, and gives values that no other number
-//!   gives. Unless the base of the commit has the high water mark at which the tasks began, the check fails. A
-//!   concurrent commit that moved the mark conflicts.
+//! - Values of identity columns are counted in lanes: each task has a number, and assigns values that no task with
+//!   another number assigns. Unless the base of the commit has the high water mark at which the tasks began, the check
+//!   fails. A concurrent commit that moved the mark conflicts.
 //! - Files are deleted only if the fate of the commit is certain.
 
 mod check;

@@ -173,8 +173,8 @@ impl RowChange {
         self.added.extend(files);
     }
 
-    /// Adds files with all changes of rows that this statement makes, for the change data feed. They belong to the
-    /// statement from now on. Protocol: "Change Data Files".
+    /// Adds files with all row changes of this statement, for the change data feed. From now on, the statement owns the
+    /// files. Protocol: "Change Data Files".
     pub fn add_changes(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.change_files.extend(files);
     }

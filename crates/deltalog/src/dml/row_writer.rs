@@ -29,7 +29,7 @@ pub(crate) struct RowWriter {
     /// The requirements of the table, without the columns for ids.
     spec: TableWriteSpec,
     copy: RowCopy,
-    /// Makes changed rows complete, once there are some.
+    /// Completes changed rows. Created when the first row changes.
     changed: Option<RowCompletion>,
     /// The same for new rows.
     inserted: Option<RowCompletion>,

@@ -20,7 +20,7 @@ use crate::stats::with_num_records;
 use crate::transaction::{Operation, RowsRead, SaveMode, SchemaMode};
 use crate::write_request::WriteRequest;
 
-/// Who makes a statement, and when.
+/// The author and the time of a statement.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// More fields of the commit, such as user metadata.

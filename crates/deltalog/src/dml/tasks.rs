@@ -50,7 +50,7 @@ pub struct StatementFragment {
 pub struct TaskedStatement {
     /// The text of the statement.
     pub statement: Statement,
-    /// Who makes it.
+    /// The author.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,

@@ -151,7 +151,7 @@ impl Clustering {
                 let was_finished = self.is_finished(cube);
                 cube.bytes += bytes;
                 cube.live += live_bytes(add);
-                // Finished cubes may have any number of files; only these are looked at.
+                // Finished cubes may have any number of files; only these files are considered.
                 let is_kept = |file: &ListedFile| has_many_deleted(&file.add, self.most_deleted);
                 if !was_finished || is_kept(&file) {
                     cube.files.push(file);

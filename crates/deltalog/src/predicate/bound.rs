@@ -132,8 +132,8 @@ pub(super) enum Bound {
 }
 
 impl Arena {
-    /// Returns the columns that parts depend on, without duplicates. `visit` calls its argument for each part. However
-    /// often a term is referred to, it is looked at once.
+    /// Returns the columns that parts depend on, without duplicates. `visit` calls its argument for each part. Each
+    /// term is visited once, even if there are several references to it.
     pub(super) fn columns_of(&self, visit: impl FnOnce(&mut dyn FnMut(Part))) -> Vec<BoundColumn> {
         let (mut seen_columns, mut seen_terms) =
             (vec![false; self.columns.len()], vec![false; self.terms.len()]);

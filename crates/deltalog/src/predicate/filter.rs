@@ -244,7 +244,7 @@ pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     leaf_placed(batch, path, |name| Some(batch.schema_ref().column_with_name(name)?.0))
 }
 
-/// Does the same as [`leaf`]. `place_of` returns the place of a column, for conditions that use many columns of a
+/// Does the same as [`leaf`]. `place_of` returns the index of a column, for conditions that use many columns of a
 /// batch.
 pub(super) fn leaf_placed(
     batch: &RecordBatch,

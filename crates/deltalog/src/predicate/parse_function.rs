@@ -207,7 +207,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operation with its arguments. The function of an operator gives what the operator would.
+/// Returns an operation with its arguments. The function of an operator returns the operator's operation.
 fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
     match (operation.form(), <[Expr; 2]>::try_from(arguments)) {
         (Form::Infix(_, precedence), Ok([left, right])) => chained(left, operation, precedence, right).0,

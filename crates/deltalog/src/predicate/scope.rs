@@ -287,7 +287,7 @@ impl Table {
 
 impl ScopedValue {
     /// Returns the value for each row of `rows`, which have the columns of the scope that it reads. `place_of` returns
-    /// the place of a column there.
+    /// the index of a column there.
     ///
     /// # Errors
     /// As [`Expression::evaluate`].

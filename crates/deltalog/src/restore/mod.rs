@@ -74,7 +74,7 @@ pub struct RestoreMetrics {
     pub missing_files: u64,
 }
 
-/// Makes the version `earlier` the newest one of the table again; `base` is the newest version that the caller knows.
+/// Restores the version `earlier` as the newest one of the table; `base` is the newest version that the caller knows.
 /// If nothing differs, as with `base` itself, nothing is committed.
 ///
 /// # Errors

@@ -101,7 +101,7 @@ impl RestoredTable {
     }
 }
 
-/// Returns what makes the domains `before` of those that are there `now`.
+/// Returns the changes that turn the domains of `now` into the domains of `before`.
 ///
 /// # Errors
 /// `Unsupported` if row ids were counted up farther before than now: the feature was dropped and is another one.

@@ -34,7 +34,7 @@ use crate::protocol::MappedSchema;
 use crate::replay::RowGroupFilter;
 use crate::stats::{above_cut_texts, lossless, widened_max_of_structs, widened_min_of_structs};
 
-/// A column of the predicate and its place in a checkpoint.
+/// A column of the predicate and its index in a checkpoint.
 struct Column {
     path: ColumnPath,
     data_type: DataType,

@@ -90,7 +90,7 @@ impl SnapshotBuilder {
     /// # Errors
     /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two
     /// staged commits of one version, and for staged commits of a table that no catalog manages.
-    /// `TableReplaced` if a table with another id than the requested one is there.
+    /// `TableReplaced` if the table has another id than the requested one.
     pub fn open(mut self) -> Result<Snapshot> {
         let id = self.table_id.take();
         let newest = Self { version: None, timestamp_ms: None, ..self.clone() };

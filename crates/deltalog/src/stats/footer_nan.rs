@@ -34,7 +34,7 @@ const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 pub(crate) enum KnownNans {
     /// Nothing: every column may have some.
     Nothing,
-    /// Only these leaf columns have some. Those inside lists and maps are not looked at.
+    /// Only these leaf columns have some. Leaf columns inside lists and maps are not examined.
     Only(BTreeSet<usize>),
     /// A column chunk or a page whose maximum is a number has none.
     ByMaximum,

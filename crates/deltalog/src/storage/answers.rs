@@ -222,7 +222,7 @@ impl Failure {
         source_of::<ProviderFailure>(&self.error).is_some()
     }
 
-    /// Returns the error of the crate, without the place of the file.
+    /// Returns the error of the crate, without the location of the file.
     pub(super) fn into_error(self) -> Error {
         let Self { error, note } = self;
         if let Some(Interrupted) = source_of(&error) {

@@ -7,7 +7,7 @@
 //! ours; which of them may be read is for the user to say.
 //!
 //! - Reads and deletions go from directory to directory by their descriptors, so that a link that is put in the way in
-//!   the meantime is not followed. Of what is written or listed, the directories are looked at before. A new file is
+//!   the meantime is not followed. For writes and listings, the directories are checked beforehand. A new file is
 //!   never created through a link of its name.
 //! - Only regular files are read. Opening a pipe would wait for a writer, and a device may have no end.
 
@@ -56,7 +56,7 @@ impl Refused {
 }
 
 impl Place {
-    /// Returns the place of `path`. It is beneath `root` if it begins with it.
+    /// Returns the location of `path`. It is beneath `root` if it begins with `root`.
     pub(super) fn new(path: PathBuf, root: &Path) -> Self {
         let names = path.strip_prefix(root).unwrap_or_else(|_| Path::new("")).to_owned();
         Self { path, names }
@@ -78,7 +78,7 @@ impl Place {
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => return Err(Refused::Link.error()),
                 Ok(_) => {}
-                // Nothing is beneath what is not there. Other failures come from the operation.
+                // A missing directory contains nothing. Other failures come from the operation.
                 Err(_) => break,
             }
         }

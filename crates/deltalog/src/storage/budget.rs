@@ -98,7 +98,7 @@ impl Budget {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // The parent of a forked process gives it back.
+        // In a forked process, the parent releases it.
         if self.process != std::process::id() {
             return;
         }

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! *Recovery* of an entry that is not complete is steps 4 and 5, with the bytes read from T(N). Every listing of the
-//! log recovers the newest entry first, and a commit that is read by its name and is not there is recovered as well.
+//! log recovers the newest entry first, and a missing commit that is read by its name is recovered as well.
 //!
 //! Why nothing is lost or doubled, with writers of both kinds, on a store with put-if-absent or without:
 //!
@@ -342,7 +342,7 @@ impl Storage {
         }
     }
 
-    /// Copies the file of an entry to the log, unless it is there.
+    /// Copies the file of an entry to the log, unless it exists.
     fn recover(&self, with: &Coordination, entry: &CoordinatorEntry) -> Result<()> {
         let path = format!("{LOG_DIRECTORY}/{}", entry.file_name);
         if self.head_stored(&path)?.is_none() {
@@ -383,8 +383,8 @@ impl Storage {
         }
     }
 
-    /// Copies a commit that is not there to the log, if the coordinator has an entry for it. Returns whether it has
-    /// one, so that the commit is there now, unless it was cleaned up: its writer may just have copied it.
+    /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether it has one, so that
+    /// the commit exists now, unless it was cleaned up: its writer may just have copied it.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);

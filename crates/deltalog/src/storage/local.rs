@@ -71,7 +71,7 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
 }
 
 impl Created {
-    /// Gives the file its name, unless another file has it. Returns whether it did. It is then durable.
+    /// Gives the file its name, unless another file has it. Returns whether the file got the name; it is then durable.
     ///
     /// After an error that is not a refusal the file may be there: the file system may refuse to sync the directory
     /// that already contains it.

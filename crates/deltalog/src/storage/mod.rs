@@ -275,7 +275,7 @@ impl Storage {
         })
     }
 
-    /// Returns the local place of a path of the store.
+    /// Returns the local path of a path of the store.
     fn place(&self, path: &str, located: &Path) -> Result<Place> {
         let file = |path_of: &Path| local::file(path_of).map_err(|error| self.error(path, error));
         Ok(Place::new(file(located)?, &file(&self.base)?))

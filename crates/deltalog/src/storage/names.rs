@@ -54,8 +54,8 @@ pub(super) fn lacks_both(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<LacksBoth>())
 }
 
-/// Gives the file `from` the name `to`, unless another file has it. Returns whether it did. The file may keep its old
-/// name.
+/// Gives the file `from` the name `to`, unless another file has it. Returns whether the file got the name. It may keep
+/// its old name, too.
 pub(super) fn publish_if_absent(from: &Path, to: &Path) -> Result<bool, Unpublished> {
     publish(|| std::fs::hard_link(from, to), || rename_if_absent(from, to))
 }

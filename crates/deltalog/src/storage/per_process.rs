@@ -1,4 +1,4 @@
-//! Values that a process makes for itself.
+//! Values that each process creates for itself.
 //!
 //! A forked child has the memory of its parent, but none of its parent's threads. So the child creates values that
 //! depend on threads again, such as a runtime or the open connections of a client. It does not touch the parent's

@@ -101,7 +101,7 @@ fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
             "bytes=12582912-15728639"
         ]
     );
-    // All of it is there, also across the requests.
+    // All bytes are returned, also across the requests.
     place.check(&file, 1000, 3000);
     place.check(&file, 12_582_900, 1000);
     place.check(&file, 4 << 20, 11 << 20);

@@ -76,7 +76,7 @@ enum Clients {
     Made(PerProcess<Client>, Recipe),
 }
 
-/// Makes a client.
+/// Creates a client.
 #[cfg(feature = "_cloud")]
 pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
 
@@ -148,7 +148,7 @@ impl Remote {
         Self { clients: Arc::new(clients), driver, reads }
     }
 
-    /// Makes clients by a recipe, and others whenever the process was forked.
+    /// Creates clients from a recipe, and new ones after each fork of the process.
     #[cfg(feature = "_cloud")]
     pub(super) fn made(recipe: Recipe, reads: Reads) -> object_store::Result<Self> {
         let made = PerProcess::new();

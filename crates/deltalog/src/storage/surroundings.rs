@@ -9,7 +9,7 @@ use super::Storage;
 /// The name of the directory of a table's log.
 const LOG: &str = "_delta_log";
 
-/// How many entries of a directory are looked at.
+/// How many entries of a directory are read.
 const MAX_ENTRIES: usize = 1000;
 
 /// The kind of thing at a location.

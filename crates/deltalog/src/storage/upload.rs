@@ -67,7 +67,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Checks that the object is there. If the answer to the request that completes it is lost, the client sends the
+    /// Checks that the object exists. If the answer to the request that completes it is lost, the client sends the
     /// request again, and many stores do not know the upload any more.
     fn ensure_complete(&self) -> Result<()> {
         match self.storage.head(&self.path)? {

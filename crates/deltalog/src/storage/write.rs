@@ -74,7 +74,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the file its name too, unless another file has it. Returns whether it did.
+    /// Gives the file its name too, unless another file has it. Returns whether the file got the name.
     pub(super) fn publish_if_absent(&self) -> Result<bool, Unpublished> {
         publish_if_absent(&self.from, &self.to)
     }
@@ -203,7 +203,7 @@ impl FileWriter {
         self.written
     }
 
-    /// Makes the file durable and returns its size in bytes.
+    /// Syncs the file and returns its size in bytes.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`. A file that replaces another one may have done so.
@@ -218,7 +218,7 @@ impl FileWriter {
                 let file = file.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
                 let synced = match &mut staged {
                     None => directories.sync(Some(&file)),
-                    // Nothing that is not durable takes the place of a file.
+                    // A file is only replaced by one that is durable.
                     Some(staged) => {
                         file.sync_all().and_then(|()| staged.publish()).and_then(|()| directories.sync(None))
                     }

@@ -197,7 +197,7 @@ struct Run {
     files: RecordBatch,
     keys: Keys,
     row: usize,
-    /// The place of `files` among the batches of the block that is being merged.
+    /// The index of `files` among the batches of the block that is being merged.
     batch: Option<usize>,
 }
 

@@ -223,7 +223,7 @@ impl Transaction {
     }
 
     /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. Without
-    /// files it changes nothing. `evolved` is the table that the same commit makes of it, if it changes the schema.
+    /// files it changes nothing. `evolved` is the table after the same commit, if that changes the schema.
     ///
     /// It is serializable as [`Transaction::overwrite`] is, with respect to these partitions.
     ///

@@ -24,7 +24,7 @@ pub(crate) struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Returns an empty set of partitions of `snapshot`, or of the table that a write makes of it. The columns of
+    /// Returns an empty set of partitions of `snapshot`, or of the table after a write. The columns of
     /// `evolved` may be wider, and hold the values of both.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ impl VacuumReason {
     }
 }
 
-/// Returns why a file that is looked at may be deleted, if it may: it is older than the cut-off, and the log does not
+/// Returns why a visible file may be deleted, if it may: it is older than the cut-off, and the log does not
 /// need it.
 pub(super) fn reason(file: &FileMeta, retained: &Retained, cutoff_ms: i64) -> Option<VacuumReason> {
     let may_go = file.modified_ms < cutoff_ms && !retained.keeps(&file.name);

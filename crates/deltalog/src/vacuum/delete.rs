@@ -1,6 +1,6 @@
 //! Deleting what a plan has found, unless the table needs it again.
 //!
-//! - Before each round the newest version is looked at. A file that a commit has added since the plan is kept, however
+//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, however
 //!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is read, instead of a
 //!   compaction or checkpoint: a later commit may have removed the file again, but readers of the version in between
 //!   still need it.

@@ -7,7 +7,7 @@
 //!   └ looked at by the last VACUUM: _last_vacuum_info
 //! ```
 //!
-//! - If commits are missing that were not looked at, files would never be found. That is an error.
+//! - If unread commits are missing, their files would never be found. That is an error.
 //! - A file whose tombstone is not old enough yet although its commit is, is found by the next VACUUM: the version
 //!   before is recorded.
 
@@ -28,7 +28,7 @@ use crate::replay::{Commit, visit_commits};
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Looks at the commits of `snapshot` up to `cutoff_ms`.
+/// Reads the commits of `snapshot` up to `cutoff_ms`.
 ///
 /// # Errors
 /// `VersionNotFound` if the log does not reach back to the last VACUUM; `CorruptLog`; also errors of the store.

@@ -155,8 +155,7 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
 }
 
 /// Returns the time before which a file must have been written or removed. Stores and logs have no parts of a
-/// millisecond: without a retention, what has the time of now was there before. Commits since are looked at in any
-/// case.
+/// millisecond: without a retention, what has the time of now was there before. Later commits are always read.
 fn cutoff(now_ms: i64, retention_ms: i64) -> i64 {
     if retention_ms == 0 { now_ms.saturating_add(1) } else { now_ms.saturating_sub(retention_ms) }
 }

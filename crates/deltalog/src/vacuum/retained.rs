@@ -93,7 +93,7 @@ impl Retained {
     }
 
     /// Keeps the files that the commits of `newest` after version `known` have added, also those that were removed
-    /// again. Only the commits themselves tell, and not what is read in their place.
+    /// again. Only the commits themselves show that, not compactions or checkpoints.
     ///
     /// # Errors
     /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.

@@ -55,7 +55,7 @@ def _clone(
     user_metadata: str | None,
     request: str,
 ) -> None:
-    """Makes a clone; if it is a path, its store is reached in the same way as the table's."""
+    """Creates a clone; if it is a path, its store is reached in the same way as the table's."""
     is_dated = version is not None or timestamp_ms is not None
     source = newest.at(version, timestamp_ms) if is_dated else newest
     modes = {"overwrite": "create or replace", "error": "create"}

@@ -37,7 +37,7 @@ def clone(
     request: str,
     user_metadata: str | None,
 ) -> None:
-    """Makes a clone at the path `target`, which is reached as the source is."""
+    """Creates a clone at the path `target`, which is reached in the same way as the source."""
     place = _beside(options, target)
     if _has_cloned(place, request):
         return
@@ -74,7 +74,7 @@ def convert(
     time_zone: str,
     user_metadata: str | None,
 ) -> None:
-    """Makes a table of the directory that the options name. The second time, it is a table already."""
+    """Converts the directory that the options name to a table. The second time, it is already a table."""
     from deltalog.spark.sql.convert import Directory, converted
 
     place = place_of(options)

@@ -125,7 +125,7 @@ def _optimize(
     *,
     full: bool = False,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, clusters rows, or orders all rows by columns."""
+    """Merges small files into fewer, larger ones, clusters rows, or orders all rows by columns."""
     from deltalog.spark.sql import maintenance
 
     return maintenance.optimized(snapshot, predicate, user_metadata, z_order=z_order, full=full)
@@ -138,7 +138,7 @@ def _restore(
     timestamp: str | None,
     user_metadata: str | None,
 ) -> list[int]:
-    """Makes a version the newest one again. The second time, the table is already as that version."""
+    """Restores a version as the newest one. The second time, the table already equals that version."""
     from deltalog.spark.sql import maintenance
 
     return maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)

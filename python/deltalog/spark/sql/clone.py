@@ -83,7 +83,7 @@ def path_in(name: str) -> str | None:
 def cloned(
     jvm: Jvm, session: Any, source: Snapshot, request: CloneRequest, user_metadata: str | None
 ) -> list[int]:
-    """Makes a clone of a version, and an entry in the catalog if it has a name. Returns a row of `CLONED`."""
+    """Creates a clone of a version, and an entry in the catalog if it has a name. Returns a row of `CLONED`."""
     mode = _MODES.get(request.mode.strip().lower())
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")

@@ -155,7 +155,7 @@ class Entry(NamedTuple):
             )
 
     def convert(self, uri: str, version: int | None) -> None:
-        """Makes it an entry of ours, after `version` was committed."""
+        """Turns it into an entry of ours, after `version` was committed."""
         hint = f"call CONVERT TO DELTA {self.name} once more"
         with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
             reaching = self.jvm.scala_map(Options(self.options).hadoop)
@@ -171,7 +171,7 @@ def converted(
     statistics: bool = True,
     dry_run: bool = False,
 ) -> list[Any]:
-    """Makes a table of a directory of Parquet files. Returns a row of `CONVERTED`.
+    """Converts a directory of Parquet files to a table. Returns a row of `CONVERTED`.
 
     Of a table it is said that there is one, and nothing happens, as in the JVM connector.
 

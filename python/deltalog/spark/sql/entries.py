@@ -26,7 +26,7 @@ class NewEntry(NamedTuple):
     options: Mapping[str, str]
 
     def create(self, jvm: Jvm, session: Any, version: int | None) -> None:
-        """Makes the entry, after `version` was committed, which an error then names."""
+        """Creates the entry, after `version` was committed. An error names the version."""
         path = path_of(jvm, session, self.uri)
         with self._registering(path, version):
             self._put(jvm, session, path)

@@ -141,7 +141,7 @@ def optimized(
     dry_run: bool = False,
     executors: Executors | None = None,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
+    """Merges small files into fewer, larger ones, or rewrites files without deleted rows and dropped columns, or
     orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
 
     The files are written by the executors, if there are some and it pays.
@@ -175,7 +175,7 @@ def restored(
     ignore_missing_files: bool = False,
     dry_run: bool = False,
 ) -> list[int]:
-    """Makes a version the newest one again, or the one of a time. Returns a row of `RESTORED`.
+    """Restores a version, or the version of a time, as the newest one. Returns a row of `RESTORED`.
 
     Args:
         snapshot: the newest version.
@@ -222,7 +222,7 @@ def repaired(
     drop_files_without_vectors: bool = False,
     dry_run: bool = False,
 ) -> list[list[Any]]:
-    """Removes files from the table that are not there. Returns rows of `REPAIRED`."""
+    """Removes missing files from the table. Returns rows of `REPAIRED`."""
     arguments = commit_arguments(None, user_metadata)
     _, files, _ = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
     return [_values(REPAIRED, file) for file in files]

@@ -1,6 +1,6 @@
 """The rows of a write in the form of the table's files.
 
-All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in Spark's
+All requirements of the table are described by one JSON text, from which `FileRows.java` builds projections in Spark's
 plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
 the number of columns. Each part of the description is made by its own module: `fit`, `identity`, `rules` and `balance`.
 Columns are known by their positions in the table.

@@ -33,7 +33,7 @@ pub(super) struct History<'a> {
     checkpoints: BTreeMap<u64, Traces>,
     /// The data files for which the log has tombstones with deletion vectors.
     removed: FileSet,
-    /// The first version that is looked at: some of those before it cannot be read.
+    /// The first version that is examined: some versions before it cannot be read.
     first: u64,
     /// The checkpoints with a classic name that have no sidecars.
     classic: Vec<CheckpointFiles>,
@@ -63,15 +63,15 @@ impl Source {
 }
 
 impl<'a> History<'a> {
-    /// Returns the history of `feature` in the table of `base`, before anything was looked at.
+    /// Returns the history of `feature` in the table of `base`, before any version was examined.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
         let removed = FileSet::of_paths(base.resolver());
         let (commits, checkpoints) = (BTreeMap::new(), BTreeMap::new());
         Self { feature, commits, checkpoints, removed, first: 0, classic: Vec::new() }
     }
 
-    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; of
-    /// `checkpointProtection`, the newest one whose history it protects.
+    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; for
+    /// `checkpointProtection`, the newest version whose history it protects.
     ///
     /// # Errors
     /// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
@@ -92,8 +92,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Takes note that a version up to `base` cannot be read, so that all of them count as use of the feature. Only
-    /// those after `base` are looked at from then on.
+    /// Records that a version up to `base` cannot be read, so all of these versions count as using the feature. From
+    /// then on, only versions after `base` are examined.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -105,7 +105,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Returns the newest version that makes use of the feature, of those whose commits and checkpoints were listed.
+    /// Returns the newest version that uses the feature, among the versions whose commits and checkpoints were listed.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store, also if one of these files is gone.
@@ -131,7 +131,7 @@ impl<'a> History<'a> {
         Ok(newest)
     }
 
-    /// Looks at the `sources` that were not looked at before, oldest first.
+    /// Examines the `sources` that were not examined before, oldest first.
     fn look_at(&mut self, sources: &[Source], base: &Snapshot) -> Result<()> {
         let mut commits = Vec::new();
         for source in sources {

@@ -17,8 +17,8 @@
 //!   removed. What users have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature is
-//!   a conflict. After the first step, a drop that conflicts looks at the table again. So does a drop that conflicts
-//!   with rows of other writers, which do not matter to it.
+//!   a conflict. After the first step, a drop that conflicts starts over on the newest version. So does a drop that
+//!   conflicts with rows of other writers, which do not matter to it.
 //! - Other writers may commit all the time. Files that they add are not conflicts if they have nothing of the feature
 //!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
@@ -26,7 +26,7 @@
 //! - A drop is given up only if the same commit conflicts again and again, if other writers keep undoing its steps, or
 //!   if another writer deliberately uses the feature again.
 //! - The steps and the names of their operations are the same as in the JVM implementation. It keeps history without
-//!   looking whether something in it makes use of the feature.
+//!   checking whether that uses the feature.
 
 mod checkpoints;
 mod history;
@@ -99,7 +99,7 @@ struct FeatureDrop<'a> {
 
 /// How far a drop has come.
 enum Progress {
-    /// A commit was made, after which the table is looked at again.
+    /// A commit was made. The drop continues on the newest version.
     Committed,
     /// The table does not support the feature any more.
     Dropped(Committed),
@@ -163,7 +163,7 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Makes the next commit, or the last ones.
+    /// Commits the next step, or the last steps.
     fn step(&self, base: &Snapshot, course: &mut Course<'_>) -> Result<Progress> {
         if traces::property_in_use(&self.feature, base.metadata()).is_some() && course.has_unset_property {
             return Ok(Progress::Undone(self.undone("a property that the drop has unset was set again")));
@@ -220,7 +220,7 @@ impl FeatureDrop<'_> {
         .with_hint("stop the other use, and drop the feature again: it goes on where it was")
     }
 
-    /// Returns the newest version that can be read and makes use of the feature.
+    /// Returns the newest readable version that uses the feature.
     fn newest_use(&self, base: &Snapshot, history: &mut History<'_>) -> Result<Option<u64>> {
         if !self.leaves_history() {
             return Ok(None);

@@ -7,7 +7,7 @@
 //! | `columnMapping` | all files are rewritten with the names of the schema, together with the schema |
 //! | `v2Checkpoint` | the property is unset |
 //!
-//! A property is unset before files are looked at, so that no other writer makes use of the feature afterwards.
+//! A property is unset before files are examined, so that no other writer makes use of the feature afterwards.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub(super) struct Removal<'a> {
     current: RefCell<CurrentFiles>,
 }
 
-/// The data files whose types are known to match a schema. They are not looked at again as long as the table has this
+/// The data files whose types are known to match a schema. They are not read again as long as the table has this
 /// schema.
 struct CurrentFiles {
     schema_string: String,
@@ -83,7 +83,7 @@ impl<'a> Removal<'a> {
         commit_draft(draft, operation)
     }
 
-    /// Makes the next step in a table without the property. Returns whether there was one.
+    /// Takes the next step in a table without the property. Returns whether there was one.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.

@@ -166,7 +166,7 @@ pub(super) struct Use {
     hint: Option<&'static str>,
 }
 
-/// Returns what in the metadata makes use of `feature`.
+/// Returns the uses of `feature` in the metadata.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.

@@ -1,4 +1,4 @@
-//! Deleting the history that makes use of a feature. (PROTOCOL, "Metadata Cleanup".)
+//! Deletes the history that uses a feature. (PROTOCOL, "Metadata Cleanup".)
 //!
 //! ```text
 //!     u  [c] ────────────────────────────────────────► V      u: the newest version that makes use of the feature
@@ -19,7 +19,7 @@ use crate::protocol::TableFeature;
 use crate::snapshot::Snapshot;
 use crate::upkeep::truncate_log;
 
-/// Deletes the log up to a checkpoint after `last`, the newest version that makes use of `feature`, if there is one
+/// Deletes the log up to a checkpoint after `last`, the newest version that uses `feature`, if there is one
 /// that is old enough.
 ///
 /// # Errors

@@ -149,7 +149,7 @@ proptest! {
         let mut all = Vec::new();
         for (number, batches) in (0..).zip(&workers) {
             let (given, counted) = worker(&table, number, of, batches);
-            // A worker that runs again gives the same values.
+            // A worker that runs again assigns the same values.
             prop_assert_eq!(worker(&table, number, of, batches), (given.clone(), counted.clone()));
             table.check(Some(&counted), given.len() as u64).unwrap();
             let (first, last) = counted.values["id"];

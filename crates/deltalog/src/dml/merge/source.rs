@@ -94,7 +94,7 @@ impl MergeSource {
         &self.batches
     }
 
-    /// Returns the batch of a row and its place there.
+    /// Returns the batch of a row and its index there.
     fn place(&self, row: u32) -> (usize, usize) {
         let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
         (batch, (row - self.starts.get(batch).copied().unwrap_or_default()) as usize)

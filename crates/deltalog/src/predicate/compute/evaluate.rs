@@ -39,7 +39,7 @@ impl Rows<'_> {
     /// InvalidArgument if an active row has no value.
     pub(in crate::predicate) fn value(&self, node: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
         let function = match node {
-            // They are there anyway.
+            // They are in memory anyway.
             Node::Column(_) | Node::Term(_) => return self.computed(node, active),
             Node::Constant(value) => {
                 self.memory.ensure("a constant", weight(value, 0, 1).saturating_mul(self.rows))?;

@@ -151,7 +151,7 @@ pub enum Operation {
     Map,
     /// `size(a)`, of an array or a map.
     Size,
-    /// `array_contains(a, b)`; NULL if `b` is not there, but NULLs are.
+    /// `array_contains(a, b)`; NULL if `a` does not contain `b` but contains NULLs.
     ArrayContains,
     /// `coalesce(a, …)`
     Coalesce,

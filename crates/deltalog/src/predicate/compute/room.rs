@@ -1,7 +1,7 @@
 //! The memory that values take while an expression is computed.
 //!
 //! - The values of all operands that are still needed have [`expression_bytes`] at most. Columns do not count: they are
-//!   there anyway.
+//!   in memory anyway.
 //! - Code that creates strings checks the size of each one first, so that no string gets too long.
 //! - A value that is too large for a batch may fit with fewer rows: the error is one for which
 //!   [`is_too_large`](crate::row_bytes::is_too_large) is true.
@@ -80,7 +80,7 @@ impl Rows<'_> {
     }
 }
 
-/// The room for the strings that a function makes.
+/// The allowed size of the strings that a function creates.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
     function: &'static str,

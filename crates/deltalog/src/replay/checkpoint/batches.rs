@@ -23,7 +23,7 @@ use crate::storage::FileReader;
 /// How many times fewer rows are decoded at once after more than an array can hold.
 const FEWER: usize = 8;
 
-/// Makes the filters of a read, which may begin again.
+/// Creates the filters of a read, which may be repeated.
 pub(super) type Filters = Box<dyn Fn() -> Vec<Box<dyn ArrowPredicate>> + Send>;
 
 /// The columns to decode.

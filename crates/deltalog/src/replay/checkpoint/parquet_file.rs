@@ -217,8 +217,8 @@ impl ParquetFile {
             .collect()
     }
 
-    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass the filters that
-    /// `filters` makes.
+    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass the filters from
+    /// `filters`.
     pub(super) fn read(
         &self,
         groups: Vec<usize>,

@@ -211,7 +211,7 @@ fn filters_are_used_for_values_of_one_form_only() {
                 Err(error) => assert!(error.kind() == ErrorKind::CorruptData && !is_used, "{sql}: {error}"),
             }
         }
-        // A value that is there, the absence of a value, and another value that may be there.
+        // A value that the column contains, the absence of a value, and another value that it may contain.
         for sql in [
             format!("{name} = {}", literal(7)),
             format!("{name} <> {}", literal(6)),

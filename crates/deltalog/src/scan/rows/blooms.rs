@@ -99,7 +99,7 @@ pub(super) fn groups_by_filters(
     Ok(groups)
 }
 
-/// Reads the filters and answers the questions. Returns whether a value is certainly not there.
+/// Reads the filters and answers the questions. Returns whether a value is certainly absent.
 fn answer(
     questions: &mut Questions,
     metadata: &ParquetMetaData,

@@ -105,7 +105,7 @@ impl Piece {
         directory.join(self.name())
     }
 
-    /// Opens the piece, if it is there and its head is right.
+    /// Opens the piece, if it exists and its head is valid.
     pub(super) fn open(&self, directory: &Path) -> Option<OpenPiece> {
         let file = File::open(self.path(directory)).ok()?;
         let length = file.metadata().ok()?.len();

@@ -21,7 +21,7 @@ use super::is_true;
 /// The redirects that are followed for one request.
 const REDIRECTS: usize = 10;
 
-/// Makes a client with these options.
+/// Creates a client with these options.
 ///
 /// # Errors
 /// An option has no meaning.

@@ -55,7 +55,7 @@ const SHORTEST_SECRET: usize = 8;
 /// A provider of credentials, if there is one.
 type Provider = Option<Arc<dyn CredentialProvider>>;
 
-/// A place in a store.
+/// A location in a store.
 pub(super) struct Opened {
     /// The canonical URL.
     pub(super) url: Url,
@@ -72,7 +72,7 @@ pub(super) struct LogStore {
     pub(super) scheme: String,
 }
 
-/// Opens the place `url`.
+/// Opens the location `url`.
 ///
 /// # Errors
 /// `Unsupported` for an unknown scheme, `InvalidArgument` for an invalid location, an unknown option or a bad value.
@@ -151,7 +151,7 @@ fn unsupported(scheme: &str) -> Error {
     }
 }
 
-/// Returns `url` with one name for all spellings of its place.
+/// Returns `url` in the form that is the same for all spellings of its location.
 fn canonical(url: &Url) -> Result<Url> {
     let scheme = path::canonical_scheme(url.scheme());
     let authority = path::canonical_authority(url.scheme(), url.authority());
@@ -261,7 +261,7 @@ trait Builder: Clone + Send + Sync + 'static {
 }
 
 /// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait. `$convert`
-/// makes the store's credentials from the provider's.
+/// turns the provider's credentials into the store's.
 macro_rules! builder {
     ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {
@@ -297,7 +297,7 @@ macro_rules! builder {
 }
 use builder;
 
-/// Returns the recipe for the clients of `url` that `builder` makes. The second one, which sends every request once,
+/// Returns the recipe for creating clients of `url` with `builder`. The second one, which sends every request once,
 /// has the connections and the credentials of the first. What `prepare` adds to the builder belongs to a process.
 fn recipe<B: Builder>(
     url: &Url,

@@ -32,8 +32,8 @@ use url::Url;
 /// The bytes of a body that leave at a time.
 const PIECE: usize = 64 << 10;
 
-/// The share of the limit for all requests that a request may take, however long the store has been silent before. A
-/// store that is there again has to make a connection, too.
+/// The share of the limit for all requests that a request may take, however long the store has been silent before.
+/// After an outage, a request also needs time for a connection.
 const LEAST_SHARE: u32 = 15;
 
 /// The share of the limit for all requests after which a request is not sent again.

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// The time that a provider has to answer. A person may have to log in during this time.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Makes the credentials of a client.
+/// Creates the credentials of a client.
 pub(super) type Convert<C> = fn(Secret) -> Result<C>;
 
 /// Credentials of the type `C` that are renewed in time.

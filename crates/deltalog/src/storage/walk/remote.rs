@@ -3,7 +3,7 @@
 //! - A listing page by page cannot be sped up by itself: each page begins where the one before it ended. Prefixes tell
 //!   where other listings can begin.
 //! - A listing by delimiter finds the prefixes of a directory, with the files between them. Where there are few, the
-//!   next level is looked at, so that a table with three years of twelve months is listed by months.
+//!   next level is listed, so that a table with three years of twelve months is listed by months.
 //! - Prefixes that follow each other are a range, which one listing without a delimiter reads: ten thousand partitions
 //!   with a file each take a few hundred requests, not ten thousand. Prefixes that are not entered are in no range.
 //! - Files that are not below a prefix of the range come from the listing by delimiter; ranges leave them out.
@@ -22,7 +22,7 @@ use crate::storage::remote::{Page, Remote};
 const ENOUGH: usize = 16;
 /// The number of ranges of each page of prefixes, if there are several pages.
 const OF_PAGE: usize = 4;
-/// The number of levels that are looked at by delimiter.
+/// The number of levels that are listed by delimiter.
 const LEVELS: usize = 4;
 
 /// The keys below a prefix.

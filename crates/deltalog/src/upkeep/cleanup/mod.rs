@@ -165,8 +165,8 @@ fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     }
 }
 
-/// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are looked at if a checkpoint has
-/// expired, or if `all_sidecars` says so, because that means reading all checkpoints.
+/// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are listed if a checkpoint has expired,
+/// or if `all_sidecars` says so, because that means reading all checkpoints.
 fn find(
     snapshot: &Snapshot,
     now_ms: i64,

@@ -73,7 +73,7 @@ public final class Sidecar {
 
   /**
    * Executes something in a daemon thread. Threads of py4j would otherwise keep the JVM alive: they
-   * are daemons only if the thread is one that makes the server. They also inherit its class
+   * are daemons only if the thread that creates the server is a daemon. They also inherit its class
    * loader.
    */
   private static <T> T inDaemon(Callable<T> work) {

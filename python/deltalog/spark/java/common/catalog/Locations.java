@@ -170,7 +170,7 @@ public class Locations {
       } catch (IOException e) {
         // There is no class with this name.
       } catch (RuntimeException e) {
-        // The settings name a class that is not there, as Hadoop's own settings do.
+        // The settings name a missing class, as Hadoop's own settings do.
       }
     }
     return null;

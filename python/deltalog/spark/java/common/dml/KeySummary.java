@@ -98,8 +98,7 @@ public class KeySummary implements Serializable {
   }
 
   /**
-   * Returns whether the key of the first row is less; a row that is not there yet has no place in
-   * the order.
+   * Returns whether the key of the first row is less. A missing row is neither less nor greater.
    */
   private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
     if (first == null || second == null) {

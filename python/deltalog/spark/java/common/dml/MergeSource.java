@@ -29,7 +29,7 @@ class MergeSource {
 
   /** Evaluates the rows, counts them and finds their keys. To be called first. */
   void measure() {
-    // All are there before the job that looks at the keys: it would not know of rows that are
+    // All rows are cached before the job that reads the keys, because it would miss rows that are
     // computed again while it runs.
     kept.evaluate();
     stored = kept.bytes();

@@ -30,7 +30,7 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   }
 
   /**
-   * Returns a plan of Spark for a scan, which makes no such struct if none of its columns is the
+   * Returns a plan of Spark for a scan, which builds no such struct if none of its columns is the
    * whole struct.
    */
   public static SparkPlan direct(SparkPlan plan) {

@@ -31,7 +31,7 @@ import scala.collection.immutable.Seq;
  *       (`RuleFunctions`). All else is refused, such as subqueries, windows, aggregates, and names
  *       that are no columns.
  *   <li>It is resolved as Spark resolves default values, with built-in functions only. The
- *       session's functions and variables are not seen, so that none takes the place of a built-in
+ *       session's functions and variables are not seen, so none of them replaces a built-in
  *       function.
  * </ul>
  */
