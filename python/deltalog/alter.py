@@ -127,8 +127,9 @@ class TableAlterer:
         - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`, `materializePartitionColumns`: properties,
           row ids and domains.
 
-        Rewritten files hold the same rows, with their row ids, and the change data feed has nothing of it. What you
-        have said about your data, such as constraints, default values or columns of a type, you remove yourself first.
+        Rewritten files hold the same rows, with their row ids, and the change data feed does not show the rewrite. What
+        you have said about your data, such as constraints, default values or columns of a type, you remove yourself
+        first.
 
         Earlier versions that use a feature of readers stay readable for clients that know it. Checkpoints hide them
         from others, and writers keep these checkpoints because of the feature `checkpointProtection`, which the table
@@ -137,7 +138,7 @@ class TableAlterer:
         With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
         HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and
         an hour at least. So the first call removes what the table has of the feature, writes a checkpoint and raises
-        an error that says when to call again. Until then nothing of the log is deleted. `checkpointProtection` itself
+        an error that says when to call again. Until then the log is not deleted. `checkpointProtection` itself
         is dropped in this way only.
 
         Other writers may write to the table in the meantime. Files that they add are rewritten as well if they

@@ -13,7 +13,7 @@ __all__ = ["after_commit", "raise_in_handler"]
 
 @contextmanager
 def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | None) -> Iterator[None]:
-    """Lets a `KeyboardInterrupt` tell what an earlier step of the same call has committed, and where."""
+    """Adds to a `KeyboardInterrupt` what an earlier step of the same call has committed, and where."""
     try:
         yield
     except (CommittedInterrupt, UnknownCommitInterrupt):

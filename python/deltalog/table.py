@@ -123,7 +123,7 @@ class DeltaTable(
         VersionNotFoundError: there is a table, but not that version or time; the message lists the readable
             ones.
         InvalidArgumentError: an argument is not a location, version or time.
-        CorruptLogError: the log breaks the protocol; the message tells file and line.
+        CorruptLogError: the log breaks the protocol; the message has the file and the line.
         UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
     """
 

@@ -158,7 +158,7 @@ class TableLog(TableHandle):
     def compact_logs(self, starting_version: int, ending_version: int) -> None:
         """Writes the commits of a range of versions into one more file (protocol: "Log Compaction Files").
 
-        Readers need that file instead of the commits, which remain. Nothing is written if it exists already.
+        Readers need that file instead of the commits, which remain. If the file already exists, it is not written.
 
         Args:
             starting_version: the first version.

@@ -172,9 +172,9 @@ class TableRows(TableHandle):
         return self._rows.count_by_partition(self._filter(predicate))
 
     def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
-        """Returns the least and the greatest value of a column, or None if the log does not tell them exactly.
+        """Returns the least and the greatest value of a column, or None if the log does not have them exactly.
 
-        Struct fields are separated by `.`. The log tells the bounds of partition columns, and of whole numbers,
+        Struct fields are separated by `.`. The log has the bounds of partition columns, and of whole numbers,
         decimals, dates and booleans whose statistics are complete and tight. It does not tell the bounds of
         strings and timestamps, which are cut off, of floating-point numbers, which do not count NaN, nor any with
         a `predicate` on other than partition columns. `(None, None)` says that there is no value. Rows are never

@@ -118,17 +118,14 @@ def write_deltalake(
         table has recorded this write of an application (`CommitProperties.app_transactions`), so that there was
         nothing to do.
 
-    Raises:
-        TableAlreadyExistsError: with the mode `error`.
-        SchemaMismatchError: the data do not fit the table.
-        InvalidArgumentError: an argument cannot be right, a row does not meet the predicate, the data stream
-            failed, the table is append-only and was to be overwritten, or it is pinned to a version.
-        CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed;
-            `reason` tells why, and `version` which version won.
-        CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
-        UnsupportedFeatureError: the table has a feature that cannot be written yet.
-        UnavailableError: a file cannot be written. Rows of many partitions that do not fit in memory wait in a
-            temporary file in the directory that the environment variable `TMPDIR` names.
+    Raises: TableAlreadyExistsError: with the mode `error`. SchemaMismatchError: the data do not fit the table.
+    InvalidArgumentError: an argument cannot be right, a row does not meet the predicate, the data stream failed, the
+    table is append-only and was to be overwritten, or it is pinned to a version. CommitConflictError: another writer
+    was faster and the two exclude each other. Nothing was committed; `reason` says why, and `version` which version
+    won. CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
+    UnsupportedFeatureError: the table has a feature that cannot be written yet. UnavailableError: a file cannot be
+    written. Rows of many partitions that do not fit in memory wait in a temporary file in the directory that the
+    environment variable `TMPDIR` names.
     """
     arguments = WriteArguments(
         mode,

@@ -2,7 +2,7 @@
 //!
 //! Spark 2.4 and earlier, and later releases in LEGACY mode, number days by the hybrid calendar of
 //! `java.util.GregorianCalendar`: Julian before 1582-10-15, Gregorian from then on. Everything else uses the
-//! proleptic Gregorian calendar. The footer tells which one a file uses, and Spark converts when it reads
+//! proleptic Gregorian calendar. The footer shows which calendar a file uses, and Spark converts when it reads
 //! (`DataSourceUtils.datetimeRebaseSpec`, `int96RebaseSpec`, and `RebaseDateTime` in its sources); so does this:
 //!
 //! | key in the footer | meaning |

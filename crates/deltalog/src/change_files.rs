@@ -1,6 +1,6 @@
 //! The change data files of a version: rows, each with its kind of change. Protocol: "Change Data Files".
 //!
-//! - A version with such files has all of its changes there, because readers of the feed look at nothing else of it.
+//! - A version with such files has all of its changes there, because readers of the feed then ignore its other actions.
 //! - The files have the table's columns alone, without those that track rows.
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) struct ChangeFiles {
 }
 
 impl ChangeFiles {
-    /// Creates the writer for the table at `storage`, whose files are otherwise as `spec` says.
+    /// Creates the writer for the table at `storage`, whose files otherwise follow `spec`.
     ///
     /// # Errors
     /// As [`ensure_recordable`].

@@ -50,7 +50,7 @@ struct Current {
 #[derive(Debug, Default)]
 struct Call {
     is_interrupted: AtomicBool,
-    /// Whether it was interrupted again, or the store is silent, so that nothing is waited for any more.
+    /// Whether it was interrupted again, or the store is silent, so the call does not wait any longer.
     is_hurried: AtomicBool,
     commits: Mutex<Vec<Commit>>,
     outer: Option<Arc<Call>>,
@@ -258,7 +258,7 @@ impl Inherited {
 /// # Errors
 /// `Interrupted`, if the call is; for a shielded thread only if there is none for long.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
-    // Messages may come so fast that nothing is waited for.
+    // Messages may come so fast that the thread never waits.
     check()?;
     let mut stopped_at = None;
     loop {

@@ -19,7 +19,7 @@ pub(crate) struct RowCopy {
 }
 
 impl RowCopy {
-    /// Returns how rows of `base` are copied to files that are otherwise as `spec` says.
+    /// Returns how rows of `base` are copied to files that otherwise follow `spec`.
     ///
     /// # Errors
     /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id

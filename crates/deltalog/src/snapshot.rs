@@ -204,8 +204,8 @@ impl Snapshot {
     }
 
     /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
-    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata can tell whether
-    /// the table is the same.
+    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata shows whether the
+    /// table is the same.
     fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
         let Inner { source: own, state, facts, .. } = &*self.0;
         let knows_all = |segment: &LogSegment| {
@@ -396,8 +396,8 @@ impl Snapshot {
         self.commit_times(Some(self.version()))?.of(self.version())
     }
 
-    /// Returns the times of the commits up to `end`, or of all commits. This version's properties tell where the times
-    /// are recorded.
+    /// Returns the times of the commits up to `end`, or of all commits. This version's properties determine where the
+    /// times are recorded.
     ///
     /// # Errors
     /// `CorruptLog` for invalid properties, and errors of the store.
@@ -449,8 +449,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, its
-    /// checksum tells.
+    /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, the
+    /// timestamp comes from the checksum.
     pub(crate) fn in_commit_timestamp(&self) -> Result<Option<i64>> {
         match self.commit_info()? {
             Some(info) => Ok(info.in_commit_timestamp),
@@ -473,7 +473,7 @@ impl Snapshot {
         self.replay(AddRequest::new(columns))
     }
 
-    /// As [`Snapshot::replay_files`], with what else `request` says.
+    /// As [`Snapshot::replay_files`], with the other options in `request`.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].

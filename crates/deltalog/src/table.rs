@@ -129,7 +129,7 @@ impl Table {
     pub fn recent_snapshot(&self, max_age: Duration) -> Result<Snapshot> {
         let now_ms = self.0.environment.now_ms();
         let mut kept = self.0.kept();
-        // A clock that was set back tells nothing.
+        // If the clock was set back, the time is useless.
         let age_ms = kept.checked_ms.and_then(|checked| u128::try_from(now_ms.checked_sub(checked)?).ok());
         if max_age.is_zero() || age_ms.is_none_or(|age| age > max_age.as_millis()) {
             drop(kept);
@@ -215,7 +215,7 @@ impl Shared {
                 return Ok(self.copy_of(&kept.snapshot));
             }
             kept.snapshot = self.copy_of(&newest);
-            // A clock that was ahead tells nothing.
+            // If the clock was ahead, the time is useless.
             let checked_ms = kept.checked_ms.filter(|checked| *checked <= self.environment.now_ms());
             kept.checked_ms = checked_ms.max(Some(now_ms));
             return Ok(newest);

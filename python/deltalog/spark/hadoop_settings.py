@@ -193,7 +193,7 @@ def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
         key = setting("account.key")
         if key:
             return {"azure_storage_account_key": key}
-        # The connector of the scheme wasb, which knows nothing of kinds.
+        # The connector of the scheme wasb, which does not distinguish kinds.
         token = next(filter(None, (settings.get(f"fs.azure.sas.{container}.{host}") for host in hosts)), "")
         return {"azure_storage_sas_token": token} if token else {}
     if kind == "SAS":

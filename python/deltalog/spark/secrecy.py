@@ -4,7 +4,7 @@
   those that are secrets: `aws_access_key_id` and the keys of accounts of Azure are not among them.
 - The options of a table are in the session catalog, whose database has them as they are. So those that may be secrets
   are refused, before a plan has them.
-- At the level DEBUG, py4j logs what this package and the JVM tell each other.
+- At the level DEBUG, py4j logs the messages between this package and the JVM.
 """
 
 import logging

@@ -48,8 +48,8 @@ impl<'a> Committer<'a> {
         Self { planned, request, environment }
     }
 
-    /// Commits the new statistics of `files`, and adds to `metrics` what was done with them. Returns `None` if nothing
-    /// is left to do.
+    /// Commits the new statistics of `files`, and adds to `metrics` what was done with them. Returns `None` if there is
+    /// nothing left to do.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.

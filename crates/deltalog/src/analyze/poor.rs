@@ -42,7 +42,7 @@ impl Expected {
     }
 }
 
-/// Returns whether statistics of a file with `rows` rows lack something of a column. `is_final` says that missing
+/// Returns whether statistics of a file with `rows` rows are incomplete for a column. `is_final` says that missing
 /// bounds cannot be computed.
 pub(super) fn lacks(
     stats: &StatsTree,

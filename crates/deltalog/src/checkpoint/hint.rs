@@ -4,7 +4,7 @@
 //!   that a writer with an older checkpoint never replaces the hint of a newer one, regardless of the order in which
 //!   they write.
 //! - A store that cannot do that may keep the older hint. Readers then list the log from an older version on and find
-//!   the newer checkpoint there: a hint that is behind costs a longer listing and nothing else.
+//!   the newer checkpoint there: a hint that is behind only costs a longer listing.
 //! - A hint that is ahead of every complete checkpoint is replaced as well: it is of a table that is gone, or damaged.
 
 use crate::error::Result;

@@ -20,7 +20,7 @@
 //! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
 //!   VACUUM of the source, whose log does not know of the clone, breaks it. VACUUM of the clone only deletes files
 //!   below its own root.
-//! - A deep clone needs nothing of its source. If it is repeated, only what is new is copied, and a clone of the same
+//! - A deep clone does not depend on its source. If it is repeated, only what is new is copied, and a clone of the same
 //!   version changes nothing.
 //! - The commit depends on all files of the target, as an overwrite does: a later commit by another writer is a
 //!   conflict.

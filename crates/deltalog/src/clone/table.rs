@@ -38,7 +38,7 @@ pub(super) struct ClonedTable {
 }
 
 impl ClonedTable {
-    /// Returns what a clone of `source` says that replaces `base`, if there is a table.
+    /// Returns the table-level actions of a clone of `source`, which replaces `base` if there is one.
     ///
     /// # Errors
     /// `InvalidArgument` for properties that the table cannot have. `Unsupported` if it could not be written.
@@ -92,7 +92,7 @@ impl ClonedTable {
         Ok(Self { protocol, metadata, domains: domains(source, base)? })
     }
 
-    /// Returns whether `base` says the same.
+    /// Returns whether `base` has the same actions.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> bool {
         self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty()
     }

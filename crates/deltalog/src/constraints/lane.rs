@@ -48,7 +48,7 @@ impl Lane {
         self.of
     }
 
-    /// Returns whether there is such a lane, which a text from elsewhere need not tell.
+    /// Returns whether there is such a lane: a text from another process may have an invalid one.
     pub(super) fn exists(self) -> bool {
         self.number < self.of
     }

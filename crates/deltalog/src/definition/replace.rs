@@ -28,7 +28,7 @@ use crate::protocol::{
 use crate::snapshot::Snapshot;
 use crate::transaction::TableHeader;
 
-/// The properties that say how rows and files are kept.
+/// The properties that determine how rows and files are stored.
 const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
 

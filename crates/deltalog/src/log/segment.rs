@@ -39,7 +39,7 @@ pub struct LogSegment {
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
     /// The newest checksum file of an earlier version, but not of one before the checkpoint: with the commits since, it
-    /// tells what the checksum of this version says, if that is missing or belongs to another commit.
+    /// gives the content of this version's checksum, if that is missing or belongs to another commit.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
     /// The version that was the newest when a listing has last shown all files from the checkpoint on.
     pub(crate) searched: u64,
@@ -76,7 +76,7 @@ pub(crate) enum Newer {
     /// There is one.
     Segment(Box<LogSegment>),
     /// The version of the segment was cleaned up after a newer checkpoint was written, or commits were replaced. Only
-    /// the metadata can tell whether the table is still the same.
+    /// the metadata shows whether the table is still the same.
     Unknown,
 }
 

@@ -113,7 +113,7 @@ impl Clustering {
         Ok((Plan { bins: ordered.chain(alone).collect(), considered_files: files }, stats))
     }
 
-    /// Adds to the description of commits what the JVM implementation says of them.
+    /// Adds the fields of the JVM implementation to the description of commits.
     pub(super) fn describe(&self, operation: &mut Operation) {
         let columns = serde_json::Value::from(names(&self.columns)).to_string();
         let described = std::mem::take(operation).parameter("clusterBy", columns);

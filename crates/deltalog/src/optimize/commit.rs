@@ -296,7 +296,7 @@ impl<'a> Committer<'a> {
             }
             current.push(now);
         }
-        // If nothing is left of the new files, there is no use for them.
+        // If all rows of the new files were deleted, the files are useless.
         let is_empty = rows > 0 && numbers.len() >= rows;
         Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }

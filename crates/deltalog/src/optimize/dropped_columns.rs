@@ -1,6 +1,6 @@
 //! Files with columns that the schema does not have. Protocol: "Column Mapping".
 //!
-//! - A column that was dropped stays in the files that were written before. Only their footers tell.
+//! - A column that was dropped stays in the files that were written before. Only their footers show it.
 //! - Fields of structs count as columns do, also in lists and maps. Parts of variants do not.
 //! - Columns with the ids of rows belong to the table as long as it names them (protocol, "Row Tracking").
 

@@ -52,7 +52,7 @@ pub struct BinOutput {
     /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`], so that each of the new files has a
     /// part of the curve with about as many rows as the others. Else they keep their order.
     pub is_ordered: bool,
-    /// How many rows the old files have, deleted ones included, if their statistics tell.
+    /// How many rows the old files have, deleted ones included, if their statistics say so.
     pub rows: Option<u64>,
     /// The directory of the new files, decoded and relative to the table's root, with a slash at its end; empty for the
     /// root.
@@ -139,8 +139,8 @@ impl OptimizePlan {
     }
 
     /// Commits a batch that the tasks of an engine have written, as they report. Returns the version; `None` if all of
-    /// it had to be given up, because other writers have removed the rows. An engine that has `ordered` rows tells
-    /// more of them.
+    /// it had to be given up, because other writers have removed the rows. An engine that has `ordered` rows reports
+    /// more about them.
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new

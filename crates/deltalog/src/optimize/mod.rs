@@ -17,8 +17,8 @@
 //!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
 //!   are deleted in the new files as well.
 //! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
-//!   so that files can be left out by their statistics of each of these columns. The new order is noted, or an engine
-//!   tells it, and vectors are carried over too. A second run writes all files again.
+//!   so that files can be left out by their statistics of each of these columns. The new order is recorded, or reported
+//!   by an engine, and vectors are carried over too. A second run writes all files again.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
 //! - Each commit is of bounded size. Earlier commits are kept if something fails later.

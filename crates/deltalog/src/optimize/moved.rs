@@ -33,7 +33,7 @@ pub(super) enum RowOrder {
     Kept,
     /// The numbers of the rows, in their new order.
     Changed(Numbers),
-    /// An order that an engine has made, and can tell.
+    /// An order that an engine has made and can report.
     Engine(EngineOrder),
 }
 
@@ -65,7 +65,7 @@ const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
     /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
-    /// file; `None` if only an engine can tell.
+    /// file; `None` if only an engine knows.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.

@@ -189,8 +189,8 @@ fn prefix(bytes: &[u8]) -> &[u8] {
     bytes.get(..PREFIX).unwrap_or(bytes)
 }
 
-/// Returns the first bytes of a value as a number, without the one that tells NULL from values. Numbers follow each
-/// other as the values do, but different values may have the same number.
+/// Returns the first bytes of a value as a number, without the byte that distinguishes NULL from values. Numbers follow
+/// each other as the values do, but different values may have the same number.
 fn first(bytes: &[u8]) -> u64 {
     let value = bytes.get(1..).unwrap_or_default();
     let mut first = [0; 8];

@@ -172,7 +172,7 @@ fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
     }
 }
 
-/// Returns the error of tasks that have not done what was planned. Nothing of their batch is committed.
+/// Returns the error of tasks that have not done what was planned. Their batch is not committed.
 fn faulty(what: String) -> Error {
     Error::corrupt_data(format!("{what}; nothing of this batch was committed"))
 }

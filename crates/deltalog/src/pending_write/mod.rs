@@ -133,8 +133,8 @@ impl PendingWrite {
 
     /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
     /// newer versions, which the commit does anyway. Returns `None` if such a write would probably be in vain. A write
-    /// that fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`]
-    /// tells.
+    /// that fails may have failed because `read` is not the newest version. In both cases, [`PendingWrite::begin_on`]
+    /// returns the exact error.
     #[doc(hidden)]
     pub fn begin_append_at(
         read: &Snapshot,

@@ -136,8 +136,8 @@ impl IcebergCompat {
         (self == Self::V3).then_some([2_147_483_540, 2_147_483_539])
     }
 
-    /// Returns the tags of files that writers add. No rule requires them. The JVM implementation uses the tag to tell
-    /// which files need not be rewritten for the version.
+    /// Returns the tags of files that writers add. No rule requires them. The JVM implementation uses the tag to find
+    /// out which files need not be rewritten for the version.
     pub(crate) fn tag(self) -> Option<(&'static str, &'static str)> {
         let version = match self {
             Self::V1 => return None,

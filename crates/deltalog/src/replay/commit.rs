@@ -54,7 +54,7 @@ impl Commit {
         Self::read_with(storage, file, KeptStatistics::OfAdds)
     }
 
-    /// Reads a commit with the statistics of its `remove` actions, which tell how many rows were removed.
+    /// Reads a commit with the statistics of its `remove` actions, which show how many rows were removed.
     ///
     /// # Errors
     /// As [`Commit::read`].

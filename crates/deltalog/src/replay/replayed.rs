@@ -53,8 +53,8 @@ impl Replayed {
         }
     }
 
-    /// Returns the newest actions of the versions, which are all that the state of the last version depends on. What
-    /// the versions have done, one by one, they do not tell.
+    /// Returns the newest actions of the versions, which are all that the state of the last version depends on. They do
+    /// not show the changes of the individual versions.
     pub(crate) fn newest_actions(&self) -> &Arc<Commit> {
         match self {
             Self::Commit(commit) => commit,

@@ -83,7 +83,7 @@ impl RestoredTable {
         self.protocol.supports(&TableFeature::RowTracking)
     }
 
-    /// Returns whether `base` says the same.
+    /// Returns whether `base` has the same actions.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> Result<bool> {
         Ok(self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty())
     }

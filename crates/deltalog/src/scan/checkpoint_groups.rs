@@ -9,8 +9,8 @@
 //!   last characters ([`above_cut_texts`]).
 //! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
 //!   it does not know its own.
-//! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
-//!   else it is unknown.
+//! - A column counts only if every file of the row group has a value for it, which the counts of NULLs show; otherwise
+//!   it is unknown.
 //! - A checkpoint in the old calendar ([`crate::calendar`]) is not pruned.
 //! - Partition values of timestamps with a zone are unknown. A text without a zone is a time in UTC here, in
 //!   checkpoints and commits alike; the checkpoint's writer may have taken it for one in another zone.

@@ -1,4 +1,4 @@
-//! Opening a snapshot: at a version or a time, by path or with what a catalog says.
+//! Opens a snapshot: at a version or a time, by path or with the response of a catalog.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -124,7 +124,7 @@ impl SnapshotBuilder {
     }
 }
 
-/// A table's log, with what its catalog says.
+/// A table's log, with the response of its catalog.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) storage: Storage,
@@ -189,7 +189,7 @@ impl Source {
 impl Snapshot {
     /// Opens the version of `source` that was the newest at `timestamp_ms`.
     pub(super) fn load_at(source: &Source, timestamp_ms: i64) -> Result<Self> {
-        // The newest version tells whether commits carry their time, even if it cannot be read itself.
+        // The newest version decides whether commits carry their time, even if it cannot be read itself.
         let newest = source.find(None)?;
         let state = source.state(newest, None)?;
         let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None))
@@ -252,8 +252,8 @@ impl Facts {
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(&protocol, &metadata)?;
         let schema = metadata.schema()?;
-        // A table that has dropped the feature has had its old files rewritten; what is left of the changes
-        // says nothing.
+        // A table that has dropped the feature has had its old files rewritten; the remaining type changes have no
+        // meaning.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
             schema.check_type_changes()?;

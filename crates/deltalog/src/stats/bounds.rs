@@ -9,8 +9,8 @@
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
 //! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1.
 //!   For types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
-//! - The structs of a checkpoint do not tell with which offset a timestamp was written. Its bounds have the margin of
-//!   one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
+//! - The structs of a checkpoint do not show the offset with which a timestamp was written. Its bounds have the margin
+//!   of one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
 //! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
 //! - A negative count of NULLs or records is treated as unknown.
 
@@ -363,7 +363,7 @@ mod tests {
             let widened = above_old_truncations(&StringArray::from(vec![max.as_str()]));
             assert!(widened.value(0) >= original.as_str(), "{max}: {} {original}", widened.value(0));
         }
-        // The greatest maximum of several files says nothing of how the others end.
+        // The greatest maximum of several files does not show how the others end.
         for (max, greatest, original) in [
             (format!("{a}?\u{fffd}"), format!("{a}b"), format!("{a}\u{1d11e}")),
             (format!("{a}b\u{fffd}"), format!("{a}b\u{10000}"), format!("{a}b\u{1d11e}")),

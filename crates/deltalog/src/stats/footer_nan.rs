@@ -41,7 +41,7 @@ pub(crate) enum KnownNans {
 }
 
 impl KnownNans {
-    /// Reads what a footer tells.
+    /// Reads the information about NaN in a footer.
     pub(crate) fn of(metadata: &ParquetMetaData) -> Self {
         let file = metadata.file_metadata();
         let value = |key: &str| {
@@ -66,7 +66,7 @@ impl KnownNans {
         }
     }
 
-    /// Returns whether the writer is one of those that tell.
+    /// Returns whether the writer is one whose footers show it.
     pub(crate) fn is_of_known_writer(&self) -> bool {
         *self != Self::Nothing
     }

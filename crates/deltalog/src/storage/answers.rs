@@ -1,6 +1,6 @@
 //! The response of a store to a failed request, and the error for it.
 //!
-//! The clients of `object_store` tell a few kinds of failures apart, and put the rest into texts. So the layer below
+//! The clients of `object_store` distinguish a few kinds of failures, and put the rest into texts. So the layer below
 //! them (`cloud::http`) notes the answer itself: status, code, message and id. A note belongs to the call that has sent
 //! the request.
 
@@ -192,7 +192,8 @@ impl Failure {
         self.refusal().and_then(|refusal| refusal.code.as_deref()).unwrap_or_default()
     }
 
-    /// Returns whether the object does not exist. If the whole bucket does not, nothing is known of the object.
+    /// Returns whether the object does not exist. If the whole bucket does not exist, it is unknown whether the object
+    /// does.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.error, object_store::Error::NotFound { .. }) && !is_bucket_missing(self.code())
     }
@@ -228,7 +229,7 @@ impl Failure {
         if let Some(Interrupted) = source_of(&error) {
             return Interrupted.into();
         }
-        // The source of the provider's own error is kept, if nothing is around it.
+        // The source of the provider's own error is kept, if it is not wrapped.
         let error = match error {
             object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
                 Ok(failure) => return failure.0,

@@ -15,7 +15,7 @@
 //! *Recovery* of an entry that is not complete is steps 4 and 5, with the bytes read from T(N). Every listing of the
 //! log recovers the newest entry first, and a missing commit that is read by its name is recovered as well.
 //!
-//! Why nothing is lost or doubled, with writers of both kinds, on a store with put-if-absent or without:
+//! Why no commit is lost or duplicated, with writers of both kinds, on a store with put-if-absent or without:
 //!
 //! - **One winner.** A process that writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step
 //!   3, or a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is

@@ -6,8 +6,8 @@
 //!   of writers are safe at the same time.
 //! - A system that can do neither is refused with the first commit. A check before a plain rename would let a writer
 //!   replace the commit of another one.
-//! - A refusal is certain: nothing has happened. Only what a file system in a network may have done before it failed
-//!   to say so is unknown.
+//! - A refusal is certain: the file was not renamed. The outcome is unknown only if a network file system may have
+//!   renamed the file before it failed to answer.
 
 use std::fmt;
 use std::io;
@@ -103,8 +103,8 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || matches!(error.raw_os_error(), Some(1 | 50))
 }
 
-/// Returns whether an error says that nothing has happened. A server may have done its part before it is not reached
-/// any more, or before a disk fails.
+/// Returns whether an error means that the file was not renamed. A server may have renamed it before the connection was
+/// lost, or before a disk failed.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

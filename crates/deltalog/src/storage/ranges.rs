@@ -1,7 +1,7 @@
 //! Reading ranges of an object in a remote store.
 //!
 //! - Opening an object reads its end, which has the footer of a Parquet file and mostly its page indexes: one request
-//!   tells that the object exists, how large it is, and what it contains.
+//!   shows that the object exists, how large it is, and what it contains.
 //! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with
 //!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones
 //!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
@@ -159,7 +159,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             Some((cached, bytes)) => return Ok(of_cache(cached, bytes)),
             None => None,
         },
-        // Only the store can tell whether what was read last is still there.
+        // Only the store knows whether the content that was read last still exists.
         (Some((cache, url)), None) => cache.newest_end(url.clone(), None, END),
         (None, _) => None,
     };

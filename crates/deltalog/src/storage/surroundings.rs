@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 1000;
 /// The kind of thing at a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Surroundings {
-    /// Nothing, or nothing that is known.
+    /// Nothing, or unknown.
     Unknown,
     /// A file.
     File,

@@ -30,7 +30,7 @@ pub(super) fn remove_empty(directory: &Path) {
 /// - A new file ([`Storage::create_file`]) has its final name from the start, because readers ignore it until the
 ///   log refers to it. If the writer is dropped before it is finished, the file is left for clean-up.
 /// - A file that may replace another one ([`Storage::replace_file`]) gets its name when it is finished. Until then
-///   nothing has changed, and if the writer is dropped, nothing is left.
+///   nothing changes, and if the writer is dropped, the temporary file is deleted.
 #[derive(Debug)]
 pub struct FileWriter {
     sink: Sink,

@@ -378,7 +378,7 @@ enum Step {
     Append(u8),
     /// Moves the rows of all files to one.
     Optimize,
-    /// Changes nothing of the rows.
+    /// Does not change the rows.
     Nothing,
     Checkpoint,
 }

@@ -184,7 +184,7 @@ impl Transaction {
         })
     }
 
-    /// Creates a transaction that has read nothing of `base` yet and changes nothing yet. If it only adds files, it
+    /// Creates a transaction on `base` without reads and without changes. If it only adds files, it
     /// is a blind append.
     ///
     /// # Errors
@@ -312,8 +312,8 @@ impl Transaction {
         self.changes.add_files(files)
     }
 
-    /// Adds change data files. Readers of the change data feed then use nothing else of this commit. Protocol: "Add CDC
-    /// File".
+    /// Adds change data files. Readers of the change data feed then use only these files of this commit. Protocol: "Add
+    /// CDC File".
     pub fn add_change_files(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.changes.change_files.extend(files);
     }

@@ -6,9 +6,9 @@
 //!
 //! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
 //!   follow. See [`Snapshot::refresh`].
-//! - These versions are read, several at once, but for those that this process has committed: the tag of the listing
-//!   tells that they are still the same. If one of them was cleaned up, its changes are unknown. If one is missing
-//!   otherwise, the log is damaged; a file with a version that is far too high leaves such a gap.
+//! - These versions are read, several at once, except for the versions that this process has committed: the tag of the
+//!   listing shows that they are still the same. If one of them was cleaned up, its changes are unknown. If one is
+//!   missing otherwise, the log is damaged; a file with a version that is far too high leaves such a gap.
 
 use bytes::Bytes;
 

@@ -2,7 +2,7 @@
 //! specification): the table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and
 //! `deltalog.bloomFilterNdv`.
 //!
-//! - The Delta protocol knows nothing of these filters, so the properties are ours. Writers that do not know them write
+//! - The Delta protocol does not define these filters, so the properties are ours. Writers that do not know them write
 //!   files without filters, which are read as before.
 //! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields. It is
 //!   checked when it is set. Later, a name that is missing from the schema is ignored, because columns can be dropped.

@@ -20,7 +20,7 @@
 //!
 //! - Numbers are big endian. Paths are decoded, and relative to the table's root.
 //! - A task that is repeated reports again. The engine says which report of a task counts, and passes on only that one.
-//! - Nothing here is believed without a check: lengths are compared with the bytes that there are.
+//! - All input is checked: lengths are compared with the number of available bytes.
 
 use std::str;
 

@@ -78,7 +78,7 @@ def _merge(statement: Statement, running: RunningWrite) -> None:
                 return run.change(text, records, _BROADCAST)
 
             missing = left_out(write, updates)
-            # The rows have the numbers of the source's rows, which tell what is inserted.
+            # The rows have the numbers of the source's rows, which decide what is inserted.
             statement.change(change, running, bool(updates), missing, 1 if inserts else 0, records)
         statement.plan_copies()
         if inserts:

@@ -19,7 +19,7 @@
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature is
 //!   a conflict. After the first step, a drop that conflicts starts over on the newest version. So does a drop that
 //!   conflicts with rows of other writers, which do not matter to it.
-//! - Other writers may commit all the time. Files that they add are not conflicts if they have nothing of the feature
+//! - Other writers may commit all the time. Files that they add are not conflicts if they do not use the feature
 //!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
 //!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written again.
@@ -177,7 +177,7 @@ impl FeatureDrop<'_> {
             course.note_step();
             return Ok(Progress::Committed);
         }
-        // From here on `base` has nothing of the feature in its files: what others add since is a conflict if it has.
+        // From here on, no file of `base` uses the feature. Later files of other writers are a conflict if they use it.
         let protects = match self.newest_use(base, &mut course.history)? {
             None => false,
             Some(version) if self.truncate_history => {
@@ -280,7 +280,7 @@ impl FeatureDrop<'_> {
         traces::ensure_removable(base, feature)
     }
 
-    /// Returns the transaction that drops the feature from a table that has nothing of it. With `protects` the
+    /// Returns the transaction that drops the feature from a table that does not use it. With `protects` the
     /// checkpoints before it are protected.
     fn last(&self, base: &Snapshot, protects: bool) -> Result<Transaction> {
         let mut draft = Draft::of(base, self.environment)?;

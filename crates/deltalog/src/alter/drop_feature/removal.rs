@@ -1,4 +1,4 @@
-//! Steps before the drop of a feature, each one commit, that leave nothing of the feature in the newest version.
+//! Steps before the drop of a feature, each one commit, after which the newest version no longer uses the feature.
 //!
 //! | feature | steps |
 //! | --- | --- |
@@ -195,9 +195,9 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Returns the objection to files that others add to a table that has nothing of `feature` in its files, if files can
-/// use it. Files with deletion vectors are not the only ones: data files for which `base` has tombstones with vectors
-/// seem to be removed to clients that do not know the feature.
+/// Returns the objection to added files that use `feature`, for a table whose own files do not use it; `None` if files
+/// cannot use it. Files with deletion vectors are not the only ones: data files for which `base` has tombstones with
+/// vectors seem to be removed to clients that do not know the feature.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.

@@ -5,8 +5,8 @@
 //!     └── deleted when c is older than the retention of truncated histories
 //! ```
 //!
-//! - Nothing is deleted unless that deletes all use of the feature: a drop that has to wait leaves the history as it
-//!   is. The JVM implementation deletes what is older than the retention first, and then looks what is left.
+//! - History is deleted only if no use of the feature remains: a drop that has to wait does not change the history. The
+//!   JVM implementation deletes what is older than the retention first, and then looks what is left.
 //! - The retention is at least an hour, even if the property is less. The JVM implementation also allows zero. A
 //!   writer that was about to create a version would find it free again, and its commit would be lost.
 

@@ -202,7 +202,7 @@ impl Clauses {
         })
     }
 
-    /// Returns whether a clause is as `is` says.
+    /// Returns whether a clause satisfies `is`.
     pub(super) fn have(&self, is: impl Fn(&Bound) -> bool) -> bool {
         self.matched.iter().chain(&self.not_matched_by_source).any(is)
     }

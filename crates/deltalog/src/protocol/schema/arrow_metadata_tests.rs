@@ -125,7 +125,7 @@ fn metadata_of_arrow_are_left_out() {
     assert_eq!(kept.fields()[0].metadata.as_json(), r#"{"anything":"7"}"#);
 }
 
-/// Rows have what describes their values, and not what tells of the table's files.
+/// Rows have the metadata that describes their values, but no metadata about the table's files.
 #[test]
 fn rows_are_described_by_what_goes_with_them() {
     let schema = StructType::from_json(

@@ -82,7 +82,7 @@ impl Request {
         self.decoded(|| builder.build())
     }
 
-    /// Calls `decode`, and tells values that are too large from damage.
+    /// Calls `decode`, and distinguishes values that are too large from damage.
     fn decoded<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         decode: impl FnOnce() -> Result<T, E>,

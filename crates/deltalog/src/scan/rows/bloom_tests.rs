@@ -190,7 +190,7 @@ fn count(table: &Table, sql: &str) -> crate::Result<usize> {
     table.rows(table.where_(sql)).map(|rows| rows.num_rows())
 }
 
-/// A file whose pages cannot be read tells which columns are looked up. There are enough different values that columns
+/// A file whose pages cannot be read shows which columns are looked up. There are enough different values that columns
 /// are larger than their filters.
 #[test]
 fn filters_are_used_for_values_of_one_form_only() {

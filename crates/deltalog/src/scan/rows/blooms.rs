@@ -11,7 +11,7 @@
 //! - Only values that have one form in the file are looked up: equal values of the table must be the same bytes, those
 //!   that the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of the
 //!   scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
-//! - A filter that is larger than the column is not read: the column tells more.
+//! - A filter that is larger than the column is not read: reading the column itself is cheaper and exact.
 //! - All filters of a row group are requested together.
 //! - A filter that does not have the form of one is not used, with a warning: the rows are read. Which bits are set
 //!   cannot be checked, because Parquet has no checksum for them. So a writer with wrong filters, or a change of single

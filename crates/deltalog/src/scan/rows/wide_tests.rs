@@ -26,7 +26,7 @@ struct Written {
     /// The number of a text, and its length.
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
-    /// Whether the footer tells the size of values that a dictionary repeats.
+    /// Whether the footer shows the size of values that a dictionary repeats.
     tells_sizes: bool,
     group_rows: usize,
     chosen: Option<Vec<bool>>,

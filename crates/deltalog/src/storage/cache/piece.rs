@@ -9,8 +9,8 @@
 //! content
 //! ```
 //!
-//! - The name says what the file is said to have, so that it can be passed over without opening it. Nothing of it is
-//!   believed that the head does not say as well.
+//! - The name contains the properties of the file, so a piece can be skipped without opening it. They are trusted only
+//!   if the head has the same.
 //! - Only the blocks that are read are compared with their hashes.
 
 use std::borrow::Cow;

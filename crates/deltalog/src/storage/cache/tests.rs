@@ -220,7 +220,7 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
     assert!(is_there(0) && is_there(10) && is_there(9));
     assert!(!is_there(1) && !is_there(2));
     assert!(files(directory.path()).iter().map(|(_, size)| size).sum::<u64>() <= 1 << 20);
-    // Nothing is left of what was evicted, and what is larger than the cache is not added.
+    // Evicted files are deleted completely, and files that are larger than the cache are not added.
     cache.add_whole(url(11), "one", &content(2 << 20));
     assert!(!is_there(11) && is_there(0));
 }
@@ -284,7 +284,7 @@ fn processes_add_and_evict_at_the_same_time() {
             while !is_done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(5));
                 let Ok(used) = fs::File::open(&used) else { continue };
-                // Nothing is evicted and no place reserved while the files are counted.
+                // No piece is evicted and no space reserved while the files are counted.
                 used.lock().unwrap();
                 let sum: u64 = files(path).iter().map(|(_, size)| size).sum();
                 used.unlock().unwrap();

@@ -142,7 +142,7 @@ impl HdfsSettings {
                 "hdfs_kerberos_principal" => settings.principal = Some(value),
                 "hdfs_kerberos_keytab" => settings.keytab = Some(value),
                 "retry_timeout" => settings.silence = Some(duration("retry_timeout", &value)?),
-                // Hadoop tells upper from lower case.
+                // Names in Hadoop are case-sensitive.
                 _ if OF_HADOOP.iter().any(|beginning| name.starts_with(beginning)) => {
                     settings.hadoop.push((name.to_owned(), value));
                 }

@@ -1,4 +1,4 @@
-//! The credentials that a machine or a container has for S3, when nothing else has any.
+//! The credentials of a machine or a container for S3, if there are no others.
 //!
 //! - The first of the services that is configured answers, as in AWS's own tools; one that is configured by half is an
 //!   error. The client would continue to the next, and in the end to the metadata service of the machine, whose role is

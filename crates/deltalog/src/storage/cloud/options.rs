@@ -144,7 +144,7 @@ impl Options {
 
     /// Sets options that neither the caller nor the environment has set, with the names that begin with `prefix`.
     ///
-    /// A request fails when nothing has come for a while, not because its body is large: the clients' own limit of
+    /// A request fails when no bytes have arrived for a while, not because its body is large: the clients' own limit of
     /// 30 seconds for a whole body is too short for many files over a slow connection.
     pub(super) fn set_time_limits(&mut self, prefix: &str) {
         for (name, value) in [("read_timeout", READ_TIMEOUT), ("timeout", TIMEOUT)] {

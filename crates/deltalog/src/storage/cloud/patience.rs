@@ -98,7 +98,7 @@ impl Silence {
     }
 }
 
-/// Waits for an answer of a store that does not tell when bytes leave or come.
+/// Waits for the response of a store that does not report when bytes are sent or received.
 ///
 /// # Errors
 /// The time for which the store has been silent, if that is too long.

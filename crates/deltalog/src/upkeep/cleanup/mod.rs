@@ -82,8 +82,7 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
 }
 
 /// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does, if
-/// that leaves nothing of version `last` and the versions before it. Otherwise nothing is deleted, and `None` is
-/// returned.
+/// that deletes version `last` and all versions before it. Otherwise nothing is deleted, and `None` is returned.
 ///
 /// # Errors
 /// As [`clean_up_log`].

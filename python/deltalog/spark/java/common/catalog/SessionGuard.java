@@ -14,8 +14,8 @@ public class SessionGuard {
   private SessionGuard() {}
 
   /**
-   * Throws an error if Spark's catalog is calling. Spark does not tell the source, so the stack of
-   * calls does.
+   * Throws an error if Spark's catalog is calling. Spark does not pass this to the source, so the
+   * call stack is examined.
    */
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();

@@ -1,8 +1,8 @@
 package io.deltalog.spark;
 
 /**
- * Which method of DataFrameWriter calls. Spark does not tell its sources and catalogs, so the stack
- * of calls does.
+ * Finds the calling method of DataFrameWriter. Spark does not pass it to its sources and catalogs,
+ * so the call stack is examined.
  */
 public class WriterApi {
 

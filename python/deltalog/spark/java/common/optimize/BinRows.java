@@ -119,8 +119,8 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the columns without the ones that directories name; see packed. Only positions tell
-   * them apart.
+   * Returns the columns without the ones that directories name; see packed. Only positions
+   * distinguish them.
    */
   static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
     List left = Arrays.asList((String[]) Json.value(directories, String[].class));

@@ -29,8 +29,8 @@ import scala.reflect.ClassTag$;
  * </ol>
  *
  * The keys of a row depend only on its values, its file and its position, so that a task which is
- * repeated shuffles the same rows to the same tasks. Columns of a table may have any names:
- * positions tell ours apart from them.
+ * repeated shuffles the same rows to the same tasks. Columns of a table may have any names, so ours
+ * are identified by position.
  */
 public class OrderedRows {
   /** The columns behind a scan's (BinRows). */

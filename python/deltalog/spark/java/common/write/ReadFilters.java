@@ -109,8 +109,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns whether a condition looks at a row of one table and at nothing else, such as the time
-   * of day.
+   * Returns whether a condition depends only on a row of one table, and not, for example, on the
+   * time of day.
    */
   private static boolean isAboutRows(Expression condition) {
     return condition.deterministic()

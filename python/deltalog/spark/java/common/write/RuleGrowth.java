@@ -171,9 +171,7 @@ public class RuleGrowth {
     return given.length == 0 ? constant(value) : value;
   }
 
-  /**
-   * Returns whether nothing of it has to be computed for each row, and nothing of it is bounded.
-   */
+  /** Returns whether no part of it is computed for each row, and no part is bounded. */
   private static boolean isConstant(Expression part) {
     return part instanceof Literal || part.dataType() instanceof ObjectType;
   }
