@@ -38,8 +38,8 @@ def place(
 ) -> Mapping[str, Any]:
     """Copies a table to a new place in the store. Returns its URL, and the options to open it with.
 
-    Of all requests, `lost_percent` take effect without an answer. `bytes_per_second` is what all of them have together;
-    None for what the machine can.
+    `lost_percent` of all requests take effect without a response. `bytes_per_second` is the bandwidth of all requests
+    together; None for no limit.
     """
     server, prefix = _server(), f"{table.name}-{next(_numbers)}"
     server.faults()

@@ -35,7 +35,7 @@ def measure(
 ) -> None:
     """Measures the median of some appends.
 
-    `settle` returns when what the warm-up has left to other threads is done. `update` brings the table up to date
+    `settle` returns when the background work of the warm-up is done. `update` brings the table up to date
     between the appends.
     """
     for _ in range(WARM_UP):

@@ -18,7 +18,7 @@ JOINED = 128 << 20
 
 
 def target_size(table: str) -> int:
-    """Returns the size at which the rows are as many files."""
+    """Returns the file size at which the rows fill that many files."""
     return -(-sum(path.stat().st_size for path in Path(table).glob("*.parquet")) // FILES)
 
 

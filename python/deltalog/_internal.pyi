@@ -969,7 +969,8 @@ class SparkOptimize:
 
         If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
         finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
-        position there, and returns as many, the number of the task and the position in its file; None gives up.
+        position there, and returns 12 bytes for each, the number of the task and the position in its file; None gives
+        up.
 
         Returns the version; None if all bins had to be given up, because other writers have removed their rows.
 

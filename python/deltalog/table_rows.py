@@ -111,7 +111,7 @@ class TableRows(TableHandle):
             partitions: a filter as `filters`; rows must meet both. `deltalake` has it for filters on
                 partition columns.
             columns: the columns to read, in this order; all if None.
-            filesystem: refused unless None, because deltalog reads files by itself.
+            filesystem: refused unless None, because deltalog reads files itself.
             filters: the rows to read, as SQL text or tuples such as `[("month", "=", 7)]`; a
                 `pyarrow.dataset.Expression` is refused.
 

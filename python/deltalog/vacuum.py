@@ -115,10 +115,10 @@ class TableVacuum(TableHandle):
     ) -> list[str]:
         """Deletes the files that the table no longer needs; by default, only returns which.
 
-        A file is needed if it is a part of the newest version, or was removed from the table since the retention.
-        Other files are deleted if they were written before the retention, so that files of writes that are under
-        way stay. Older versions can then no longer be read. Files and directories that begin with `_` or `.` are
-        left alone, apart from `_change_data` and partitions, and so are other tables in the table's directory.
+        A file is needed if it is a part of the newest version, or was removed from the table since the retention. Other
+        files are deleted if they were written before the retention, so that files of unfinished writes are kept. Older
+        versions can then no longer be read. Files and directories that begin with `_` or `.` are left alone, apart from
+        `_change_data` and partitions, and so are other tables in the table's directory.
 
         Shallow clones of this table are unknown to it. If a clone elsewhere needs files that were removed here, a
         VACUUM breaks the clone.

@@ -106,7 +106,7 @@ def write_deltalake(
     id stay as well: `DeltaTable.create(mode="overwrite", data=...)` replaces them too. Schema and rows are one commit.
     target_file_size: the size in bytes at which a file is closed and the next one is begun; by default the table's
     (`delta.targetFileSize`), or 128 MiB. storage_options, credential_provider: options and credentials of the store,
-    see `DeltaTable`. A table brings its own. commit_properties: what to record with the commit beside its data.
+    see `DeltaTable`. A `DeltaTable` has its own. commit_properties: what to record with the commit beside its data.
     writer_properties: how the files are encoded: codec, sizes of row groups and pages, statistics, dictionaries, Bloom
     filters. The codec is the table's without it (`delta.parquet.compression.codec`), or Snappy.
 

@@ -40,7 +40,7 @@ def by_kind(requests: list[dict[str, Any]]) -> Counter[str]:
 
 
 def table_of(s3: S3Server, commits: int) -> DeltaTable:
-    """Makes as many commits with a file each, in a table with a checkpoint every ten."""
+    """Makes this many commits with one file each, in a table with a checkpoint every ten."""
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     return DeltaTable(URI, storage_options=s3.options())

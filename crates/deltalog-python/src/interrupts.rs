@@ -52,7 +52,7 @@ fn known_look() -> Option<Look> {
     is_main.then_some(look)
 }
 
-/// Lets Python handle the signals that have come. Returns whether a handler has raised.
+/// Lets Python handle signals that have arrived. Returns whether a handler has raised.
 fn look() -> bool {
     match Python::try_attach(|py| py.check_signals()) {
         Some(Err(raised)) => {

@@ -166,7 +166,7 @@ impl SparkStatement {
         source_filters: Vec<String>,
     ) -> PyResult<SparkPlan> {
         call(py, || {
-            // A statement that reads rows of every kind looks at each of them by itself.
+            // A statement that reads rows of every kind evaluates each row separately.
             let sql = if filter_sql.trim().is_empty() { "true" } else { filter_sql };
             let predicate = parse(sql, time_zone, ParseMode::Pruning)?;
             let removed = removed_sql.and_then(|sql| parse(sql, time_zone, ParseMode::Strict).ok());

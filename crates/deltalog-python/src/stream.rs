@@ -23,7 +23,7 @@ use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
-/// Where the rows of a stream come from.
+/// The source of the rows of a stream.
 #[derive(Clone)]
 pub(crate) struct Origin {
     /// The version of the table.

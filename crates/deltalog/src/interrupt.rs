@@ -290,7 +290,7 @@ fn hurry() {
     });
 }
 
-/// Waits for a message of a thread of the call, which stops by itself when the call is interrupted.
+/// Waits for a message of a thread of the call. The thread stops when the call is interrupted.
 ///
 /// # Errors
 /// There are no senders any more.

@@ -147,8 +147,8 @@ impl BatchBytes {
 /// The rows from which the size of computed ones is estimated.
 const SAMPLE: usize = 16;
 
-/// Rows for which something is computed, as many at once as their results are a batch. A sample shows how wide these
-/// are; narrow ones are computed at once.
+/// Rows for which something is computed, in steps whose results have the size of a batch. A sample shows the width of
+/// results; narrow rows are computed at once.
 #[derive(Debug)]
 pub(crate) struct Steps {
     limits: BatchBytes,

@@ -1,4 +1,4 @@
-"""A process with a session of one engine, which runs the cases of the table and says what has come of them.
+"""A process with a session of one engine, which runs the cases of the table and reports their results.
 
     python -m tests.interop.side_by_side.peer connector JARS…
     python -m tests.interop.side_by_side.peer deltalog

@@ -7,8 +7,8 @@
 //! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
 //! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2" |
 //!
-//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change asks for brings
-//! those that it requires, and their properties come into force with them.
+//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change enables also
+//! enables the features that it requires, with their properties.
 
 use super::draft::Draft;
 use crate::definition::{MAX_COLUMN_ID, last_column_id, name_row_tracking_columns};

@@ -1,4 +1,4 @@
-//! Changes of a table by itself: properties, features, columns and constraints. Protocol: "Change Metadata",
+//! Changes of a table's definition: properties, features, columns and constraints. Protocol: "Change Metadata",
 //! "Protocol Evolution", "Table Features".
 //!
 //! ```text

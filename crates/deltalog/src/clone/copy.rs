@@ -1,7 +1,8 @@
 //! Copying files from one store to another, through memory, in parallel.
 //!
 //! - A file is copied in pieces, so that memory is bounded by the number of files that are copied at the same time.
-//! - A copy has as many bytes as the source's file, and as the log says, or it is an error. It is durable then.
+//! - A copy must have as many bytes as the source's file and the log, or it is an error. It is durable when this
+//!   returns.
 
 use std::io::Write;
 

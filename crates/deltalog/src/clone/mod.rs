@@ -18,7 +18,7 @@
 //! | `marked` | deletes what an engine has copied for a clone that it could not end |
 //!
 //! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
-//!   VACUUM of the source, whose log does not know of the clone, breaks it. VACUUM of the clone only deletes files
+//!   VACUUM of the source, whose log does not name the clone, breaks it. VACUUM of the clone only deletes files
 //!   below its own root.
 //! - A deep clone does not depend on its source. If it is repeated, only what is new is copied, and a clone of the same
 //!   version changes nothing.

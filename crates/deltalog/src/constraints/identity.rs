@@ -201,7 +201,7 @@ impl Identities {
     /// Returns the next values of a column.
     ///
     /// # Errors
-    /// InvalidArgument if there are not as many, or if other writers would assign the same values.
+    /// InvalidArgument if there are not enough values, or if other writers would assign the same values.
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
         let (number, of) = match self.counting {
             Counting::Alone => (0, 1),

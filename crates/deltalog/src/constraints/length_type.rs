@@ -26,9 +26,9 @@ pub(super) enum Limit {
 /// The limit of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Characters {
-    /// `char(n)`: exactly as many, with spaces at the end.
+    /// `char(n)`: exactly `n` characters, with spaces at the end.
     Exactly(usize),
-    /// `varchar(n)`: at most as many.
+    /// `varchar(n)`: at most `n` characters.
     AtMost(usize),
 }
 

@@ -1,4 +1,4 @@
-//! A table in place of another one. Protocol: "Change Metadata", "Supported Features".
+//! Replaces a table by another one. Protocol: "Change Metadata", "Supported Features".
 //!
 //! The following is kept from the old table, as in the JVM implementation:
 //!

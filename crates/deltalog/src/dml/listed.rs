@@ -1,4 +1,4 @@
-//! The files of a version, with what a statement needs to know of them.
+//! The files of a version, with the facts that a statement needs.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -116,7 +116,7 @@ impl RowChange {
     /// - A commit that adds a file that may have such rows is a conflict, except for blind appends under
     ///   `WriteSerializable`, the default. A commit that deletes other rows is not a conflict.
     /// - If the whole table was read, a commit that removes a file or deletes rows is a conflict too. A statement that
-    ///   looks at each row by itself, but whose condition cannot be expressed, passes the predicate `true`.
+    ///   evaluates each row separately, but whose condition cannot be expressed, passes the predicate `true`.
     pub fn reads(&mut self, predicate: Option<Predicate>) {
         self.reads = predicate.map_or(Reads::WholeTable, Reads::Matching);
     }

@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, as much as is needed to walk through a footer.
+//! The part of Thrift's compact protocol that is needed to walk through a footer.
 //!
 //! It is stricter than the decoder, which ignores the types of fields that it knows: where the two could read the same
 //! bytes in different ways, this one fails.

@@ -145,7 +145,7 @@ impl LogSegment {
         let found = listing.checkpoints.newest(source.without);
         let checkpoint = match (&self.checkpoint, found) {
             (Some(own), Some(found)) if found.version < own.version => Some(own.clone()),
-            // Of several checkpoints of one version, the one that was read is kept.
+            // If a version has several checkpoints, the one that was read is kept.
             (Some(own), Some(found)) if found.version == own.version && listing.checkpoints.have(own) => {
                 Some(own.clone())
             }

@@ -264,7 +264,7 @@ impl<'a> Committer<'a> {
     }
 
     /// Returns the old files of a bin as they are `found` now, and their rows that were deleted since; `None` if the
-    /// new files cannot stand for them. Of an engine's rows, at most as many as are `left`.
+    /// new files cannot stand for them. For an engine's rows, at most `left` of them.
     fn deleted(
         &self,
         bin: &Rewritten,

@@ -36,11 +36,11 @@ pub(super) fn bits(dimensions: usize) -> u32 {
     }
 }
 
-/// Finds the places of cells with as many dimensions on a curve.
+/// Finds the positions of cells with so many dimensions on a curve.
 pub(super) struct Grid {
     curve: Curve,
     bits: u32,
-    /// The bits of a byte as they are in a place: as many apart as there are dimensions.
+    /// The bits of a byte spread out as in a position: their distance is the number of dimensions.
     spread: Vec<u128>,
 }
 

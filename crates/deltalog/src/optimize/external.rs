@@ -74,7 +74,7 @@ pub struct EngineOrdering<'a> {
 
 /// The report of an engine that has ordered rows, in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
-    /// The number of the rows of each old file that it has read before: what was shuffled must be as many.
+    /// The number of rows of each old file that it has read before. As many rows must have been shuffled.
     pub counted: &'a [u64],
     /// Tells where rows are in the new files.
     pub locate: &'a mut Locate<'a>,

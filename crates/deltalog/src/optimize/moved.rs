@@ -64,8 +64,8 @@ const FEW: usize = 1 << 10;
 const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
-    /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
-    /// file; `None` if only an engine knows.
+    /// Returns where rows, given by their numbers, are in new files with these numbers of rows: a set of positions for
+    /// each file; `None` if only an engine knows.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.

@@ -24,7 +24,7 @@ use crate::predicate::{ColumnPath, column_at};
 /// The number of rows of the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of bytes of a value that count: 32 characters, as many as statistics have, in Arrow's row format.
+/// The number of bytes of a value that count: 32 characters, as in statistics, in Arrow's row format.
 const PREFIX: usize = 160;
 
 /// The least number of rows whose places are worth a thread.

@@ -132,7 +132,7 @@ impl PendingWrite {
     }
 
     /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
-    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably be in vain. A write
+    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably fail. A write
     /// that fails may have failed because `read` is not the newest version. In both cases, [`PendingWrite::begin_on`]
     /// returns the exact error.
     #[doc(hidden)]

@@ -122,8 +122,9 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
-    /// Binds operators from the left. The constants that a chain begins with are computed, as many as have a value. A
-    /// text of what was bound so far is only made for an error: it would be the whole chain for each of its constants.
+    /// Binds operators from the left. The leading constants of a chain are computed, up to the first that has no value.
+    /// A text of what was bound so far is only made for an error: it would be the whole chain for each of its
+    /// constants.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);

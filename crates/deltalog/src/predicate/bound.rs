@@ -45,7 +45,7 @@ pub(super) enum Part {
     Term(usize),
 }
 
-/// Where a term's values come from.
+/// The source of a term's values.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// A column, or nested functions of a column, innermost first. Bounds of the column are bounds of the term.

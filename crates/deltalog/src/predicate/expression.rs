@@ -255,7 +255,7 @@ impl Expression {
     }
 
     /// Computes the value for each row of `batch` as [`Expression::evaluate`] does: for all rows at once, or, where the
-    /// values take much memory, for as many as have some megabytes.
+    /// values take much memory, for rows with a few megabytes at a time.
     pub fn evaluate_in_parts(
         self: Arc<Self>,
         batch: &RecordBatch,

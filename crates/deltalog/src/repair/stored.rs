@@ -4,7 +4,7 @@
 //!   and files that a listing has left out. A file is missing only if the store answers that it does not exist, not if
 //!   a directory is not mounted.
 //! - The log is read before the walk, and newer commits are read afterwards. A file that the walk sees and no
-//!   action names is not part of any version that the log still has, or its write is under way.
+//!   action names is not part of any version that the log still has, or is still being written.
 //! - Change data files are named by commits, and not looked for.
 
 use std::collections::HashMap;

@@ -77,7 +77,7 @@ struct Doubt {
 }
 
 impl Doubt {
-    /// From the counted version on: the ones before it are as they were.
+    /// From the counted version on: earlier versions do not change.
     fn concerns(&self, version: u64) -> bool {
         version <= self.newest && version > self.except
     }

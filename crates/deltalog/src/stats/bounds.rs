@@ -247,9 +247,9 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
 const KEPT_OF_TEXTS: usize = 31;
 
 /// Returns a bound for the texts of several files, given their greatest maximum `max`. Another maximum may end in
-/// U+FFFD in place of what an old writer has cut ([`above_old_truncations`]). What was cut begins with the same
-/// characters as that maximum, up to the last that was kept: if these are fewer than in `max`, or not the same, it is
-/// below.
+/// U+FFFD in place of characters that an old writer has cut ([`above_old_truncations`]). What was cut begins with the
+/// same characters as that maximum, up to the last that was kept: if these are fewer than in `max`, or not the same, it
+/// is below.
 pub(crate) fn above_cut_texts(max: &ArrayRef) -> ArrayRef {
     let Some(texts) = max.as_string_opt::<i32>() else { return Arc::clone(max) };
     let widened = |text: &str| {

@@ -293,7 +293,7 @@ impl Storage {
         }))
     }
 
-    /// Creates a file; in a store that knows no conditions, as any other put.
+    /// Creates a file; in a store without conditional writes, by an ordinary put.
     fn create_or_put(&self, path: &str, bytes: &Bytes) -> Result<PutOutcome> {
         let Backend::Remote(store) = &self.backend else { return self.put_unchecked(path, bytes.clone()) };
         match store.create(self.path(path)?, bytes.clone().into()) {

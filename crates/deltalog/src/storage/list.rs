@@ -72,7 +72,7 @@ impl Storage {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
                 Some(FileMeta::of_store(name, &meta))
             })
-            // Stores that know no offset or no directories return more.
+            // Stores that do not support offsets or directories return more.
             .filter(|file: &FileMeta| file.name.as_str() > after)
             .filter(|file| depth == Depth::All || !file.name.contains('/'))
             .collect();

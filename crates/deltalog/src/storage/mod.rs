@@ -206,7 +206,7 @@ impl Storage {
         self.batch_bytes
     }
 
-    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough
+    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times that size, so that few rows are enough
     /// for a test of wide ones.
     #[doc(hidden)]
     #[must_use]

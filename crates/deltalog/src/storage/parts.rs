@@ -8,7 +8,7 @@ use super::answers::Failure;
 use super::driver::{Driver, Pending};
 use crate::interrupt;
 
-/// The number of parts that are under way at the same time.
+/// The number of parts that are uploaded at the same time.
 const PARALLEL: usize = 4;
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -28,7 +28,7 @@ impl Parts {
         Self { upload: Some(upload), under_way: VecDeque::new(), driver }
     }
 
-    /// Sends the next part, once few enough others are under way. The error may come from an earlier part.
+    /// Sends the next part, once few enough others are in progress. The error may come from an earlier part.
     pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
         if self.under_way.len() >= PARALLEL {
             self.wait_for_first()?;

@@ -22,7 +22,7 @@ impl<T> PerProcess<T> {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of this process. If there is none, it is the one that `make` returns. If several threads make
+    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads make
     /// one at the same time, all get the first, and the others are handed to `discard`.
     pub(super) fn get_or_make<E>(
         &self,

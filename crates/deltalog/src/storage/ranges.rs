@@ -3,10 +3,10 @@
 //! - Opening an object reads its end, which has the footer of a Parquet file and mostly its page indexes: one request
 //!   shows that the object exists, how large it is, and what it contains.
 //! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with
-//!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones
-//!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
-//!   column, is read ahead by itself, because columns are read side by side. When a unit is begun, those before the
-//!   previous one are dropped.
+//!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones together
+//!   and large ones in parts, at the same time. If a unit is too large for that, each range, such as a column, is read
+//!   ahead separately, because columns are read side by side. When a unit is begun, those before the previous one are
+//!   dropped.
 //! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
 //!   in small pieces, one after the other.
 //! - Ranges that are not planned are read when they are requested.

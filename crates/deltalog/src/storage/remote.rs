@@ -23,7 +23,7 @@ use super::parts::Parts;
 #[cfg(feature = "_cloud")]
 use super::per_process::PerProcess;
 
-/// The number of requests of one call that are under way at the same time.
+/// The number of concurrent requests of one call.
 const PARALLEL: usize = 8;
 
 /// How often a page of a listing may end too early.

@@ -66,7 +66,7 @@ impl Staged {
         &self.from
     }
 
-    /// Gives the file its name, in place of the file that has it now.
+    /// Gives the file its name, and replaces the file that has it now.
     fn publish(&mut self) -> io::Result<()> {
         remove_checksum(&self.to)?;
         fs::rename(&self.from, &self.to)?;

@@ -1,8 +1,8 @@
 //! Files that others must not add before a transaction, although it has not read the table as a whole.
 //!
-//! A transaction that ends the use of a feature has made sure that no file of its base uses it. Files that
-//! other writers add in the meantime are checked one by one, so that the transaction is rebased over the ones that
-//! are as it needs them. The JVM implementation looks at the commits in between in the same way.
+//! A transaction that ends the use of a feature has made sure that no file of its base uses it. Files that other
+//! writers add in the meantime are checked one by one, so that the transaction is rebased over commits whose files
+//! satisfy it. The JVM implementation looks at the commits in between in the same way.
 
 use std::fmt;
 

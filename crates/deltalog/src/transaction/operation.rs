@@ -140,7 +140,7 @@ const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 /// The text before the version of this crate in `engineInfo`.
 const THIS_CRATE: &str = "deltalog/";
 
-/// Returns whether `engineInfo` says that this crate has made the commit, for itself or for an engine.
+/// Returns whether `engineInfo` says that this crate has made the commit, for a user or for an engine.
 pub(crate) fn names_this_crate(engine_info: &str) -> bool {
     engine_info.split(' ').any(|name| name.starts_with(THIS_CRATE))
 }

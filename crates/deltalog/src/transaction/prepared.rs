@@ -19,7 +19,7 @@ pub(super) struct Prepared {
     pub(super) info: CommitInfo,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// The `add` actions, including the ones of row deletes, in the form of the log.
+    /// The `add` actions, including the actions of row deletes, in the form of the log.
     pub(super) adds: Vec<RecordBatch>,
     /// The logical files whose rows are deleted and that the commit therefore removes, in the form of the log.
     pub(super) replaced: Vec<RecordBatch>,

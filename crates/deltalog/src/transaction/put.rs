@@ -16,7 +16,7 @@ use crate::storage::{PutOutcome, Storage};
 const MAX_PUTS: u32 = 5;
 
 /// The time for which reading a commit back is tried again while the store does not answer, with the requests and the
-/// pauses between them. The client of a remote store tries for minutes by itself.
+/// pauses between them. The client of a remote store already retries for minutes.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
 /// The first pause after a request without an answer. Each later one doubles it.

@@ -12,8 +12,8 @@
 //! - A file that loses all its rows is removed. One whose rows are deleted already stays as it is.
 //! - A winner that removes the file is a conflict, unless it says where the rows are now ([`crate::row_moves`]): then
 //!   they are deleted there.
-//! - A winner that brings rows back is a conflict. One that adds the file again with the same rows, such as for its
-//!   statistics, is none.
+//! - A winner that brings rows back is a conflict. A winner that adds the file again with the same rows, for example
+//!   with other statistics, is not a conflict.
 //! - Vectors that were written and not committed are deleted.
 
 use std::borrow::Cow;

@@ -21,7 +21,7 @@
 //!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it
 //!   restores a version from before the retention: such a RESTORE checks that its files exist, and is refused while a
 //!   VACUUM that may be deleting them has not recorded its end.
-//! - *Files of writes that are under way.* Nothing in the log names them. They are younger than the retention, which
+//! - *Files of unfinished writes.* The log does not name them. They are younger than the retention, which
 //!   must be longer than the longest write. Their age is the store's modification time. The clock of this process is
 //!   compared with the store's: the commit `VACUUM START` is a file of the store. If the clock is more than a minute
 //!   ahead, the store's time counts.

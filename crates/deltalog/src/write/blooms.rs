@@ -68,7 +68,7 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            // No row group has more, and a writer takes the memory for as many.
+            // No row group has more values, and a writer allocates memory for this number.
             values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
                 .map(|values| values.min(MOST_VALUES)),
         })

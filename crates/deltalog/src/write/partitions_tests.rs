@@ -245,7 +245,7 @@ fn many_partitions_need_few_handles() {
     assert_eq!(Place::open_below(&place.temporary), 1);
 }
 
-/// At the end, as many files are open as are written at once, and each partition has one.
+/// At the end, the maximum number of files is open, and each partition has one file.
 #[cfg(target_os = "linux")]
 #[test]
 fn completing_many_partitions_needs_few_handles() {

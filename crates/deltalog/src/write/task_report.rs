@@ -178,7 +178,7 @@ impl<'a> Bytes<'a> {
         usize::try_from(length).map_err(|_| malformed("a length is negative"))
     }
 
-    /// Reads a length and as many bytes.
+    /// Reads a length and that many bytes.
     fn block(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         self.take(length)

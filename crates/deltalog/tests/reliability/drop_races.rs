@@ -29,8 +29,8 @@ use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, storage_in, write_commit};
 
-/// Of the requests of a drop, every so many are tried, and those that write data files, or others that matter most; all
-/// of them with `DELTALOG_ALL_RACES`.
+/// A sample of the requests of a drop is tried, and all requests that write data files or matter most; with
+/// `DELTALOG_ALL_RACES`, all requests.
 const STEP: usize = 29;
 
 /// The operations of another process on the table.

@@ -110,7 +110,7 @@ fn a_gap_hides_nothing() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (11, Some(11)));
 }
 
-/// Checkpoints that there are already hide as much as new ones.
+/// Existing checkpoints hide as much as new ones.
 #[test]
 fn only_missing_checkpoints_are_written() {
     let (_, storage) = log(8, 1..3);

@@ -171,7 +171,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
     }
 }
 
-/// Of several writers at the same time, the last one leaves the manifests of the newest version.
+/// With several concurrent writers, the last one leaves the manifests of the newest version.
 #[test]
 fn manifests_of_several_writers_are_those_of_the_newest_version() {
     let (_store, storage) = partitioned(&[(ENABLED, "true")]);

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::common::ids::{ROWS, append, delete_rows, environment, files, ids, meanwhile, table};
 use crate::common::{newest, schema};
 
-/// Creates a table with as many files of ten rows each, whose ids count up.
+/// Creates a table with this many files of ten rows each, whose ids count up.
 pub fn small_files(count: i64, properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     for file in 1..count {
@@ -164,7 +164,8 @@ fn deletes_of_others_are_carried_over() {
     let vectors: Vec<Add> = adds(&new).into_iter().filter(|add| add.deletion_vector.is_some()).collect();
     assert_eq!(vectors.len(), 1);
     assert!(vectors[0].stats.as_ref().unwrap().contains("\"tightBounds\":false"));
-    // Of the files that exist, 5 are old and 3 new, and 5 hold vectors: 2 old ones, 2 of the others, and the new one.
+    // There are 5 old data files, 3 new ones, and 5 files with vectors: 2 old ones, 2 of other writers, and the new
+    // one.
     assert_eq!(stored(&directory), 4 + 3 + 4);
     for version in 0..=new.version() {
         ids(&Snapshot::open(&storage, Some(version)).unwrap());

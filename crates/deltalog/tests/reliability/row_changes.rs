@@ -121,7 +121,7 @@ fn a_statement_that_changes_nothing_commits_nothing() {
     assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
-/// Of two statements on one file, both commit if their rows differ; else the second one names the row.
+/// Two statements on one file both commit if their rows differ; otherwise the error of the second one names the row.
 #[test]
 fn statements_conflict_on_common_rows_only() {
     let (directory, storage) = table(&[]);

@@ -52,7 +52,7 @@ const FILES: [&str; 14] = [
     "_delta_log/x.parquet",
 ];
 
-/// The ones that are not looked at.
+/// The files that are not considered.
 const HIDDEN: [&str; 6] = [
     "_hidden/x.parquet",
     "d=1/.x.parquet.crc",
@@ -105,7 +105,7 @@ pub(super) fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
 fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     let mut files = BTreeSet::new();
     for (name, vector) in keys {
-        // A file elsewhere protects the one that has its name.
+        // A live file elsewhere protects a file with the same name.
         files.insert(FILES[[0, 1, 3][name]]);
         if vector.is_some() {
             files.insert(VECTOR);
@@ -184,7 +184,7 @@ proptest! {
             prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
             let must_go = may_go(file, *age) && !may_be_retained.contains(file);
             prop_assert!(is_found || !must_go, "{} must go", file);
-            // The log knows no ages of files that are old.
+            // The log does not have the ages of old files.
             prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
         }
         let vacuumed = listed.delete().unwrap();

@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Looks for a commit whose fate is unknown, when no request can be under way any more.
+    /// Looks for a commit whose fate is unknown, when no request can still be in progress.
     fn find_out(&self, number: usize, txn_id: &str) {
         self.process.sleep(Process::SETTLED);
         for _ in 0..MOST_SEARCHES {

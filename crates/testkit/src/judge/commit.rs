@@ -112,7 +112,7 @@ impl Commit {
                 matches!(action, "add" | "remove") && fields.get("dataChange") != Some(&Value::Bool(false));
             let is_new = match action {
                 "add" => commit.add(fields)?,
-                // It is not a data file: clients that know no deletion vectors are not to delete it.
+                // It is not a data file: clients that do not know deletion vectors must not delete it.
                 "remove" if text_of(fields, "path")?.starts_with("deletion_vector_") => true,
                 "remove" => {
                     commit.removed_paths.insert(text_of(fields, "path")?);

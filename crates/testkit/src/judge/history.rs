@@ -106,7 +106,7 @@ pub struct View {
 pub enum Found {
     /// At this version.
     At(u64),
-    /// Nowhere, when no request was under way any more.
+    /// Not found, when no request was in progress any longer.
     Nowhere,
 }
 

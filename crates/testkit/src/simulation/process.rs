@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The time after which no request of before is still under way.
+    /// The time after which no earlier request is still in progress.
     pub const SETTLED: Duration = Duration::from_millis(MOST_LATE_MS + 1);
 
     /// The time at which simulations begin, in milliseconds since the epoch.

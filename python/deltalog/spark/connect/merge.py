@@ -33,7 +33,7 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 _SOURCE = "__deltalog_source"
 _CLAUSE = "__deltalog_clause"
 _MATCHED = "__deltalog_matched"
-# Sources that are certainly small are broadcast. Of others, Spark decides when it knows more.
+# Sources that are certainly small are broadcast. For others, Spark decides when it knows more.
 _BROADCAST_ROWS = 100_000
 _BROADCAST_VALUES = 2_000_000
 

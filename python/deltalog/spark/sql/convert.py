@@ -1,6 +1,6 @@
 """CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store.
 
-Of a table of the session catalog, the catalog says what its columns and partitions are, and Spark which files: the
+For a table of the session catalog, the catalog defines its columns and partitions, and Spark lists its files: the
 Delta table has the rows that Spark has read before, or there is none. Then the entry becomes one of ours. Where
 there is a Delta table already, the entry becomes this table's, as in the JVM connector: its log says which rows it
 has.
@@ -173,7 +173,7 @@ def converted(
 ) -> list[Any]:
     """Converts a directory of Parquet files to a table. Returns a row of `CONVERTED`.
 
-    Of a table it is said that there is one, and nothing happens, as in the JVM connector.
+    If there is already a table, a message says so and nothing else happens, as in the JVM connector.
 
     Args:
         directory: the directory.

@@ -51,7 +51,7 @@ use crate::transaction::{Committed, Operation, Transaction};
 /// its own.
 const MOST_CONFLICTS: u32 = 10;
 
-/// The most commits of a drop before the last one. Only others who undo its steps make it come to that.
+/// The maximum number of commits of a drop before the last one. It is only reached if other writers undo the steps.
 const MOST_STEPS: u32 = 50;
 
 /// The conflicts with rows of others.
@@ -97,7 +97,7 @@ struct FeatureDrop<'a> {
     environment: &'a Environment,
 }
 
-/// How far a drop has come.
+/// The progress of a drop.
 enum Progress {
     /// A commit was made. The drop continues on the newest version.
     Committed,

@@ -18,7 +18,7 @@ use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
 use crate::spelling::nearest_first;
 
-/// The columns to read: first the output's, then the ones that only the predicate needs.
+/// The columns to read: first the columns of the output, then columns that only the predicate needs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,

@@ -164,7 +164,7 @@ proptest! {
 fn rows_beyond_the_offsets_of_an_array_are_read_again() {
     let table = table(&[repeated(3000, 500, 1000)]);
     for threads in [1, 4] {
-        // 500 bytes are far beyond the offsets' end at 64 times as many as a batch has, for 8,192 rows.
+        // With 500 bytes each, 8,192 rows far exceed the end of the offsets, which is 64 times the size of a batch.
         let limits = BatchBytes::of(3_000);
         let scan = RowScan { batch_bytes: limits, ..table.scan().with_threads(threads) };
         let batches = read(&table, scan);

@@ -301,7 +301,7 @@ mod tests {
         );
     }
 
-    /// Of requests that end after the limit for one, and of such that end at once.
+    /// The share of requests that end after the limit for one request, and the share that end at once.
     #[test]
     fn the_defaults_for_a_silent_store_add_up_to_half_a_minute() {
         let mut options = Options::new([]).unwrap();

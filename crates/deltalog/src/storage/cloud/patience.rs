@@ -54,8 +54,8 @@ impl Limits {
         self.altogether.saturating_sub(waited).max(self.altogether / LEAST_SHARE)
     }
 
-    /// Returns how long a request may be silent after a silence. If none could follow that has as much time, it gets
-    /// all that is left: a store that always takes a little longer than the limit is heard then.
+    /// Returns how long a request may be silent after a silence. If no later request could have as much time, it gets
+    /// all the remaining time: a store that always takes a little longer than the limit is heard then.
     fn of_request(&self, waited: Duration) -> Option<Duration> {
         let once = self.once?;
         let left = self.left(waited);

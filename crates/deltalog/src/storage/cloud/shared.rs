@@ -32,7 +32,7 @@ pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
     Arc::clone(proofs.entry(bucket.to_owned()).or_default())
 }
 
-/// Returns the store that is in use for this place with these options, or else the one that `make` returns.
+/// Returns the store that is in use for this place with these options, or else the store that `make` returns.
 pub(super) fn find_or_insert<E>(
     url: &Url,
     options: Options,

@@ -1,6 +1,6 @@
 //! Prefixes of a remote store, listed at the same time.
 //!
-//! - A listing page by page cannot be sped up by itself: each page begins where the one before it ended. Prefixes show
+//! - A listing page by page cannot be parallelized: each page begins where the one before it ended. Prefixes show
 //!   where other listings can begin.
 //! - A listing by delimiter finds the prefixes of a directory, with the files between them. Where there are few, the
 //!   next level is listed, so that a table with three years of twelve months is listed by months.

@@ -125,7 +125,7 @@ fn may_add_again(commit: &Commit) -> bool {
     commit.adds.num_rows() > 0 && !data_changes(commit).is_some_and(has_changes)
 }
 
-/// Returns whether no file that a commit adds brings other rows.
+/// Returns whether the files that a commit adds contain no new rows.
 fn changes_no_data(commit: &Commit) -> bool {
     data_changes(commit).is_some_and(|changes| changes.null_count() == 0 && !changes.has_true())
 }

@@ -35,7 +35,7 @@ fn source() -> Storage {
     storage
 }
 
-/// The copy is there with all files, or it is not there. A repetition changes all of it, or nothing.
+/// The copy exists with all files, or does not exist. A repetition changes all of it, or nothing.
 #[test]
 fn a_deep_clone_is_atomic() {
     let source = source();

@@ -8,7 +8,7 @@ use crate::judge::history::{Write, class_of};
 use crate::judge::replay::State;
 
 impl Case {
-    /// Returns the state that a RESTORE brings back.
+    /// Returns the state that a RESTORE restores.
     fn restored(&self, write: &Write) -> Option<&State> {
         self.state(write.restores.as_ref()?.0)
     }

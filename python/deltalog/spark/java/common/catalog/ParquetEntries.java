@@ -66,8 +66,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON what the catalog knows of a table, with `elsewhere`, the partitions that are
-   * not in the directories of their names.
+   * Returns the catalog's information about a table as JSON, with `elsewhere`, the partitions that
+   * are not in the directories of their names.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
     Map known = new HashMap();

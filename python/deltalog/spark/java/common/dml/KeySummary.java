@@ -14,9 +14,9 @@ import org.apache.spark.sql.types.DataType;
 import scala.math.Ordering;
 
 /**
- * What a MERGE knows of its source before it reads the target: the number of its rows, and the keys
- * of those that can match: all of them if they are few, and the least and the greatest value of
- * each.
+ * The information of a MERGE about its source before it reads the target: the number of its rows,
+ * and the keys of those that can match: all of them if they are few, and the least and the greatest
+ * value of each.
  *
  * <p>Rows start with whether they can match; the values of the keys follow.
  */
