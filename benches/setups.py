@@ -107,7 +107,7 @@ def copied_with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[s
 
 
 def littered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log alone by links, and puts files beside it that no version needs, to be deleted."""
+    """Copies the log alone by links, and adds files to the table that no version needs, to be deleted."""
     assert isinstance(spec, Littered)
     copy = scratch / "table"
     shutil.copytree(table / "_delta_log", copy / "_delta_log", copy_function=os.link)

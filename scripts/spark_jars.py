@@ -52,7 +52,7 @@ def jar_name(release: str) -> str:
 
 
 def version() -> str:
-    """Returns the version of deltalog, as the wheel has it."""
+    """Returns the version of deltalog in the wheel."""
     [found] = re.findall(r'(?m)^\[workspace\.package\]\nversion = "(.*)"$', (ROOT / "Cargo.toml").read_text())
     return str(found)
 

@@ -67,7 +67,7 @@ class CraftedTable:
     def add(
         self, name: str, *, stats: Mapping[str, Any] | None = None, vector: Any = None, **fields: Any
     ) -> None:
-        """Adds a file that is there to the next commit; `fields` are further fields of the `add`."""
+        """Adds a file that is there to the next commit; `fields` are more fields of the `add`."""
         add = {
             "path": name,
             "partitionValues": {},

@@ -35,7 +35,7 @@ def measure(
 ) -> None:
     """Measures the median of some appends.
 
-    `settle` returns when what the warm-up has left to other threads is done. `update` brings the table up to date
+    `settle` returns when the background work of the warm-up is done. `update` brings the table up to date
     between the appends.
     """
     for _ in range(WARM_UP):
@@ -102,7 +102,7 @@ def unanswered(
     }
     for quantity, number in counts.items():
         watch.note("appends", quantity, number)
-    # What contenders make of it differs, and is what the case shows.
+    # Contenders treat it differently, which is what the case shows.
     return {"appends": writers * each}
 
 

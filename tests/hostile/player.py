@@ -1,4 +1,4 @@
-"""Plays seeds in a process of its own, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
+"""Plays seeds in its own process, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
 
 Prints a line for each seed when it begins, and one for each fault.
 """

@@ -36,7 +36,7 @@ def builder() -> SparkSession.Builder:
         .config("spark.sql.shuffle.partitions", "1")
         # VACUUM lists directories in so many tasks, which are 10,000 otherwise.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        # What Spark and the connector remember of thousands of statements would fill 1 GiB.
+        # The state that Spark and the connector keep for thousands of statements would fill 1 GiB.
         .config("spark.driver.memory", "3g")
         .config("spark.ui.retainedJobs", "10")
         .config("spark.ui.retainedStages", "10")

@@ -106,7 +106,7 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
     assert metadata_of(feed)["_change_type"] == {}
     some = pa.schema(table.to_arrow(columns=["g", "id"]))
     assert metadata_of(some) == {name: KEPT[name] for name in ("g", "id")}
-    # A table that is made of the rows has the same rules.
+    # A table that is created from the rows has the same rules.
     copy = tmp_path / "copy"
     write_deltalake(copy, table.to_arrow())
     assert DeltaTable(copy).schema() == table.schema()

@@ -1,4 +1,4 @@
-"""What the log records: actions, history, checksums, staged commits, unreadable checkpoints."""
+"""The content of the log: actions, history, checksums, staged commits, unreadable checkpoints."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
 def test_copies_without_a_commit_are_deleted(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else makes a table in the same place while files are copied."""
+    """Another writer creates a table at the same location while files are copied."""
     write_deltalake(path, pa.table({"id": [1, 2, 3]}))
     ended: list[bool] = []
     begin = RunningWrite.begin_commit

@@ -90,7 +90,7 @@ def test_endpoints_of_s3(settings: dict[str, str], endpoint: str, is_in_host: bo
             f"amazon.EnvironmentVariableCredentialsProvider,\n{PACKAGE}SimpleAWSCredentialsProvider",
             OPTIONS,
         ),
-        # What is not known here is left to the environment and the machine.
+        # Unknown settings are left to the environment and the machine.
         (f"com.example.Own, {PACKAGE}SimpleAWSCredentialsProvider", {}),
         (f"{PACKAGE}auth.IAMInstanceCredentialsProvider", {}),
     ],

@@ -1,4 +1,4 @@
-"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses."""
+"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, for any clauses."""
 
 import itertools
 from collections.abc import Iterator
@@ -142,6 +142,6 @@ def test_the_target_of_a_statement_has_no_constraint_for_each_of_its_columns(
             yield relation
 
     monkeypatch.setattr(Target, "scan", watched)
-    assert spark.sql(delete).first()[0] == 0
+    assert spark.sql(delete).collect()[0][0] == 0
     assert constraints
     assert max(constraints) <= 2

@@ -20,7 +20,7 @@ EXCEPTION = "io.deltalog.spark.DeltalogException"
 def run(
     program: str, directory: Path, *arguments: str, master: str = "local[2]", stdin: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program of Spark with our jar and our extensions in its settings, until it ends by itself."""
+    """Runs a program of Spark with our jar and our extensions in its settings, until it ends."""
     names = {
         "spark.jars": str(of_this_spark()),
         "spark.sql.extensions": OURS,

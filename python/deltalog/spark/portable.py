@@ -64,7 +64,7 @@ _BOUNDS = ("starting", "ending")
 
 
 def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
-    """Registers the source, also under the name `delta` unless `alias_delta` is false. Further calls have no effect.
+    """Registers the source, also under the name `delta` unless `alias_delta` is false. Later calls have no effect.
 
     Without `alias_delta`, the name of another source is left alone; if it is true, that is an error. Files are pruned
     by filters if the session allows it (Spark 4.1 and newer).
@@ -94,7 +94,7 @@ def has_alias(spark: SparkSession) -> bool:
     """
     from deltalog.spark.jvm.alias import NAME, WISH
 
-    refusal = f"{WISH} is not possible: the format delta of this session is not that of deltalog; omit {WISH}"
+    refusal = f"{WISH} is not possible: the format delta of this session belongs to another source; omit {WISH}"
 
     try:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
@@ -410,7 +410,7 @@ class DeltalogWriter(DataSourceArrowWriter):
         return FragmentMessage(self._numbered_task().write(reader, self._place.storage_options))
 
     def _numbered_task(self) -> WriteTask:
-        """Returns the task with the number of Spark's task, by which it counts the values of identity columns.
+        """Returns the task with the number of Spark's task, which decides the values of identity columns.
 
         An attempt that repeats a task gives the same values, and Spark commits the message of only one attempt. A task
         with a number that is too high cannot count.

@@ -31,8 +31,8 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
     Later sessions are `newSession()` and `cloneSession()`, the batches of streams, new Spark contexts, and Spark
-    Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in use
-    before needs a call of its own; until then, it refuses statements on tables that are named.
+    Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in use before
+    needs its own call; until then, it refuses statements on tables that are named.
 
     The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
     ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another source has the name, such as the

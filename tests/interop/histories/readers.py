@@ -1,4 +1,4 @@
-"""Those who read a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
+"""Readers of a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of_table(
     applications: dict[str, int],
     clustered_by: list[str],
 ) -> Seen:
-    """What `deltalog` and `deltalake` tell in the same words."""
+    """The facts that `deltalog` and `deltalake` report in the same form."""
     protocol, metadata = table.protocol(), table.metadata()
     return Seen(
         rows(data),

@@ -1,4 +1,4 @@
-"""The page of the differences, which is made of the table.
+"""The page of the differences, which is generated from the table.
 
 python -m tests.interop.side_by_side.page
 """

@@ -88,7 +88,7 @@ impl RowMove {
         Some(tags)
     }
 
-    /// Returns what `tags` say; `None` if they do not say where the rows are, or not in a form that is known.
+    /// Parses `tags`; returns `None` if they do not say where the rows are, or not in a known form.
     pub(crate) fn of(tags: Option<&Tags>) -> Option<Self> {
         serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
     }

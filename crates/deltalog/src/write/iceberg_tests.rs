@@ -145,7 +145,7 @@ fn files_of_others_are_compared_with_the_schema() {
         let (_directory, _, files) = written(&self::spec(&plain(&compatible)).unwrap());
         let fault_of_plain = fault(&files[0].1, &spec).unwrap();
         assert!(fault_of_plain.contains("does not have the partition column 'p'"), "{fault_of_plain}");
-        // Whatever its files are like, a table without the property has no rules for them.
+        // A table without the property has no rules for its files.
         assert_eq!(fault(&files[0].1, &self::spec(&plain(&compatible)).unwrap()), None);
     }
 }

@@ -30,7 +30,7 @@ fn file(path: &str) -> Add {
     file
 }
 
-/// What a definition may ask for, and the features that this requires.
+/// The content of a definition, and the features that it requires.
 type Part = (fn(&mut TableDefinition), &'static [&'static str]);
 
 const PARTS: [Part; 8] = [
@@ -117,7 +117,7 @@ fn features_are_those_that_definitions_require() {
     }
 }
 
-/// What another writer may do while a table is replaced.
+/// The concurrent operations of another writer while a table is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Other {
     Append,

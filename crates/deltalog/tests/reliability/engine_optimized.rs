@@ -110,7 +110,7 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is a commit, which looks at other commits since the plan. What was committed stays if a later one fails.
+/// Each batch is a commit, which looks at other commits since the plan. Earlier commits are kept if a later one fails.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();
@@ -363,7 +363,7 @@ fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
     }
 }
 
-/// What cannot be where the rows are is not committed, nor anything if the engine fails.
+/// Impossible positions of rows are not committed, and nothing is committed if the engine fails.
 #[test]
 fn wrong_places_of_rows_are_refused() {
     type Answer = fn(Vec<(u32, u64)>) -> deltalog::Result<Option<Vec<(u32, u64)>>>;

@@ -1,4 +1,4 @@
-//! What keeps tables fast, small and whole, and what copies them.
+//! The maintenance and the copying of tables.
 
 use std::io::Write;
 use std::time::Duration;

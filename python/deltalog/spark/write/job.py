@@ -2,7 +2,7 @@
 
 - Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted is not committed.
-- What is committed is what those tasks report that Spark has accepted (`TableCommitProtocol.java`); no directory is
+- The commit contains the files of the tasks that Spark has accepted (`TableCommitProtocol.java`); no directory is
   listed.
 """
 
@@ -189,8 +189,8 @@ def run_job(
 
 
 def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], Any]) -> None:
-    """Runs a job, and hands to the write what its tasks report. Of a job that fails, the write needs these `reports` to
-    delete its files. Without them the files stay, and the error is still that of the job.
+    """Runs a job, and hands to the write what its tasks report. If a job fails, the write needs these `reports` to
+    delete its files. Without them the files stay, and the job's own error is raised.
     """
     try:
         found = run()

@@ -72,7 +72,7 @@ const SECRETS: [&str; 8] = [
     "azure_use_azure_cli",
 ];
 
-/// What hints call the settings.
+/// The names of the settings in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
     secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",

@@ -103,7 +103,7 @@ impl Case {
             let recorded = state.and_then(|state| state.progress.get(app));
             commit.progress.contains_key(app) || recorded.is_some_and(|recorded| recorded >= progress)
         });
-        // What a VACUUM is about to delete is not to be restored.
+        // Files that a VACUUM is about to delete must not be restored.
         let vacuums_too = write.restores.is_some() && commit.is_vacuum;
         // Files need statistics of the clustering columns, and changes of the metadata keep to them.
         let sets_clustering = commit.clustering.is_some();

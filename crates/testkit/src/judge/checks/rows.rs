@@ -8,7 +8,7 @@ use crate::judge::history::{Write, class_of};
 use crate::judge::replay::State;
 
 impl Case {
-    /// Returns the state that a RESTORE brings back.
+    /// Returns the state that a RESTORE restores.
     fn restored(&self, write: &Write) -> Option<&State> {
         self.state(write.restores.as_ref()?.0)
     }
@@ -86,7 +86,7 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
 
 /// Checks that the rows `before` a write, of the class that its own rows were computed from, are those that it has
 /// `seen`. Blind appends may have another place in the order of the versions, as the isolation level
-/// `WriteSerializable` has it.
+/// `WriteSerializable` allows.
 fn has_read(
     write: &Write,
     writes: &BTreeMap<u64, &Write>,

@@ -8,7 +8,7 @@ use super::regex::RegexUse as R;
 
 use Operation as O;
 
-/// What a name stands for.
+/// The meaning of a name.
 enum Of {
     Any(Operation),
     /// It depends on the time zone of the session.

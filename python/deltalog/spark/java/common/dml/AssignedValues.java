@@ -132,7 +132,7 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the assignments as they were written, apart from our casts. Spark's analyzer has cast
+   * Returns the assignments as they were written, except for our casts. Spark's analyzer has cast
    * their values to the types of the columns, which takes fields of structs by position, and has
    * asserted that they are not NULL without the name of the column; what follows takes fields by
    * name, and by the rules for storing values.

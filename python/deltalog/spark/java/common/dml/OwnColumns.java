@@ -15,7 +15,7 @@ import scala.Function1;
  * to: `df = table.toDF(); table.delete(df.id == 1)`.
  *
  * <p>Each frame has ids of its own, as a table is read anew for each. In place of the id of the JVM
- * they have the table's, by which a verb knows them without a list of all frames.
+ * they have the table's, so a verb recognizes them without a list of all frames.
  */
 public class OwnColumns {
   private final UUID table;

@@ -35,7 +35,7 @@ final class LocalPlace {
     BasicFileAttributes found = checkLinks(root, file);
     try {
       String path = file.toUri().getPath();
-      // Of files that are beneath no root of ours, users have said that they may be read.
+      // Files that are beneath no root of ours may be read, because users have allowed it.
       found =
           found == null
               ? Files.readAttributes(

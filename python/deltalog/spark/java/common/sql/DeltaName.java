@@ -117,8 +117,8 @@ public final class DeltaName {
   }
 
   /**
-   * Returns the class of another source that Spark finds by the name, or null. Spark asks for the
-   * name of each source at each lookup of any, so the answer is kept until there are other jars.
+   * Returns the class of another source that has the name, or null. Spark asks every source for its
+   * name whenever it looks up any source, so the result is kept until the jars change.
    */
   private static String ownerAmongJars() {
     ClassLoader context = Thread.currentThread().getContextClassLoader();

@@ -1,4 +1,4 @@
-//! What depends on a column: partitioning, clustering, constraints and generated columns.
+//! The dependencies on a column: partitioning, clustering, constraints and generated columns.
 //!
 //! Their definitions name columns of the schema, and would break if the column were dropped, renamed or of another
 //! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema". The
