@@ -9,7 +9,12 @@ import org.apache.spark.sql.internal.SQLConf;
  * the table first.
  */
 public class SessionGuard {
-  private static final String CATALOG = ".V2SessionCatalog";
+  /** The setting that names the class of the session catalog. */
+  static final String CATALOG = "spark.sql.catalog.spark_catalog";
+
+  static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
+
+  private static final String OF_SPARK = ".V2SessionCatalog";
 
   private SessionGuard() {}
 
@@ -20,7 +25,7 @@ public class SessionGuard {
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();
     for (int i = 0; i < calls.length; i++) {
-      if (calls[i].getClassName().endsWith(CATALOG)) {
+      if (calls[i].getClassName().endsWith(OF_SPARK)) {
         throw Bridge.refusals().catalog(configured());
       }
     }
@@ -28,7 +33,7 @@ public class SessionGuard {
 
   /** Returns the class of the session catalog, or null if it is Spark's own. */
   static String configured() {
-    String catalog = SQLConf.get().getConfString(SessionSetup.CATALOG, null);
-    return SessionSetup.BUILTIN.equals(catalog) ? null : catalog;
+    String catalog = SQLConf.get().getConfString(CATALOG, null);
+    return BUILTIN.equals(catalog) ? null : catalog;
   }
 }

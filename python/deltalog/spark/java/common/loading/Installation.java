@@ -24,6 +24,7 @@ import scala.Option;
  */
 final class Installation {
   private static final String EXTENSIONS = "spark.sql.extensions";
+  private static final String OURS = "io.deltalog.spark.DeltalogExtensions";
   private static final String CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension";
 
   /** Null as long as nothing was checked, and empty if nothing is wrong. */
@@ -52,7 +53,7 @@ final class Installation {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
     String setting = application.isEmpty() ? "" : application.get().conf().get(EXTENSIONS, "");
     List<String> names = Arrays.stream(setting.split(",")).map(String::strip).toList();
-    return names.contains(CONNECTOR) && names.contains(DeltalogExtensions.class.getName())
+    return names.contains(CONNECTOR) && names.contains(OURS)
         ? EXTENSIONS
             + " has "
             + CONNECTOR

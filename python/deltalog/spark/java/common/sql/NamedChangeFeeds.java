@@ -89,7 +89,7 @@ public class NamedChangeFeeds extends Rule {
         found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
     String[] namespace = {(String) database};
     Identifier name = Identifier.of(namespace, found.table());
-    Map options = BaseCatalog.options(name);
+    Map options = CatalogEntries.options(name);
     if (options == null) {
       return null;
     }

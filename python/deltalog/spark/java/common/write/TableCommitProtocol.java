@@ -17,6 +17,8 @@ import org.apache.spark.executor.OutputMetrics;
 import org.apache.spark.internal.io.FileCommitProtocol;
 import org.apache.spark.internal.io.FileNameSpec;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.OutputWriter;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -94,6 +96,15 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
       changed = new ChangedRows(removesOnce);
     }
     return changed;
+  }
+
+  /**
+   * Returns the writer of rows with markers, whose table's columns go to a file; changes is null if
+   * they are not recorded, given is the number of all columns.
+   */
+  protected OutputWriter marked(
+      OutputWriter file, ChangeWriter changes, StructType columns, int given) {
+    return new RowChangeWriter(file, changes, changed(), columns, given);
   }
 
   public void announce(InternalRow partition) {

@@ -24,8 +24,8 @@ public class ThreadSession {
   }
 
   private static boolean hasOtherCatalog(SparkSession session) {
-    String own = session.sessionState().conf().getConfString(SessionSetup.CATALOG, null);
-    return own != null && !own.equals(SQLConf.get().getConfString(SessionSetup.CATALOG, null));
+    String own = session.sessionState().conf().getConfString(SessionGuard.CATALOG, null);
+    return own != null && !own.equals(SQLConf.get().getConfString(SessionGuard.CATALOG, null));
   }
 
   /**
