@@ -247,6 +247,6 @@ def test_another_source_keeps_the_name(tmp_path: Path, is_late: bool) -> None:
     assert "the format delta is Connector, from the JVM connector or another package" in native
     assert native.startswith("alias_delta=True is not possible")
     assert by_setting.endswith(native.replace("alias_delta=True", f"{SETTING}=true"))
-    assert "the format delta of this session is not that of deltalog" in portable
+    assert "the format delta of this session belongs to another source" in portable
     assert enabled == str(is_late)
     assert (used, path) == ("Connector 2", "not ours")

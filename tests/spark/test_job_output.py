@@ -93,7 +93,7 @@ def test_jobs_whose_output_is_lost_are_not_committed(
 def test_files_that_belong_to_no_task_are_ignored(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a job wrote is what its tasks report, not what is in a directory."""
+    """The commit of a job has the files that its tasks report, not the files in a directory."""
     received = job._received
 
     def leave(reports: Any) -> bytes:
@@ -137,7 +137,7 @@ def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_c
 
 
 def test_several_open_files_keep_their_partition_values(spark: SparkSession, path: str) -> None:
-    """With concurrent writers, Spark goes back and forth between partitions, and starts further files."""
+    """With concurrent writers, Spark switches between partitions, and starts more files."""
     spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "3")
     try:
         data = spark.range(0, 60, numPartitions=1).selectExpr("id", "CAST(id % 3 AS STRING) AS p")
@@ -311,7 +311,7 @@ def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
 
 
 def run(script: str, root: Path) -> None:
-    """Runs a script in a process of its own."""
+    """Runs a script in its own process."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), str(root)],
         capture_output=True,

@@ -69,7 +69,7 @@ def ids(spark: SparkSession, table: str) -> list[int]:
 def test_all_kinds_of_statements_run_in_any_thread(
     spark: SparkSession, table: str, path: str, run: Run
 ) -> None:
-    """Each runs in a thread of its own, so that none profits from what another one has done there."""
+    """Each runs in its own thread, so that none profits from what another one has done there."""
     rows = spark.range(2)
     steps: list[tuple[Callable[[], object], list[int]]] = [
         (lambda: rows.write.format("deltalog").saveAsTable(table), [0, 1]),

@@ -50,7 +50,7 @@ class RunningWrite:
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
 
     def wait_for_tasks(self) -> None:
-        """Waits until no task of the jobs runs, but not for ever.
+        """Waits until no task of the jobs runs, but not forever.
 
         Spark reports that a job has failed while other tasks of it still run, which it has told to end.
         """
@@ -73,12 +73,15 @@ class RunningWrite:
     @contextmanager
     def tagging(self) -> Iterator[None]:
         """Gives the tag to all jobs that this thread starts. A `FileJob` and a statement tag their jobs themselves."""
-        context = self._session.sparkContext()
-        context.addJobTag(self.tag)
-        try:
-            yield
-        finally:
-            context.removeJobTag(self.tag)
+        from deltalog.spark.jvm.connections import one_connection  # Needs py4j.
+
+        with one_connection(self._session._gateway_client):
+            context = self._session.sparkContext()
+            context.addJobTag(self.tag)
+            try:
+                yield
+            finally:
+                context.removeJobTag(self.tag)
 
     def _cancel(self) -> None:
         """Cancels the jobs of the write repeatedly until it has ended, and for a while longer.

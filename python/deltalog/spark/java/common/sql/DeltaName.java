@@ -117,8 +117,8 @@ public final class DeltaName {
   }
 
   /**
-   * Returns the class of another source that Spark finds by the name, or null. Spark asks for the
-   * name of each source at each lookup of any, so the answer is kept until there are other jars.
+   * Returns the class of another source that has the name, or null. Spark asks every source for its
+   * name whenever it looks up any source, so the result is kept until the jars change.
    */
   private static String ownerAmongJars() {
     ClassLoader context = Thread.currentThread().getContextClassLoader();
@@ -141,7 +141,7 @@ public final class DeltaName {
     return null;
   }
 
-  /** Returns the jars that were given to an application, to which others may be added. */
+  /** Returns the jars that were given to an application; more may be added. */
   private static List<String> jars(ClassLoader loader) {
     List<String> jars = new ArrayList<>();
     for (ClassLoader at = loader; at != null; at = at.getParent()) {
