@@ -59,6 +59,8 @@ public class KeptRows extends AbstractFunction0 {
 
   /** Lets the executors forget the rows, which cannot be read any more. */
   public void release() {
-    rows.unpersist(false);
+    if (!rows.sparkContext().isStopped()) { // There are no executors then.
+      rows.unpersist(false);
+    }
   }
 }
