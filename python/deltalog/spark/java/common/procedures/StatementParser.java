@@ -81,7 +81,8 @@ public class StatementParser implements InvocationHandler {
     OwnStatement statement = OwnStatement.about(text, next);
     if (statement == null) {
       try {
-        return ProcedurePlans.resolved((LogicalPlan) spark(method, arguments));
+        LogicalPlan plan = (LogicalPlan) spark(method, arguments);
+        return FeatureGroup.OWN_SQL.isLost() ? plan : ProcedurePlans.resolved(plan);
       } catch (ParseException e) {
         statement = OwnStatement.change(text, next);
         if (statement == null) {
@@ -89,6 +90,7 @@ public class StatementParser implements InvocationHandler {
         }
       }
     }
+    FeatureGroup.OWN_SQL.require();
     // Spark's parser takes care of parameters, of which there may be some in the arguments.
     Object[] call = arguments.clone();
     call[0] = statement.call();
