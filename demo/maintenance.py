@@ -1,4 +1,4 @@
-"""What keeps tables fast and recoverable: small files are joined, rows are ordered, and a mistake is undone."""
+"""Maintenance of tables: small files are joined, rows are ordered, and a mistake is undone."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def blunder(spark: SparkSession, path: str) -> None:
 
 
 def undo(spark: SparkSession, path: str, version: int) -> DataFrame:
-    """Makes `version` the newest version again; returns how many files come and go."""
+    """Makes `version` the newest version again; returns how many files are added and removed."""
     restored = spark.sql(f"RESTORE TABLE deltalog.`{path}` TO VERSION AS OF {version}")
     return restored.select("num_restored_files", "num_removed_files", "num_of_files_after_restore")

@@ -1,6 +1,6 @@
 """The JVM connector and `deltalake` read tables that deltalog has altered, and write on in them.
 
-Each change is made by the connector as well, on a table of its own: the history and the metadata are the same.
+Each change is made by the connector as well, on its own table: the history and the metadata are the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
         "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = '1')",
         lambda t: t.alter.set_table_properties({"delta.enableDeletionVectors": "true", "mine": "1"}),
     ),
-    # The connector ignores properties that are not set, whatever the statement says.
+    # The connector ignores UNSET of properties that are not set, even without IF EXISTS.
     (
         "UNSET TBLPROPERTIES ('mine')",
         lambda t: t.alter.unset_table_properties(["mine"], raise_if_not_exists=False),

@@ -381,7 +381,7 @@ RENAMED = {
     "column_name": "column",
 }
 
-# What modules of deltalake have for themselves.
+# Internal names of modules of `deltalake`.
 INTERNAL = {"BaseDeltaStorageHandler", "deprecate_positional_commit_args", "encode_partition_value"}
 
 

@@ -146,7 +146,7 @@ def test_identity_columns_count_up_over_commits(tmp_path: Path) -> None:
     table = DeltaTable(uri)
     found = pa.table(table.to_arrow()).sort_by("name").to_pylist()
     assert [(row["name"], row["id"]) for row in found] == [("a", 10), ("b", 5), ("c", 0), ("d", -5)]
-    # The metadata that such an append changes does not make it depend on anything, as the JVM connector has it.
+    # As in the JVM connector, the metadata changes of such an append do not make it depend on other commits.
     assert [entry["isBlindAppend"] for entry in table.history()[:3]] == [True] * 3
     marks = [
         json.loads(actions["metaData"]["schemaString"])["fields"][0]["metadata"][

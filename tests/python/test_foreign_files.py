@@ -1,4 +1,4 @@
-"""Data files of other writers: whatever their encoding, the rows are the same."""
+"""Data files of other writers: the rows are the same for every encoding."""
 
 from __future__ import annotations
 

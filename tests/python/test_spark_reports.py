@@ -1,4 +1,4 @@
-"""What Spark's tasks report is checked before a commit, and deleted without one."""
+"""The reports of Spark's tasks are checked before a commit. Without a commit, the reported files are deleted."""
 
 import struct
 from pathlib import Path

@@ -165,7 +165,7 @@ def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
 def test_copies_without_a_commit_are_deleted(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else makes a table in the same place while files are copied."""
+    """Another writer creates a table at the same location while files are copied."""
     write_deltalake(path, pa.table({"id": [1, 2, 3]}))
     ended: list[bool] = []
     begin = RunningWrite.begin_commit
@@ -255,7 +255,7 @@ def test_what_the_driver_copies(
 
 
 def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
-    """As Spark shares out those of a scan: up to 128 MiB for a task, and each file costs 4 MiB more."""
+    """As Spark shares out the files of a scan: up to 128 MiB for a task, and each file costs 4 MiB more."""
     write_deltalake(path, pa.table({"id": [1]}))
     mib = 1 << 20
 

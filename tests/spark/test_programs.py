@@ -20,7 +20,7 @@ EXCEPTION = "io.deltalog.spark.DeltalogException"
 def run(
     program: str, directory: Path, *arguments: str, master: str = "local[2]", stdin: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program of Spark with our jar and our extensions in its settings, until it ends by itself."""
+    """Runs a program of Spark with our jar and our extensions in its settings, until it ends."""
     names = {
         "spark.jars": str(of_this_spark()),
         "spark.sql.extensions": OURS,
@@ -265,7 +265,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "connector": (
         {},
         f"{OF_CONNECTOR},{OURS}",
-        "the extension of the JVM connector, beside that of deltalog",
+        "the extension of the JVM connector, beside deltalog's",
     ),
 }
 

@@ -15,7 +15,7 @@ OURS = "io.deltalog.spark.DeltalogException"
 
 
 def raised(state: str | None, **more: str) -> Any:
-    """Returns what a client makes of an error with an SQLSTATE."""
+    """Returns the exception that a client creates for an error with an SQLSTATE."""
     install_conversion()
     info = ErrorInfo(reason=OURS, metadata={"classes": json.dumps([OURS, "java.lang.Exception"]), **more})
     if state is not None:

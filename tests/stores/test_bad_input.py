@@ -1,4 +1,4 @@
-"""What is wrong with a location, its options or its credentials is said by name, and with what to do.
+"""Errors name the location, the option or the credentials that are wrong, and say what to do.
 
 "There is no table" is said only where the store has answered that there is none.
 """
@@ -140,7 +140,7 @@ def test_a_permission_to_read_only(table: S3Server) -> None:
 
 
 def test_a_store_that_asks_for_fewer_requests(table: S3Server) -> None:
-    """It is asked again later; when it goes on refusing, its reason is in the error."""
+    """It is asked again later; if it continues to refuse, its reason is in the error."""
     table.faults(rule(error("SlowDown"), "get", "list", when={"first": 3}))
     assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
     table.faults(rule(error("SlowDown"), "list"))

@@ -46,7 +46,7 @@ def counted(s3: S3Server) -> Count:
 
 
 def make_table(s3: S3Server, commits: int) -> None:
-    """Makes as many commits with a file each, in a table with a checkpoint every ten, without the cache."""
+    """Makes this many commits with one file each, in a table with a checkpoint every ten, without the cache."""
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     deltalog.upkeep.wait()

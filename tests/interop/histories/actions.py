@@ -1,4 +1,4 @@
-"""What a history consists of. Each action knows what it makes of a table; the players know how to do it."""
+"""The actions of a history. Each action describes its effect on a table; the players execute it."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class Cluster(Action):
 
 @dataclass(frozen=True)
 class RecomputeStatistics(Action):
-    """Describes all files anew."""
+    """Recomputes the statistics of all files."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class Restore(Action):
     earlier: Model
 
     def apply(self, model: Model) -> Model:
-        # What applications have recorded stays.
+        # The records of applications are kept.
         return replace(
             self.earlier,
             applications=model.applications,

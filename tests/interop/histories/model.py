@@ -1,4 +1,4 @@
-"""What a table must hold, computed without any Delta code."""
+"""The expected content of a table, computed without any Delta code."""
 
 from __future__ import annotations
 

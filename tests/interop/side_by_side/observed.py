@@ -1,4 +1,4 @@
-"""What can be compared of two engines, as texts without what is different each time."""
+"""The comparable results of two engines, as texts without parts that differ in each run."""
 
 from __future__ import annotations
 

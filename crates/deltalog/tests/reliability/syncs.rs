@@ -1,4 +1,4 @@
-//! What a commit makes durable on a local file system, and in which order: a power failure must not lose what was
+//! The files that a commit syncs on a local file system, and their order: a power failure must not lose what was
 //! acknowledged. Protocol: "Creation of New Log Entries".
 
 use std::collections::BTreeSet;
@@ -111,7 +111,7 @@ fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
 }
 
 /// The data file and its directories are durable, in any order, before the commit is written; the commit before it has
-/// its name, and its name before it is acknowledged. The checksum, which can be told again, is not synced.
+/// its name, and its name before it is acknowledged. The checksum, which can be computed again, is not synced.
 #[test]
 fn everything_that_is_acknowledged_was_synced_before() {
     let directory = tempfile::tempdir().unwrap();

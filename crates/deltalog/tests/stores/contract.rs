@@ -155,7 +155,7 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
     let (bytes, first) = storage.get_with_state("log/f").unwrap().unwrap();
     assert_eq!(bytes, "a");
     assert!(storage.put_if_unchanged("log/f", "two".into(), Some(&first)).unwrap());
-    // HDFS cannot compare, and replaces what is there.
+    // HDFS cannot compare, and replaces the existing file.
     let is_replaced = storage.put_if_unchanged("log/f", "three".into(), Some(&first)).unwrap();
     assert_eq!(is_replaced, place.is_hdfs());
     assert_eq!(storage.read("log/f").unwrap(), if is_replaced { "three" } else { "two" });

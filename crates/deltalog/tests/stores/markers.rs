@@ -12,7 +12,7 @@ on_every_store! { s3_server, [markers_of_directories] }
 on_every_store! { azurite, [markers_of_directories] }
 on_every_store! { fake_gcs, [markers_of_directories] }
 
-/// What clients leave in the place of a table, in the order in which the directories are made.
+/// The markers that clients leave at a table's location, in the order in which the directories are created.
 const MARKERS: [&str; 12] = [
     "t/",
     "t_$folder$",

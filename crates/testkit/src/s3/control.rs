@@ -34,9 +34,9 @@ use super::{S3Server, Settings};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// What the keys begin with.
+    /// The prefix of the keys.
     pub prefix: String,
-    /// What the keys end with.
+    /// The suffix of the keys.
     #[serde(default)]
     pub suffix: String,
     /// The number of objects.

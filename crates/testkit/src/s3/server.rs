@@ -12,7 +12,7 @@ use super::running::Running;
 use super::settings::Settings;
 use super::{Shared, listener, lock};
 
-/// A server on a free port of 127.0.0.1, with threads of its own. It stops when it is dropped.
+/// A server on a free port of 127.0.0.1, with its own threads. It stops when it is dropped.
 ///
 /// Its methods see the content directly: they are not requests, and do not fail. They panic if a bucket does not exist.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl S3Server {
         self.shared.log().clear();
     }
 
-    /// Replaces all rules; each begins to count anew.
+    /// Replaces all rules and resets their counters.
     pub fn faults(&self, rules: impl IntoIterator<Item = Rule>) {
         *self.shared.rules() = Rules::new(rules.into_iter().collect());
     }

@@ -47,7 +47,8 @@ _answered = threading.local()
 
 
 def answer(failed: Callable[[BaseException], Any], serve: Any, *arguments: Any) -> Any:
-    """Executes one call; returns its value, or what `failed` makes of an exception instead of raising it.
+    """Executes one call and returns its value. An exception is not raised but passed to `failed`, whose result is
+    returned.
 
     This includes interrupts, because the JVM must first release the resources of the interrupted statement.
     """

@@ -33,7 +33,7 @@ class Jvm:
     def __init__(self, gateway: Any) -> None:
         self.gateway = gateway
         self.root = gateway.jvm
-        # What reflection found: each step of it is a round trip to the JVM.
+        # The objects that reflection found. They are kept because each step is a round trip to the JVM.
         self._types: dict[str, _Type] = {}
         self._classes: dict[str, Any] = {}
         self._members: dict[tuple[object, ...], Any] = {}

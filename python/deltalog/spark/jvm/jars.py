@@ -49,8 +49,9 @@ def _newest() -> Path:
 def driver_classes(gateway: Any) -> Any:
     """Returns the object through which Python asks the driver for the classes, and gives it a jar.
 
-    There is one for each JVM, because py4j confuses classes of the same name. So it is of the driver's own classes, if
-    these are there, which a sidecar may have used in the same thread. Raises `ClassesError` if there are no jars.
+    There is one for each JVM, because py4j confuses classes of the same name. So it comes from the driver's own
+    classes, if these are loaded, because a sidecar may have used them in the same thread. Raises `ClassesError` if
+    there are no jars.
     """
     own_version()
     jvm = gateway.jvm

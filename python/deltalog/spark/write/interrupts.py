@@ -46,7 +46,7 @@ class RunningWrite:
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
 
     def wait_for_tasks(self) -> None:
-        """Waits until no task of the jobs runs, but not for ever.
+        """Waits until no task of the jobs runs, but not forever.
 
         Spark reports that a job has failed while other tasks of it still run, which it has told to end.
         """

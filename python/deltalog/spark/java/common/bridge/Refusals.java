@@ -22,8 +22,8 @@ public interface Refusals {
   RuntimeException existing(SparkSession session, CatalogTable definition, String catalog);
 
   /**
-   * A use of a table of ours in a catalog that knows nothing of the log: its class, or null if it
-   * is Spark's own.
+   * A use of a table of ours in a catalog that does not know the log: its class, or null if it is
+   * Spark's own.
    */
   RuntimeException catalog(String catalog);
 

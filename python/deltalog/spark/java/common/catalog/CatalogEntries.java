@@ -43,7 +43,7 @@ public class CatalogEntries {
   }
 
   /**
-   * Returns the entry of a deltalog table, or null if the name is that of something else or of
+   * Returns the entry of a deltalog table, or null if the name belongs to something else or to
    * nothing.
    */
   public static CatalogTable find(Identifier name) {
@@ -89,6 +89,18 @@ public class CatalogEntries {
       Platform.throwException(
           QueryCompilationErrors$.MODULE$.invalidNameForTableOrDatabaseError(name));
     }
+  }
+
+  /** Gives an entry another location. Metastores have checked exceptions, too. */
+  static void move(CatalogTable entry, URI location) throws Exception {
+    Map storage = new HashMap();
+    storage.put("locationUri", Option.apply(location));
+    Map moved = new HashMap();
+    moved.put("storage", CaseClass.with(entry.storage(), storage));
+    ((SparkSession) org.apache.spark.sql.SparkSession.active())
+        .sessionState()
+        .catalog()
+        .alterTable((CatalogTable) CaseClass.with(entry, moved));
   }
 
   /** Returns a new entry. */

@@ -12,7 +12,7 @@ import scala.runtime.AbstractFunction0;
 
 /**
  * Rows that are evaluated once and kept by the executors until they are released. Lost blocks fail
- * what reads them, instead of being computed anew with perhaps other rows.
+ * what reads them, instead of being computed again with perhaps other rows.
  */
 public class KeptRows extends AbstractFunction0 {
   private final QueryExecution query;

@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import java.util.Map;
 
 /**
- * What the rows of a job are beside the table's columns: how a statement marks them (RowAction),
- * and its rules.
+ * Describes the rows of a job except for the table's columns: how a statement marks them
+ * (RowAction), and its rules.
  */
 public class MarkedRows {
   /** The rows of a write, which have the table's columns only. */

@@ -9,9 +9,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Makes a command of a resolved DELETE, UPDATE or MERGE on a table of ours, at the end of the
- * analysis. So the statement reaches us as it was analyzed, before caches and answers from the log
- * take the place of tables in it, and it has a result.
+ * Turns a resolved DELETE, UPDATE or MERGE on a table of ours into a command, at the end of the
+ * analysis. So the statement reaches us as it was analyzed, before tables in it are replaced by
+ * caches and answers from the log, and it has a result.
  */
 public class StatementRule extends Rule {
   private final SparkSession session;

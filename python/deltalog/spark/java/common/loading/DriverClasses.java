@@ -17,8 +17,8 @@ import java.util.Properties;
 import java.util.stream.Collectors;
 
 /**
- * The classes of this package in the driver: whether they are there, whether they fit Spark, and
- * how they get there.
+ * The classes of this package in the driver: whether they are loaded, whether they fit Spark, and
+ * how to load them.
  *
  * <p>Python loads this class alone, with a class loader that has no parent, before Spark can know
  * the jar. So it refers to nothing but the classes of Java and to Reflection and LinkCheck, for
@@ -118,7 +118,7 @@ public final class DriverClasses {
   /**
    * Adds a copy of a jar to the driver, and returns its path. Executors that start later need these
    * classes, even if the wheel has been replaced by then. The random name distinguishes the jar
-   * from those of other JVMs.
+   * from the jars of other JVMs.
    */
   public String add(String jar) throws IOException, ReflectiveOperationException {
     Path directory = Files.createTempDirectory("deltalog-");

@@ -19,8 +19,9 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * What settings alone may have brought together: a jar of another release of Spark, jars of
- * different versions, or the extensions of the JVM connector. `enable` chooses the jar itself.
+ * Checks an installation by settings for jars that do not fit together: a jar of another release of
+ * Spark, jars of different versions, or the extensions of the JVM connector. `enable` chooses the
+ * jar itself.
  */
 final class Installation {
   private static final String EXTENSIONS = "spark.sql.extensions";
@@ -56,7 +57,7 @@ final class Installation {
         ? EXTENSIONS
             + " has "
             + CONNECTOR
-            + ", the extension of the JVM connector, beside that of deltalog; remove one of them"
+            + ", the extension of the JVM connector, beside deltalog's; remove one of them"
         : "";
   }
 

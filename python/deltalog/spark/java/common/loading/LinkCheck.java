@@ -43,7 +43,7 @@ final class LinkCheck {
   private final Map<String, List<String>> missing = new LinkedHashMap<>();
   private final Map<String, Set<String>> owners = new HashMap<>();
 
-  /** Checks a jar whose classes, and those of Spark, are found by a class loader. */
+  /** Checks a jar; a class loader finds its classes and Spark's. */
   LinkCheck(ClassLoader loader, String jar) {
     this.loader = loader;
     this.jar = jar;

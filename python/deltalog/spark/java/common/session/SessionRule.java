@@ -16,7 +16,7 @@ public class SessionRule extends AbstractFunction1 {
           HeldWrites.class,
           NamedChangeFeeds.class);
 
-  /** The rules among those of Spark that resolve names. */
+  /** The rules that run with Spark's own ones that resolve names. */
   static final Class[] RESOLUTION =
       FeatureGroup.available(
           LostStatements.class,

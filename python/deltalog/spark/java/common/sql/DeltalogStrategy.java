@@ -94,8 +94,7 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   /**
-   * Returns whether the statement creates a table of ours in a catalog that knows nothing of the
-   * log.
+   * Returns whether the statement creates a table of ours in a catalog that does not know the log.
    */
   private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
     scala.Option provider = specification(plan).provider();
