@@ -33,6 +33,7 @@ PACKAGE = "io.deltalog.spark"
 # `DriverClasses.java` and `LinkCheck.java` read these files.
 MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
+RELEASE = "META-INF/deltalog-spark-release"
 SYMBOLS = "META-INF/deltalog-spark-symbols"
 SERVICES = {
     "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": ("DeltalogSource", "DeltaAlias"),
@@ -164,6 +165,7 @@ def build(release: str, directory: Path) -> Path:
         MANIFEST: manifest,
         MARKER: stamp(),
         BUILD: build_of_spark(spark_jars),
+        RELEASE: release,
         SYMBOLS: symbols(classes.values(), PACKAGE),
         **{service: "".join(f"{PACKAGE}.{name}\n" for name in names) for service, names in SERVICES.items()},
     }

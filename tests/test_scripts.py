@@ -154,6 +154,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
         "scripts/mini_hdfs.py",
         "scripts/spark_jars.py",
         "scripts/class_symbols.py",
+        "scripts/feature_groups.py",
     ]
     (tmp_path / "crates").mkdir()
     for seconds, name in enumerate([*sources, *STAMPS]):

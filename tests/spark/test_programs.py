@@ -11,7 +11,7 @@ import pyspark
 import pytest
 
 from deltalog.spark.configuration import OF_CONNECTOR, OURS
-from tests.spark.jar_copies import changed, of_this_spark
+from tests.spark.jar_copies import changed, of_this_spark, without_groups
 
 HOME = Path(str(pyspark.__file__)).parent
 EXCEPTION = "io.deltalog.spark.DeltalogException"
@@ -285,6 +285,21 @@ def test_what_does_not_fit_is_named_before_a_table_is_touched(tmp_path: Path, na
     assert done.returncode != 0
     assert reason in done.stderr
     assert not (tmp_path / "warehouse" / "t").exists()
+
+
+@pytest.mark.newest
+@pytest.mark.thorough
+def test_a_build_of_spark_that_lacks_something_costs_its_group(tmp_path: Path) -> None:
+    jar = without_groups(tmp_path / "jars", {"statements": "org.apache.spark.Gone"})
+    create = "CREATE TABLE t USING deltalog AS SELECT 1 AS id"
+    done = run("spark-sql", tmp_path, "-e", f"{create}; SELECT id FROM t; DELETE FROM t", spark_jars=str(jar))
+    reason = "the feature group statements of deltalog cannot be used with this build of Spark"
+    [warned] = [line for line in done.stderr.splitlines() if "WARN Installation" in line]
+    assert reason in warned
+    assert "which lacks org.apache.spark.Gone; their statements are refused" in warned
+    assert done.returncode != 0
+    assert done.stdout.split() == ["1"]
+    assert reason in done.stderr.replace(warned, "")
 
 
 @pytest.mark.newest

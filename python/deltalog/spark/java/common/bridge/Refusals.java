@@ -45,6 +45,11 @@ public interface Refusals {
   /** An expression of a table's log; refusal is the JSON of RuleRefusal. */
   RuntimeException expression(String refusal);
 
+  /**
+   * A use of features for which this build of Spark lacks something, for the reason that says so.
+   */
+  RuntimeException feature(String reason);
+
   /** A field of a value that the column of this type does not have. */
   RuntimeException field(String name, String columnType);
 }

@@ -237,6 +237,7 @@ public class DeltalogTable
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    FeatureGroup.WRITE.require();
     return new DeltalogWriteBuilder(this, info.options());
   }
 

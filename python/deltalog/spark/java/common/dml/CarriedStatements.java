@@ -39,7 +39,7 @@ import scala.collection.immutable.Seq;
  * <p>A hint in a text of SQL is none: a query must not change a table.
  */
 public class CarriedStatements extends Rule {
-  private static final String HINT = "deltalog_statement";
+  static final String HINT = "deltalog_statement";
 
   @Override
   public TreeNode apply(TreeNode plan) {

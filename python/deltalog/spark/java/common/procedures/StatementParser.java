@@ -80,7 +80,8 @@ public class StatementParser implements InvocationHandler {
     OwnStatement statement = OwnStatement.about(text, next);
     if (statement == null) {
       try {
-        return ProcedurePlans.resolved((LogicalPlan) spark(method, arguments));
+        LogicalPlan plan = (LogicalPlan) spark(method, arguments);
+        return FeatureGroup.OWN_SQL.isLost() ? plan : ProcedurePlans.resolved(plan);
       } catch (ParseException e) {
         statement = OwnStatement.change(text, next);
         if (statement == null) {
@@ -88,6 +89,7 @@ public class StatementParser implements InvocationHandler {
         }
       }
     }
+    FeatureGroup.OWN_SQL.require();
     // Spark's parser takes care of parameters, which the arguments may contain.
     Object[] call = arguments.clone();
     call[0] = statement.call();

@@ -246,11 +246,13 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   /** Returns a procedure of ours; Spark's own catalog has none. */
   @Override
   public UnboundProcedure loadProcedure(Identifier name) {
+    FeatureGroup.OWN_SQL.require();
     boolean isOurs = Procedures.isOurs(name.namespace());
     return new Procedures().load(isOurs ? name.name() : name.toString(), true);
   }
 
   public Identifier[] listProcedures(String[] namespace) {
+    FeatureGroup.OWN_SQL.require();
     return new Procedures().listProcedures(namespace);
   }
 }
