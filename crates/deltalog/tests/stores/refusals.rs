@@ -12,7 +12,8 @@ use crate::rows::append;
 const FUTURE: &str = "2099-01-01T00:00:00Z";
 const PAST: &str = "2020-01-01T00:00:00Z";
 
-/// Opening the table `t`, which is there, and `other`, which is not, fails with an error of this kind and words.
+/// Opening the table `t`, which exists, and `other`, which does not, fails with an error of this kind and with this
+/// text.
 fn refused(place: &Place, kind: ErrorKind, words: &[&str]) {
     for name in ["t", "other"] {
         let storage = place.open(name);
