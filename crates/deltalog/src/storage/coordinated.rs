@@ -337,7 +337,7 @@ impl Storage {
                 table = self.url(),
                 file = entry.file_name,
                 %error,
-                "the coordinator could not be told that a commit is in the log"
+                "the coordinator could not be notified that a commit is in the log"
             ),
         }
     }

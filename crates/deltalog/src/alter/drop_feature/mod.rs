@@ -217,7 +217,7 @@ impl FeatureDrop<'_> {
             ErrorKind::CommitConflict,
             format!("the feature '{}' cannot be dropped while others use it: {what}", self.feature),
         )
-        .with_hint("stop the other use, and drop the feature again: it goes on where it was")
+        .with_hint("stop the other use, and drop the feature again: it continues where it stopped")
     }
 
     /// Returns the newest readable version that uses the feature.
