@@ -32,7 +32,7 @@ fn append_once() {
 enum Traced {
     /// A sync, or a call that names a file, with the path relative to the table. It may not have returned yet.
     Call { thread: u32, text: String, is_finished: bool },
-    /// The call that a line before has begun has returned.
+    /// The end of a call whose begin was on an earlier line.
     Finished { thread: u32 },
 }
 

@@ -94,7 +94,7 @@ fn a_permission_to_read_only() {
     assert!(error.to_string().contains("write objects"), "{error}");
 }
 
-/// It gets one request, and the hint has the name of the store's own setting.
+/// The store gets one request, and the hint has the name of the store's own setting.
 #[test]
 fn a_wrong_endpoint() {
     for (place, name, words) in [

@@ -27,7 +27,7 @@ pub(super) enum When {
     Matched,
     /// Rows of the source without one.
     NotMatched,
-    /// Rows of the table without one.
+    /// Rows of the table without a matching row of the source.
     NotMatchedBySource,
 }
 
