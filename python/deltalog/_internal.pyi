@@ -10,10 +10,10 @@ from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
-from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
 from deltalog.spark.write.compaction import AutoCompaction
-from deltalog.vacuum import VacuumArguments
+from deltalog.table.merge import MergeArguments
+from deltalog.table.vacuum import VacuumArguments
 
 __all__ = [
     "AccessDeniedError",
@@ -160,6 +160,9 @@ class TableChange:
     @staticmethod
     def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
         """Adds columns, given as schemas of one column with their parent, and whether they are first or after which."""
+    @staticmethod
+    def replace_columns(schema_json: str) -> TableChange:
+        """Makes the fields of a schema the columns of the table, in their order."""
     @staticmethod
     def drop_columns(columns: Sequence[str]) -> TableChange: ...
     @staticmethod
@@ -1192,9 +1195,9 @@ class SparkWrite:
         Small files are compacted afterwards if the settings or the table ask for it, in a version of its own.
 
         If another writer records the version of the application first, the files are deleted, and an
-        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`.
-
-        If nothing was written, the commit has no files. A report that does not fit the table, or a file that is not in
+        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`, and
+        if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
+        of the table itself. A report that does not fit the table, or a file that is not in
         the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:
@@ -1214,7 +1217,7 @@ class SparkWrite:
         engine_info: str,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied | None:
-        """Commits what the tasks have written, as `DistributedWrite.commit` does.
+        """Commits what the tasks have written, as `DistributedWrite.commit` does, but nothing if nothing changes.
 
         On any error but `CommitStateUnknownError`, all files of the write are deleted.
         """

@@ -21,7 +21,7 @@ from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.schema import Schema, schema_argument
-from deltalog.table import DeltaTable, target_argument
+from deltalog.table.delta_table import DeltaTable, target_argument
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]

@@ -11,7 +11,7 @@ from deltalog.arrow_types import ArrowData
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
-from deltalog.table import DeltaTable, target_argument
+from deltalog.table.delta_table import DeltaTable, target_argument
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["write_deltalake"]

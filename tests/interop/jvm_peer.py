@@ -5,6 +5,9 @@ there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` write
 into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata,
 application transactions and domains, as a JSON array of objects. Standard output has one answer per line: `ok` or
 `error: …`. What Spark prints goes to standard error.
+
+SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
+returns the value.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,11 +86,21 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
     Path(file).write_text(json.dumps(states))
 
 
+def wait_at(value: int, meeting: str) -> int:
+    done = Path(f"{meeting}.done")
+    if not done.exists():
+        Path(f"{meeting}.started").touch()
+    while not done.exists():
+        time.sleep(0.01)
+    return value
+
+
 def main() -> None:
     # The connector prints some errors. Answers have the standard output to themselves.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     spark = with_connector(builder(), sys.argv[1:]).getOrCreate()
+    spark.udf.register("wait_at", wait_at, "bigint")
     for line in sys.stdin:
         request = json.loads(line)
         try:

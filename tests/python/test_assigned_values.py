@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from deltalog import DeltaTable, InvalidArgumentError, SchemaMismatchError, write_deltalake
-from deltalog.merge import TableMerger
+from deltalog.table.merge import TableMerger
 from tests.python.place import tree
 
 INT = pa.int32()

@@ -25,7 +25,7 @@ from deltalog import (
     UnsupportedFeatureError,
 )
 from deltalog._internal import AlreadyApplied
-from deltalog.merge import TableMerger
+from deltalog.table.merge import TableMerger
 from tests.python.interfering import Interfering, overtaken
 from tests.python.place import data_files, tree
 from tests.python.statement_support import (

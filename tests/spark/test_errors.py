@@ -66,7 +66,7 @@ WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]
     "condition": (own.InvalidArgumentError, lambda spark, path: DeltaTable.forPath(spark, path).count("n >")),
     "statement": (
         own.UnsupportedFeatureError,
-        lambda spark, path: spark.sql(f"ALTER TABLE deltalog.`{path}` REPLACE COLUMNS (z INT)"),
+        lambda spark, path: spark.sql(f"ALTER TABLE deltalog.`{path}` RENAME COLUMN id TO z"),
     ),
     "schema": (
         own.SchemaMismatchError,

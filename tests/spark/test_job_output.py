@@ -1,5 +1,6 @@
 """The output of Spark's job: exactly the rows of the attempts that Spark accepted are committed."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -46,6 +47,22 @@ def test_a_failed_job_is_reported_even_if_its_files_cannot_be_deleted(
     monkeypatch.setattr(job, "begin", lambda *arguments: Pending(begin(*arguments)))
     with pytest.raises(PySparkException, match="boom"):
         spark.sql("SELECT CAST(raise_error('boom') AS INT) AS a").write.format("deltalog").save(path)
+
+
+def test_a_failed_job_is_reported_even_if_its_reports_are_lost(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lose(_: Any) -> bytes:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(job, "_received", lose)
+    with pytest.raises(PySparkException, match="boom"):
+        spark.sql("SELECT CAST(raise_error('boom') AS INT) AS a").write.format("deltalog").save(path)
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(told) == 1
+    assert "a%20table" in told[0]
+    assert "until VACUUM" in told[0]
+    assert "no space left" in told[0]
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

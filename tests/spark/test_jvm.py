@@ -193,24 +193,6 @@ def test_the_jar_is_what_the_sources_give(tmp_path: Path) -> None:
     assert spark_jars.build(release(), tmp_path).read_bytes() == of_this_spark().read_bytes()
 
 
-@pytest.mark.newest
-def test_unpinned_threads_are_refused() -> None:
-    done = run_python(
-        """
-        from pyspark.sql import SparkSession
-        import deltalog.spark
-        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        try:
-            deltalog.spark.enable(spark)
-            print("enabled")
-        except deltalog.DeltaError as error:
-            print(type(error).__name__, "PYSPARK_PIN_THREAD" in str(error))
-        """,
-        PYSPARK_PIN_THREAD="false",
-    )
-    assert done.stdout.splitlines() == ["UnsupportedFeatureError True"], done.stderr
-
-
 USE = """
     import warnings
     from pathlib import Path

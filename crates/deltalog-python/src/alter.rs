@@ -107,6 +107,11 @@ impl TableChange {
     }
 
     #[staticmethod]
+    fn replace_columns(py: Python<'_>, schema_json: &str) -> PyResult<Self> {
+        call(py, || Ok(Self(CoreChange::ReplaceColumns(StructType::from_json(schema_json)?))))
+    }
+
+    #[staticmethod]
     fn drop_columns(columns: Vec<String>) -> Self {
         Self(CoreChange::DropColumns(columns.iter().map(|column| ColumnPath::parse(column)).collect()))
     }

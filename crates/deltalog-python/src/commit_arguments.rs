@@ -1,7 +1,7 @@
 //! What a writer says about its commit, and its outcome.
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::SetTransaction;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -99,14 +99,15 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Returns what Python gets for `outcome`: None if another writer has created the table, and the mode is `ignore`.
+    /// Returns what Python gets for `outcome`: None if nothing was written: another writer has created
+    /// the table, and the mode is `ignore`; or nothing was to be changed.
     pub(crate) fn of(outcome: WriteOutcome) -> Option<Self> {
         match outcome {
             WriteOutcome::Committed(committed) => Some(Self::Version(committed.version)),
             WriteOutcome::AlreadyApplied(applied) => {
                 Some(Self::AlreadyApplied(AlreadyApplied::new(&applied)))
             }
-            WriteOutcome::TableExists(_) => None,
+            WriteOutcome::TableExists(_) | WriteOutcome::Unchanged => None,
         }
     }
 }

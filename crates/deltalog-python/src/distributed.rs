@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{Environment, Error, ErrorKind, Result};
 use pyo3::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{
     ClusteringStats, ColumnPath, Curve, Error, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest,
     optimize as core_optimize,

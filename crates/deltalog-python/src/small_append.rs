@@ -10,7 +10,7 @@
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, WriteOutcome, WriteRequest};
 
 use crate::write_batches::{ROWS_AT_ONCE, pieces, written_pieces};

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::optimize::{BinOutput, OptimizePlan, OrderedByEngine, plan_optimize};
-use deltalog::engine::transaction::Operation;
 use deltalog::{Curve, Error, ErrorKind, OptimizeRequest, Optimized, Result, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

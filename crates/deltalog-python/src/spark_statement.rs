@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::dml::{
-    FilesApart, ListedFile, MergeClause, RowChange, RowCounts, Statement, cardinality_violation,
-    deletes_by_vectors, ensure_recordable, listed_apart, listed_files,
+    MergeClause, RowChange, RowCounts, Statement, cardinality_violation, ensure_recordable,
 };
 use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::rewrite::{FilesApart, ListedFile, listed_apart, listed_files};
 use deltalog::engine::write::{TableWriteSpec, has_change_files, removed_rows};
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
@@ -117,7 +117,7 @@ impl SparkStatement {
             if let Some(applied) = change.already_applied()? {
                 return Ok(Begun::AlreadyApplied(AlreadyApplied::new(&applied)));
             }
-            let uses_vectors = deletes_by_vectors(&base)?;
+            let uses_vectors = base.deletes_by_vectors()?;
             let write = SparkWrite::of_statement(&base, data_schema)?;
             if let Some(evolved) = write.evolved() {
                 change.set_header(evolved);

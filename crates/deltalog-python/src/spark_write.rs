@@ -6,11 +6,11 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::dml::files_of_statement;
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{ColumnMappingMode, Metadata, StructType};
-use deltalog::engine::transaction::TableHeader;
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{
     ColumnPath, DistributedWrite, Error, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, Storage,
@@ -386,6 +386,7 @@ impl SparkWrite {
     ) -> PyResult<Option<Answer>> {
         call_that_commits(py, || {
             let mut pending = self.take()?;
+            pending.skip_if_empty();
             if let Some(settings) = auto_compaction {
                 pending.set_auto_compaction(settings.into());
             }
@@ -443,7 +444,9 @@ impl SparkWrite {
     ) -> PyResult<Option<Answer>> {
         let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
-            let write = DistributedWrite::resume(self.take()?, self.token.directory.clone());
+            let mut pending = self.take()?;
+            pending.skip_if_empty();
+            let write = DistributedWrite::resume(pending, self.token.directory.clone());
             let checked = write.check(&fragments).inspect_err(|_| {
                 // Return the error that made the fragments unusable. Files that could not be deleted are left for
                 // clean-up.

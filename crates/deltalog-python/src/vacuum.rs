@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep;
 
-/// The arguments of a VACUUM; see `deltalog.vacuum.VacuumArguments`.
+/// What a VACUUM is asked for, as `deltalog.table.vacuum.VacuumArguments` has it.
 #[derive(FromPyObject)]
 pub(crate) struct VacuumArguments<'py> {
     retention: Option<Duration>,

@@ -1,7 +1,7 @@
 //! The options of a write.
 
+use deltalog::engine::commit::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::{Environment, PendingWrite, ReplaceWhere, Result, SchemaMode, WriteRequest};
 use pyo3::prelude::*;
 

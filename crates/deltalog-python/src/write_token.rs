@@ -1,10 +1,8 @@
 //! `Token`: a write in a form that other processes can read.
 
+use deltalog::engine::commit::{Conflict, ConflictReason, PartitionOverwrite, SaveMode, changed_for_writers};
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{Metadata, Protocol, StructType};
-use deltalog::engine::transaction::TableHeader;
-use deltalog::engine::transaction::{
-    Conflict, ConflictReason, PartitionOverwrite, SaveMode, changed_for_writers,
-};
 use deltalog::engine::write::TableWriteSpec;
 use deltalog::{
     Environment, Error, ErrorKind, IdentityValues, ParseMode, PendingWrite, ReplaceWhere, Result, RowsRead,

@@ -25,7 +25,7 @@ use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
 use super::row_tracking::tracks_rows;
 use super::schema::{ColumnMappingMode, DataType, PrimitiveType, StructType, is_iceberg_widening};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 const VECTORS: &str = "delta.enableDeletionVectors";
 const ROW_TRACKING: &str = "delta.enableRowTracking";

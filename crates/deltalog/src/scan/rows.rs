@@ -39,10 +39,10 @@ use arrow::array::{Array, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
 use crate::error::{Error, Result};
-use crate::parallel;
-use crate::predicate::BoundPredicate;
+use crate::expression::predicate::BoundPredicate;
 use crate::protocol::{LogPath, MaterializedRowTracking, PathResolver};
-use crate::row_bytes::BatchBytes;
+use crate::runtime::parallel;
+use crate::runtime::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 

@@ -13,9 +13,9 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 
 use crate::error::{Error, Result};
-use crate::predicate::ColumnPath;
+use crate::expression::predicate::ColumnPath;
 use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructField};
-use crate::stats::{decode_stats, decode_stats_with_origin, normalize_stats, stats_fields};
+use crate::values::stats::{decode_stats, decode_stats_with_origin, normalize_stats, stats_fields};
 
 /// The leaf columns whose statistics are requested.
 #[derive(Debug, Clone)]

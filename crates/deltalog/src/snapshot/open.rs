@@ -9,16 +9,16 @@ use url::Url;
 use super::checksum::{believable, understood};
 use super::{Facts, LeftOver, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::replay::{State, TableAction};
 use crate::log::{
     CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, VersionChecksum, replaced,
 };
+use crate::protocol::TableHeader;
 use crate::protocol::{
     Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable,
     ensure_readable_with_catalog,
 };
-use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
-use crate::transaction::TableHeader;
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]

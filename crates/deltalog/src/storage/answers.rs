@@ -11,7 +11,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
-use crate::interrupt::Interrupted;
+use crate::runtime::interrupt::Interrupted;
 
 tokio::task_local! {
     static LAST: RefCell<Option<Box<Note>>>;

@@ -29,7 +29,7 @@
 //!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
 //! - **A lost answer is found out.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
 //!   was our own. If neither the put nor the question has an answer, the outcome is unknown, and the commit rule
-//!   (`transaction::put`) reads `N.json` back, with recovery.
+//!   (`commit::put`) reads `N.json` back, with recovery.
 //! - **Recovery may happen many times and at the same time.** It creates the same bytes, and completes the entry only
 //!   if it still names the same T(N). T(N) is deleted when E(N) is complete, so when `N.json` exists; a recovery that
 //!   finds no T(N) looks for `N.json` again.
@@ -51,8 +51,8 @@ use uuid::Uuid;
 use super::coordinator::{CommitCoordinator, CoordinatorEntry};
 use super::{Backend, PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::interrupt;
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
+use crate::runtime::interrupt;
 
 /// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
 const TRIES: u32 = 3;

@@ -7,7 +7,7 @@ use object_store::path::Path;
 
 use super::{Backend, Storage};
 use crate::error::Result;
-use crate::{interrupt, parallel};
+use crate::runtime::{interrupt, parallel};
 
 /// The number of threads that delete local files. A network file system answers slowly.
 const LOCAL_THREADS: usize = 4;

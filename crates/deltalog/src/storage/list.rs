@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use super::{Backend, FileMeta, Storage, markers};
 use crate::error::Result;
-use crate::interrupt;
+use crate::runtime::interrupt;
 
 /// Whether a listing includes nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -62,8 +62,8 @@ use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogPath;
-use crate::row_bytes::BatchBytes;
-use crate::{interrupt, parallel};
+use crate::runtime::row_bytes::BatchBytes;
+use crate::runtime::{interrupt, parallel};
 
 use beneath::{Place, Refused};
 use cache::Cache;

@@ -15,7 +15,7 @@ use super::location::{self, parse_location};
 use super::remote::Remote;
 use super::{Backend, Storage};
 use crate::error::{Error, Result};
-use crate::row_bytes::BatchBytes;
+use crate::runtime::row_bytes::BatchBytes;
 
 impl Storage {
     /// Opens the location `uri`: a path, or a URL. Nothing is read or created.

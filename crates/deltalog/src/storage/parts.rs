@@ -6,7 +6,7 @@ use object_store::{Error, MultipartUpload};
 
 use super::answers::Failure;
 use super::driver::{Driver, Pending};
-use crate::interrupt;
+use crate::runtime::interrupt;
 
 /// The number of parts that are uploaded at the same time.
 const PARALLEL: usize = 4;

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
 use super::per_process::PerProcess;
-use crate::interrupt::{self, Interrupted};
+use crate::runtime::interrupt::{self, Interrupted};
 
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;

@@ -16,14 +16,14 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 
 use super::duties::Duties;
-use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitKind;
+use crate::log::replay::file_key;
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Action, ActionLine, Metadata, PathResolver, ensure_writable};
-use crate::replay::file_key;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+use crate::upkeep::checkpoint;
 
 /// The table property that says after how many commits a compaction is written; 0 for never. The protocol defines
 /// none, and other writers ignore this one.

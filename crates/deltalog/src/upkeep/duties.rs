@@ -3,14 +3,14 @@
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
 use super::{NO_CHECKSUM, compaction};
-use crate::background::{Task, Turn};
-use crate::checkpoint;
-use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::panics::caught;
 use crate::protocol::log_name::LogFileName;
+use crate::runtime::background::{Task, Turn};
+use crate::runtime::environment::Environment;
+use crate::runtime::panics::caught;
 use crate::snapshot::{Snapshot, was_doubted};
 use crate::storage::Storage;
+use crate::upkeep::checkpoint;
 
 /// The time in milliseconds after a commit from which its checksum is only written if the table is still there.
 const SOON_MS: u64 = 1_000;

@@ -14,20 +14,20 @@
 //! - In a remote store, a version may have no checksum if the next one was committed before it could be written.
 //! - Without a [`Background`](crate::Background), a commit does all of it before it returns.
 
+pub(crate) mod checkpoint;
 mod checksum;
 mod cleanup;
 mod committing;
 mod compaction;
 mod duties;
+pub(crate) mod manifest;
 
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
 
-use crate::checkpoint;
-use crate::manifest;
+use crate::commit::CommittedVersion;
 use crate::snapshot::Snapshot;
-use crate::transaction::CommittedVersion;
 
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};

@@ -20,9 +20,9 @@ use parquet::schema::types::ColumnPath as FilePath;
 
 use super::indexed::{parse_names, resolve};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
-use crate::stats::{IndexedColumns, indexed, leaf_columns};
+use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
 /// The property that lists the columns.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";

@@ -22,7 +22,7 @@ use super::held::bytes;
 use super::nan_columns::NanColumns;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
+use crate::runtime::parallel;
 use crate::storage::Storage;
 
 /// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays

@@ -22,12 +22,12 @@ use super::partitions::Partitions;
 use super::rename::renamed;
 use super::spec::TableWriteSpec;
 use super::split::{PartitionId, Splitter};
-use crate::constraints::{Constraints, Identities};
-use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::expression::constraints::{Constraints, Identities};
 use crate::protocol::Add;
-use crate::row_bytes::{is_too_large, weight_of};
+use crate::runtime::environment::Environment;
+use crate::runtime::interrupt;
+use crate::runtime::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
 
 /// The rows of a batch that are grouped by partition at once, which bounds the memory of their copy.

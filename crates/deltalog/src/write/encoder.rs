@@ -27,7 +27,7 @@ use parquet::file::writer::SerializedFileWriter;
 use super::dictionaries::Dictionaries;
 use super::format::Format;
 use super::nan_columns::NanColumns;
-use crate::parallel;
+use crate::runtime::parallel;
 use crate::storage::FileWriter;
 
 /// When a row group ends.

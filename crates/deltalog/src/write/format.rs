@@ -16,11 +16,11 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath as FilePath};
 
 use super::blooms::BloomFilters;
 use super::spec::TableWriteSpec;
-use crate::environment::{ColumnFormat, FileFormat};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::properties::{CODECS, COMPRESSION};
-use crate::stats::indexed;
+use crate::runtime::environment::{ColumnFormat, FileFormat};
+use crate::values::stats::indexed;
 
 /// The level of `zstd` if none is asked for, the same as in Parquet's Java writer.
 const ZSTD_LEVEL: i32 = 3;

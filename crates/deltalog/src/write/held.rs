@@ -18,7 +18,7 @@ use arrow::compute::{concat_batches, interleave_record_batch};
 use arrow::record_batch::RecordBatch;
 
 use crate::error::{Error, Result};
-use crate::row_bytes::weight_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// The approximate memory of an array besides its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;

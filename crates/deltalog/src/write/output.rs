@@ -20,12 +20,12 @@ use super::fit::fit;
 use super::format::Format;
 use super::hive;
 use super::spec::TableWriteSpec;
-use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::footer;
 use crate::protocol::{Add, PartitionValues, path};
-use crate::stats::{CollectOptions, collect_stats};
+use crate::runtime::environment::Environment;
 use crate::storage::Storage;
+use crate::values::footer;
+use crate::values::stats::{CollectOptions, collect_stats};
 
 /// The files of one write.
 pub(super) struct Output {

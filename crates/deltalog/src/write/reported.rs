@@ -18,9 +18,9 @@ use super::split::null_in_partition_column;
 pub use super::task_report::ReportedBin;
 use super::task_report::{FileReport, RemovedRows, StatementCounts, TaskReports, read};
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::protocol::{Add, AddCdcFile, PartitionColumnBuilder, path};
-use crate::stats::{CollectOptions, collect_stats};
+use crate::runtime::parallel;
+use crate::values::stats::{CollectOptions, collect_stats};
 
 /// The results of an engine's tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -213,7 +213,7 @@ fn is_plain(path: &str) -> bool {
 
 fn footer(file: &FileReport<'_>) -> Result<ParquetMetaData> {
     let bytes = bytes::Bytes::copy_from_slice(file.footer);
-    let metadata = crate::footer::decode(&bytes).map_err(|error| {
+    let metadata = crate::values::footer::decode(&bytes).map_err(|error| {
         Error::corrupt_data("a task has reported a footer that cannot be read").with_source(error)
     })?;
     if u64::try_from(metadata.file_metadata().num_rows()) != Ok(file.rows) {

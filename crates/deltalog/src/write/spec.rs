@@ -20,8 +20,8 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use super::blooms::BloomFilters;
 use super::hive;
 use super::indexed::indexed_columns;
-use crate::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::error::{Error, Result};
+use crate::expression::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
 use crate::protocol::{
     ColumnMappingMode, IcebergCompat, MappedSchema, MaterializedRowTracking, Metadata, PartitionValues,
@@ -29,7 +29,7 @@ use crate::protocol::{
 };
 use crate::scan::{ROW_COMMIT_VERSION, ROW_ID};
 use crate::snapshot::Snapshot;
-use crate::stats::{IndexedColumns, indexed};
+use crate::values::stats::{IndexedColumns, indexed};
 
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
@@ -424,9 +424,9 @@ impl TableWriteSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::TableDefinition;
-    use crate::environment::Environment;
+    use crate::operations::define::TableDefinition;
     use crate::protocol::{PrimitiveType, StructField};
+    use crate::runtime::environment::Environment;
 
     #[test]
     fn the_table_says_how_large_files_become() {

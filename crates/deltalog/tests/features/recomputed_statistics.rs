@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, RecomputeRequest, Snapshot, Storage, check_files, recompute_statistics,
 };

@@ -1,8 +1,8 @@
 //! Changes of a table that meet commits of other writers. Protocol: "Creation of New Log Entries", "CHECK Constraints",
 //! "Row Tracking".
 
+use deltalog::engine::commit::{Committed, Transaction};
 use deltalog::engine::protocol::DomainMetadata;
-use deltalog::engine::transaction::{Committed, Transaction};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition,
@@ -257,4 +257,27 @@ fn clustering_by_nothing_needs_no_feature() {
     let (_, _, base) = empty_table();
     let change = TableChange::ClusterBy(Vec::new());
     assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);
+}
+
+/// A column of the same name is the same one; others are added, or dropped where files have ids of columns.
+#[test]
+fn columns_are_replaced_by_their_names() {
+    let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);
+    let replace = |base: &Snapshot, names: &[&str]| {
+        let columns = StructType::try_new(names.iter().map(|name| column(name)).collect()).unwrap();
+        alter_table(base, &TableChange::ReplaceColumns(columns), Default::default(), &environment())
+    };
+    let names =
+        |base: &Snapshot| base.schema().fields().iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    let (_, _, base) = empty_table();
+    assert_eq!(replace(&base, &["new", "ID"]).unwrap().unwrap().version, 1);
+    let base = base.refresh().unwrap();
+    assert_eq!(names(&base), ["new", "id"]);
+    assert_eq!(replace(&base, &["new", "id"]).unwrap(), None);
+    assert_eq!(replace(&base, &["id", "other"]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(replace(&base, &["id"]).unwrap_err().kind(), ErrorKind::Unsupported);
+    alter_table(&base, &set("delta.columnMapping.mode", "name"), Default::default(), &others()).unwrap();
+    let base = base.refresh().unwrap();
+    assert_eq!(replace(&base, &["id"]).unwrap().unwrap().version, 3);
+    assert_eq!(names(&base.refresh().unwrap()), ["id"]);
 }

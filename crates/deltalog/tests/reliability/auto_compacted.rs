@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use deltalog::engine::dml::{Request, delete, listed_files, update};
+use deltalog::engine::dml::{Request, delete, update};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Add, StructType};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     AutoCompaction, Environment, ErrorKind, Operation, PendingWrite, SaveMode, Snapshot, Storage,
     TableChange, WriteOutcome, WriteRequest, alter_table,

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::protocol::{Add, DeletionVectorStorage, TableFeature};
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CloneMetrics, CloneRequest, Cloned, ColumnPath, CreationMode, ErrorKind, NewColumn, Operation,
     OptimizeRequest, PendingWrite, PrimitiveType, Result, SaveMode, Snapshot, Storage, StructField,

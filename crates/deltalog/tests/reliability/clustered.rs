@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, CreationMode, ErrorKind, Operation, OptimizeRequest, Optimized, ParseMode, PendingWrite,
     SaveMode, Snapshot, Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest,
@@ -337,12 +337,9 @@ fn files_of_other_providers_stay() {
     let mut foreign = adds(&newest(&storage));
     foreign[0].clustering_provider = Some("other".to_owned());
     foreign[0].data_change = false;
-    let mut transaction = deltalog::engine::transaction::Transaction::new(
-        &newest(&storage),
-        Operation::new("X"),
-        &environment(),
-    )
-    .unwrap();
+    let mut transaction =
+        deltalog::engine::commit::Transaction::new(&newest(&storage), Operation::new("X"), &environment())
+            .unwrap();
     transaction.add_files(&foreign).unwrap();
     transaction.commit().unwrap();
     append(&storage, 100..200);

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use deltalog::engine::commit::{Operation, Transaction};
 use deltalog::engine::protocol::{Action, Add};
-use deltalog::engine::transaction::{Operation, Transaction};
 use deltalog::{Environment, Snapshot, Storage};
 use deltalog_testkit::store::FaultyStore;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use deltalog::engine::transaction::{ConflictReason, Operation, Outcome, Transaction, WhatWasRead};
+use deltalog::engine::commit::{ConflictReason, Operation, Outcome, Transaction, WhatWasRead};
 use deltalog::{ErrorKind, Snapshot};
 
 use crate::common::store::FaultyStore;

@@ -11,8 +11,8 @@ use arrow::array::{
     TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, TimeUnit};
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     Conversion, ConvertRequest, ConvertSource, CreationMode, ErrorKind, PendingWrite, PrimitiveType, Result,
     SaveMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest, plan_conversion,

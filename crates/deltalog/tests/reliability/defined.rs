@@ -1,8 +1,8 @@
 //! Tables that are created and replaced. Protocol: "Table Features for New and Existing Tables", "Supported Features",
 //! "Creation of New Log Entries".
 
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::protocol::SetTransaction;
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     Add, ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteOutcome, alter_table,

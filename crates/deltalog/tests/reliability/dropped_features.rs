@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::commit::{Operation, Transaction};
 use deltalog::engine::protocol::log_name::LogFileName;
-use deltalog::engine::transaction::{Operation, Transaction};
 use deltalog::{ErrorKind, Result, Snapshot, Storage, drop_feature};
 use serde_json::json;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use deltalog::engine::clone::{ClonePlan, CopiedFile, plan_clone};
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::{LogPath, TableFeature};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{CloneRequest, CreationMode, ErrorKind, Snapshot, Storage};
 use tempfile::TempDir;
 

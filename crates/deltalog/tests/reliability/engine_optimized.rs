@@ -4,9 +4,10 @@
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use deltalog::engine::dml::{ListedFile, Request, delete, listed_files};
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::optimize::{BinOutput, OptimizePlan, OrderedByEngine, plan_optimize};
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::{ListedFile, listed_files};
 use deltalog::engine::scan::RowScan;
 use deltalog::engine::write::{Reported, ReportedBin};
 use deltalog::{

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::commit::{Operation, Outcome, Transaction};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::FileColumns;
-use deltalog::engine::transaction::{Operation, Outcome, Transaction};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{Snapshot, Storage};
 use proptest::collection::vec;
 use proptest::prelude::*;

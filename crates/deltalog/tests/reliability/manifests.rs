@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Add, StructType};
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     CreationMode, Environment, ErrorKind, Operation, PendingWrite, Result, Snapshot, Storage, TableChange,
     TableDefinition, alter_table, generate_manifests,

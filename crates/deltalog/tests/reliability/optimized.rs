@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deltalog::engine::dml::{Request, listed_files, update};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, update};
 use deltalog::engine::protocol::Add;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage, TableChange,
     WriteRequest, alter_table, optimize,

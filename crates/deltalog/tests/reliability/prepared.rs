@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
+use deltalog::engine::commit::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
 use deltalog::{ErrorKind, Snapshot, Storage, TableDefinition};
 use proptest::prelude::*;
 

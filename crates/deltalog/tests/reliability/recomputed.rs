@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, RowChangeOutcome, delete};
 use deltalog::engine::protocol::Add;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, ErrorKind, Operation, OptimizeRequest, RecomputeRequest, Recomputed, Result,
     Snapshot, Storage, TableChange, alter_table, check_files, optimize, recompute_statistics,

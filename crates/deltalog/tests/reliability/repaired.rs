@@ -8,10 +8,10 @@ use std::sync::Mutex;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::deletion_vector::VectorPlace;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::parallel::stay_alone;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, ErrorKind, Operation, RepairRequest, Repaired, Result, Snapshot, Storage,
     TableChange, alter_table, check_files, repair,

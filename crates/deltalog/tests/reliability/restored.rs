@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::protocol::{DomainMetadata, TableFeature};
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, ErrorKind, NewColumn, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
     RestoreRequest, Restored, Result, SaveMode, Snapshot, Storage, StructField, StructType, TableChange,

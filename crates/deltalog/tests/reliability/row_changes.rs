@@ -1,10 +1,10 @@
 //! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, however the rows were found.
 //! Protocol: "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
 
+use deltalog::engine::commit::{Committed, Operation, SaveMode};
 use deltalog::engine::dml::{Request, RowChange, RowChangeOutcome, RowCounts, Statement, delete, update};
 use deltalog::engine::protocol::{Action, AddCdcFile};
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
-use deltalog::engine::transaction::{Committed, Operation, SaveMode};
 use deltalog::{
     Add, ErrorKind, ParseMode, PendingWrite, Predicate, SetTransaction, Snapshot, Storage, WriteRequest,
     parse_predicate,

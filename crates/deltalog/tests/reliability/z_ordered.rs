@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, Curve, ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot,
     Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest, alter_table, optimize,

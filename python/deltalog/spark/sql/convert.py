@@ -21,7 +21,8 @@ from deltalog.convert import ConvertArguments
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
-from deltalog.spark.sql.definition import RESERVED, with_defaults
+from deltalog.spark.sql.definition import RESERVED
+from deltalog.spark.write.defaults import with_defaults
 from deltalog.spark.write.outcome import after_commit
 
 CONVERTED = StructType(

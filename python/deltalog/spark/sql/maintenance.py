@@ -174,8 +174,10 @@ def restored(
     *,
     ignore_missing_files: bool = False,
     dry_run: bool = False,
-) -> list[int]:
-    """Restores a version, or the version of a time, as the newest one. Returns a row of `RESTORED`.
+) -> tuple[list[int], int | None]:
+    """Makes a version the newest one again, or the one of a time.
+
+    Returns a row of `RESTORED`, and the version that was committed, if one was.
 
     Args:
         snapshot: the newest version.
@@ -190,8 +192,10 @@ def restored(
         raise InvalidArgumentError("RESTORE takes either a version or a time")
     earlier = snapshot.at(version, timestamp_ms)
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = restore(snapshot, earlier, timestamp, ignore_missing_files, False, dry_run, arguments)
-    return [metrics[name] for name in _RESTORED]
+    metrics, committed = restore(
+        snapshot, earlier, timestamp, ignore_missing_files, False, dry_run, arguments
+    )
+    return [metrics[name] for name in _RESTORED], committed
 
 
 def checked(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
@@ -221,11 +225,14 @@ def repaired(
     remove_damaged: bool = False,
     drop_files_without_vectors: bool = False,
     dry_run: bool = False,
-) -> list[list[Any]]:
-    """Removes missing files from the table. Returns rows of `REPAIRED`."""
+) -> tuple[list[list[Any]], int | None]:
+    """Removes files from the table that are not there.
+
+    Returns rows of `REPAIRED`, and the version that was committed, if one was.
+    """
     arguments = commit_arguments(None, user_metadata)
-    _, files, _ = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
-    return [_values(REPAIRED, file) for file in files]
+    _, files, committed = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
+    return [_values(REPAIRED, file) for file in files], committed
 
 
 def recomputed(

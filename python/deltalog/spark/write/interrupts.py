@@ -69,12 +69,15 @@ class RunningWrite:
     @contextmanager
     def tagging(self) -> Iterator[None]:
         """Gives the tag to all jobs that this thread starts. A `FileJob` and a statement tag their jobs themselves."""
-        context = self._session.sparkContext()
-        context.addJobTag(self.tag)
-        try:
-            yield
-        finally:
-            context.removeJobTag(self.tag)
+        from deltalog.spark.jvm.connections import one_connection  # Needs py4j.
+
+        with one_connection(self._session._gateway_client):
+            context = self._session.sparkContext()
+            context.addJobTag(self.tag)
+            try:
+                yield
+            finally:
+                context.removeJobTag(self.tag)
 
     def _cancel(self) -> None:
         """Cancels the jobs of the write repeatedly until it has ended.

@@ -1,8 +1,8 @@
 //! The gates for reading and writing. This is the only place that says which features are implemented.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
-use crate::{Error, Result};
 
 /// How far a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ fn writer_support(feature: &TableFeature) -> Support {
         // Checkpoints of all allowed forms are written, and no multi-part ones.
         TableFeature::V2Checkpoint => Support::Full,
         // Files are removed whole or get vectors, and new files have new rows. A statement whose changes do not follow
-        // from that writes change data files (`dml::row_writer`).
+        // from that writes change data files (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
@@ -107,8 +107,8 @@ fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -
 /// Refuses a table that cannot be read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if features, the protocol version or the file format are
-/// not implemented; names them. [`CorruptLog`](crate::ErrorKind::CorruptLog) if the specification does not
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported) if features, the protocol version or the file format are
+/// not implemented; names them. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does not
 /// allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[]).map_err(|error| {

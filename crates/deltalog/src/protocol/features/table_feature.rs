@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Result;
+use crate::error::Result;
 use crate::protocol::action::Metadata;
 
 /// The metadata of a field with strings that are not compared byte by byte: the collation of each, by its path from the

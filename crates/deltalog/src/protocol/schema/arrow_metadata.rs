@@ -19,7 +19,7 @@ use super::column_rules::{
     IDENTITY, IDENTITY_EXPLICIT, IDENTITY_MARK, IDENTITY_START, IDENTITY_STEP, is_of_files,
 };
 use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The key of the names of those keys whose values are JSON although nothing is known about them.
 const JSON_KEYS: &str = "deltalog.jsonKeys";

@@ -17,7 +17,7 @@
 use serde_json::{Value, json};
 
 use super::{PrimitiveType, StructField, StructType};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The metadata key of the type changes of a field.
 pub(crate) const TYPE_CHANGES: &str = "delta.typeChanges";
@@ -170,7 +170,7 @@ pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::error::ErrorKind;
     use crate::protocol::schema::FieldMetadata;
 
     fn changed(from: &str, to: &str) -> Result<Vec<TypeChange>> {

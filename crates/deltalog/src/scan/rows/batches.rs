@@ -26,10 +26,10 @@ use super::row_ids::RowNumbers;
 use super::selection::SelectedRows;
 use super::shares::{ColumnReader, Columns};
 use super::views;
-use crate::by_name::names_of;
 use crate::error::{Error, Result};
-use crate::predicate::{BoundPredicate, filter_mask};
-use crate::row_bytes::weight_of;
+use crate::expression::predicate::{BoundPredicate, filter_mask};
+use crate::runtime::by_name::names_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// The rows of one file.
 #[derive(Debug)]

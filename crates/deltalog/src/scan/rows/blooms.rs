@@ -35,7 +35,7 @@ use super::faults::{WatchedFile, guarded};
 use super::groups::GroupBounds;
 use super::places::{Place, Places};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
 /// The most bytes of a filter's header.
 const HEADER: u64 = 32;

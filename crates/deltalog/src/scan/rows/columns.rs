@@ -13,10 +13,10 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use super::plan::leaf_count;
 use super::{projected, row_ids};
 use crate::error::{Error, Result};
-use crate::predicate::BoundPredicate;
+use crate::expression::predicate::BoundPredicate;
 use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
-use crate::spelling::nearest_first;
+use crate::runtime::spelling::nearest_first;
 
 /// The columns to read: first the columns of the output, then columns that only the predicate needs.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@
 use super::faults::guarded;
 use super::file::{Opener, Source};
 use super::{DataFile, FileRows};
-use crate::by_name::names_of;
 use crate::error::Result;
+use crate::runtime::by_name::names_of;
 
 /// Returns whether a number or a date in `file` has another type than in the table, at any depth.
 ///

@@ -33,8 +33,8 @@ use super::file::{OpenFile, Opener};
 use super::waiting::{WAITING_BATCHES, WAITING_BYTES, Waiting};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
-use crate::interrupt;
-use crate::row_bytes::weight_of;
+use crate::runtime::interrupt;
+use crate::runtime::row_bytes::weight_of;
 
 /// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
 pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);

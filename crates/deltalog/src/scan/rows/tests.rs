@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use super::{DataFile, FileRows, PartitionRow, RowScan, RowTracking};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::expression::predicate::{ParseMode, filter_mask, parse};
 use crate::protocol::schema::is_variant;
 use crate::protocol::{LogPath, PathResolver};
 use crate::storage::Storage;

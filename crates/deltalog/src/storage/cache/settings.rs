@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use crate::byte_size::bytes_of;
 use crate::error::{Error, Result};
+use crate::runtime::byte_size::bytes_of;
 
 /// The names of the options.
 pub(in crate::storage) const NAMES: [&str; 2] = ["cache_dir", "cache_size"];

@@ -31,7 +31,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::spelling::nearest;
+use crate::runtime::spelling::nearest;
 use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Request, Settings};
 use crate::storage::cache::settings;
 use crate::storage::remote::{Client, Recipe};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use object_store::RetryConfig;
 
 use crate::error::{Error, Result};
-use crate::spelling::nearest;
+use crate::runtime::spelling::nearest;
 use crate::storage::budget::Budget;
 use crate::storage::cache::settings;
 use crate::storage::remote::Reads;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::runtime::interrupt;
 use crate::storage::FileMeta;
 
 /// The batches that wait for the consumer, for each thread.

@@ -22,7 +22,7 @@ use object_store::path::Path;
 use self::jobs::Lister;
 use super::{Backend, FileMeta, Storage};
 use crate::error::Result;
-use crate::parallel;
+use crate::runtime::parallel;
 
 /// The number of local directories that are read at the same time. A network file system answers slowly.
 const DIRECTORIES: usize = 4;

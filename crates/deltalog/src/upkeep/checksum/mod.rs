@@ -21,9 +21,9 @@ mod running;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::VersionChecksum;
+use crate::log::replay::Commit;
 use crate::protocol::PathResolver;
 use crate::protocol::log_name::LogFileName;
-use crate::replay::Commit;
 use crate::snapshot::{KnownChecksum, Snapshot, note_doubt};
 use crate::storage::Storage;
 
@@ -65,7 +65,7 @@ pub(super) struct Since {
     pub(super) version: u64,
     /// The version that the transaction was based on; `None` if it created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::since`](crate::transaction::CommittedVersion::since).
+    /// See [`CommittedVersion::since`](crate::commit::CommittedVersion::since).
     pub(super) commits: Option<Vec<Commit>>,
 }
 

@@ -32,11 +32,11 @@ use std::time::Duration;
 
 pub(super) use after_commit::{Pace, after_checkpoint, go_on};
 
-use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::{LOG_DIRECTORY, LogInventory};
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{TableFeature, ensure_writable, protected_before};
+use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage};
 

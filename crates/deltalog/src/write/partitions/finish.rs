@@ -15,7 +15,7 @@ use super::super::held::{Piece, detached, gather};
 use super::super::split::PartitionId;
 use super::{Partitions, at};
 use crate::error::Result;
-use crate::parallel;
+use crate::runtime::parallel;
 use crate::storage::Storage;
 
 /// The number of small files that are written at once.

@@ -33,7 +33,7 @@ use super::output::{Output, WrittenFile};
 use super::overflow::{Overflow, Place};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
-use crate::row_bytes::weight_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// The memory for each file that is open at once, in bytes.
 const MEMORY_PER_FILE: usize = 8 << 20;

@@ -18,10 +18,10 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::deletion_vector::DeletionVectors;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::replay::{DeletionVectorColumn, FileColumn, FileColumns};
-use deltalog::engine::transaction::Transaction;
 use deltalog::{Environment, Error, ErrorKind, Operation, Result, Snapshot, Storage, find_commit};
 use deltalog_testkit::judge::{Log, State as Replayed};
 

@@ -1,8 +1,8 @@
 //! Deletes of rows, by deletion vectors. Protocol: "Deletion Vectors".
 
 use deltalog::Operation;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::deletion_vector::DeletionVector;
-use deltalog::engine::transaction::Transaction;
 use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;

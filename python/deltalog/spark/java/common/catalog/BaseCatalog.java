@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * The session catalog, extended by deltalog's tables: entries with this provider, and tables named
@@ -98,6 +100,11 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
+    VersionedPath versioned = isPath(name) ? VersionedPath.of(session(), name.name()) : null;
+    if (versioned != null) {
+      Identifier table = Identifier.of(name.namespace(), versioned.path());
+      return find(table, versioned.option(), versioned.value());
+    }
     Table found = find(name, null, null);
     return found == null ? BuiltinCatalog.load((TableCatalog) delegate, name) : found;
   }
@@ -226,9 +233,33 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return super.alterTable(name, changes);
     }
-    Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    String location = newLocation(changes);
+    CatalogTable entry = location == null || isPath(name) ? null : CatalogEntries.find(name);
+    if (entry == null) {
+      Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    } else {
+      move(entry, location);
+    }
     EntryColumns.update(session(), name);
     return find(name, null, null);
+  }
+
+  private static String newLocation(TableChange[] changes) {
+    return changes.length == 1
+            && changes[0] instanceof TableChange.SetProperty change
+            && change.property().equals(TableCatalog.PROP_LOCATION)
+        ? change.value()
+        : null;
+  }
+
+  private static void move(CatalogTable entry, String location) {
+    String options = TableOptions.json(CatalogEntries.options(entry));
+    String path = Bridge.definitions().relocated(session(), options, location);
+    try {
+      CatalogEntries.move(entry, new Path(path).toUri());
+    } catch (Exception e) {
+      Platform.throwException(e);
+    }
   }
 
   /** Returns a procedure of ours; Spark's own catalog has none. */

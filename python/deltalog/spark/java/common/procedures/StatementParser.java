@@ -62,7 +62,7 @@ public class StatementParser implements InvocationHandler {
       return plan(method, arguments);
     }
     if (name.equals("parseMultipartIdentifier")) {
-      ThreadSession.use(session);
+      ThreadSession.useForWriter(session);
     }
     if (name.equals("equals")) {
       return Boolean.valueOf(proxy == arguments[0]);
