@@ -17,8 +17,8 @@
 //!   removed. What users have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
-//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
-//!   with rows of others, whom a drop does not concern.
+//!   is a conflict. After the first step, a drop that conflicts starts over on the newest version. So does a
+//!   drop that conflicts with rows of other writers, which do not matter to it.
 //! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
 //!   (`commit::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
