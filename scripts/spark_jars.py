@@ -151,7 +151,7 @@ def write_jar(jar: Path, files: dict[str, bytes]) -> None:
 
 
 def build(release: str, directory: Path) -> Path:
-    """Makes the jar of a release, with the PySpark of this interpreter, which must be of that release."""
+    """Builds the jar of a release, with the PySpark of this interpreter, which must be of that release."""
     import pyspark
 
     if number(release) != number(pyspark.__version__)[:2]:

@@ -23,7 +23,7 @@ Program = Callable[[str], Path]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Makes a JDK of a shell script that is its compiler, and returns its directory."""
+    """Creates a JDK whose compiler is a shell script, and returns its directory."""
 
     def make(text: str) -> Path:
         compiler = tmp_path / "jdk" / "bin" / "javac"

@@ -74,7 +74,7 @@ def unanswered(
 
     `writer` opens the table and returns what appends to it, `ids` reads the ids of all rows. An append that raises one
     of `errors` is not made again. Notes how many appends were acknowledged, how many of these are in the table, how
-    many rows are there twice, how many appends have failed, and how many of these are in the table all the same.
+    many rows occur twice, how many appends have failed, and how many of these are in the table all the same.
     """
 
     def work(number: int) -> list[int]:

@@ -61,7 +61,7 @@ def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -
     table = tmp_path / "t"
     shutil.copytree(golden.table, table)
     opened = deltalog.DeltaTable(table)
-    # The values of identity columns are generated, and beyond those that are there.
+    # The values of identity columns are generated, beyond the existing values.
     generated = [
         column["name"]
         for column in json.loads(opened.schema().to_json())["fields"]

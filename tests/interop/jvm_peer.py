@@ -63,7 +63,7 @@ def write(frame: DataFrame, file: str) -> None:
 
 
 def write_versions(spark: SparkSession, path: str, versions: list[int], file: str) -> None:
-    """Writes what the connector reads of each version. Its own snapshots are asked, as SQL does not tell everything."""
+    """Writes what the connector reads of each version. Reads its own snapshots, as SQL does not return everything."""
     logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
     log = logs.forTable(spark._jsparkSession, path)
     states = []

@@ -181,7 +181,7 @@ def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
 
 
 def test_they_go_on_without_features_that_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
-    """PROTOCOL, "Supported Features": nothing is left that only the features explain."""
+    """PROTOCOL, "Supported Features": no traces of the features are left."""
     write_deltalake(tmp_path, DATA, configuration={"delta.enableRowTracking": "true"})
     table = DeltaTable(tmp_path)
     table.alter.cluster_by("id")

@@ -68,7 +68,7 @@ def test_generated_columns_are_computed_and_rows_checked(tmp_path: Path) -> None
     ]:
         with pytest.raises(InvalidArgumentError, match=message):
             write_deltalake(uri, rows, mode="append")
-    # Nothing is left of a write that was refused.
+    # A refused write leaves no files.
     after = DeltaTable(uri).version(), sorted(path.name for path in tmp_path.rglob("*.parquet"))
     assert after == before
     write_deltalake(uri, data(id=[7], name=["ab"], twice=[14], day=[None]), mode="append")

@@ -45,7 +45,7 @@ FILES: list[list[Row]] = [
 ]
 ROWS = [row for rows in FILES for row in rows]
 
-# What each predicate says about a row; None is NULL.
+# The result of each predicate for a row; None is NULL.
 PREDICATES: dict[str, Any] = {
     "id = 1": lambda key, p, n: key == 1,
     "n > 3": lambda key, p, n: None if n is None else n > 3,

@@ -43,7 +43,7 @@ def sorted_rows(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=repr)
 
 
-# What each predicate says about a row; None is NULL.
+# The result of each predicate for a row; None is NULL.
 PREDICATES: dict[str, Any] = {
     "p = 'a'": lambda key, p, n: None if p is None else p == "a",
     "p IS NULL": lambda key, p, n: p is None,
@@ -190,7 +190,7 @@ def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     assert bool(cdc) == (vectors == "false")
     for file in cdc:
         assert (tmp_path / unquote(file["path"])).stat().st_size == file["size"]
-    # Whole files say by themselves what has changed.
+    # Files that are added or removed completely show the changes.
     write_deltalake(tmp_path, rows_of([(9, "c", 6)]), mode="overwrite", predicate="n = 6")
     assert fed(tmp_path, 4) == [(6, "c", 6, "delete"), (9, "c", 6, "insert")]
     assert not any("cdc" in line for line in actions(tmp_path, 4))

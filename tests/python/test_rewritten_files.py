@@ -73,7 +73,7 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
 
 
 def test_only_files_with_vectors_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Add File and Remove File": the data stays the same, so the change data feed has nothing of it."""
+    """PROTOCOL, "Add File and Remove File": the data is unchanged, so the change data feed does not show this."""
     data = pa.table(
         {"id": pa.array(range(10), pa.int64()), "p": [f"p/ {number % 2}" for number in range(10)]}
     )

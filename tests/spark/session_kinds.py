@@ -190,7 +190,7 @@ def started(directory: Path, port: int | None = None) -> SparkSession:
 
 
 def with_other_extensions(spark: SparkSession) -> SparkSession:
-    """Returns a session of the same context with its own extensions, as `withExtensions` makes it in Scala."""
+    """Returns a session of the same context with its own extensions, as `withExtensions` does in Scala."""
     jvm: Any = spark.sparkContext._jvm
     shared = jvm.scala.Option.apply(spark._jsparkSession.sharedState())
     extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()

@@ -234,7 +234,7 @@ def test_every_type_keeps_its_values(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_defaults(spark: SparkSession) -> None:
-    """Spark gives rows in files without a column its default, which no Delta table does."""
+    """For files without a column, Spark returns its default, which Delta tables do not do."""
     spark.sql("CREATE TABLE c (a INT, b INT DEFAULT 7) USING parquet")
     spark.sql("INSERT INTO c (a) VALUES (1)")
     spark.sql("CREATE TABLE n (a INT) USING parquet")

@@ -84,7 +84,7 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
 
 @pytest.mark.newest
 def test_the_jar_is_that_of_all_sessions() -> None:
-    """Spark gives the executors nothing but its own jars for a session that has some, as a Connect client may."""
+    """If a session has its own jars, Spark sends only these to the executors, as a Connect client may."""
     done = run_python(
         """
         from pyspark.sql import SparkSession

@@ -110,7 +110,7 @@ def test_save_append_overwrite_and_load(spark: SparkSession, s3: S3Server, uri: 
     data.where("id < 2").write.format("deltalog").mode("overwrite").save(uri)
     assert rows(s3, uri) == spark_rows(spark, uri) == expected[:2]
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(uri).count() == 10
-    # The log names files relative to the table, and nothing else is there: no markers, no temporary files.
+    # The log names files relative to the table, and there are no other files: no markers, no temporary files.
     paths = {add["path"] for add in added(s3)}
     assert all(":" not in path and not path.startswith("/") for path in paths)
     others = [key for key in s3.keys(BUCKET) if not key.endswith((".parquet", ".json", ".crc"))]
@@ -343,7 +343,7 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
 
 @contextmanager
 def out_of_reach() -> Iterator[str]:
-    """Makes Hadoop have no class for local files. Yields what errors and warnings say of it."""
+    """Removes Hadoop's class for local files. Yields the text of errors and warnings about that."""
     reason = "Hadoop has no file system for a test"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))

@@ -137,7 +137,7 @@ def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
 
 @pytest.mark.parametrize("write", WRITES)
 def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, write: str) -> None:
-    """The filters of the plan tell which rows were read."""
+    """The filters of the plan show which rows were read."""
     created(path, "Serializable")
     with overtaken(spark, path, append_r):
         WRITES[write](spark, path)
@@ -146,7 +146,7 @@ def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, w
 
 
 def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
-    """Two statements that insert what is not there yet do not both insert it."""
+    """Two statements that insert missing rows do not both insert the same row."""
     table = created(path)
     statement = (
         "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "

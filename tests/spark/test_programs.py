@@ -151,7 +151,7 @@ def test_a_python_process_that_died_is_replaced(job: Path, tmp_path: Path) -> No
 
 
 def script(directory: Path, name: str, *lines: str) -> str:
-    """Makes an interpreter of a shell script."""
+    """Creates an interpreter from a shell script."""
     path = directory / name
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -159,7 +159,7 @@ def script(directory: Path, name: str, *lines: str) -> str:
 
 
 def patched(directory: Path, name: str, statement: str) -> str:
-    """Makes an interpreter whose sidecar begins after a statement on the module `jars`."""
+    """Creates an interpreter whose sidecar begins after a statement on the module `jars`."""
     module = 'runpy.run_module("deltalog.spark.sidecar", run_name="__main__")'
     imports = "import runpy; from pathlib import Path; from deltalog.spark.jvm import jars"
     return script(directory, name, f"exec {sys.executable} -c '{imports}; {statement}; {module}'")

@@ -98,7 +98,9 @@ def test_a_footer_that_is_nested_deeply_ends_no_process(spark: SparkSession, tmp
 def test_a_footer_that_claims_a_long_list_ends_no_process(
     spark: SparkSession, tmp_path: Path, count: int
 ) -> None:
-    """Parquet makes room for all entries of a list before it reads them. `OutOfMemoryError` ends an executor, too."""
+    """Parquet allocates memory for all entries of a list before it reads them. `OutOfMemoryError` ends an executor,
+    too.
+    """
     write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
     (file,) = (tmp_path / "t").glob("*.parquet")
     # Thrift's compact protocol: the version, and then the schema, a list of so many structs.

@@ -99,7 +99,7 @@ def test_a_wrong_endpoint_is_an_error_at_once(s3: S3Server) -> None:
 
 
 def test_a_web_page_is_not_an_empty_place() -> None:
-    """A console or a proxy answers everything with a page. That does not say that there is no table."""
+    """A console or a proxy answers everything with a page. That does not mean that there is no table."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -131,7 +131,7 @@ def test_a_misspelled_option_is_an_error_with_the_right_name(s3: S3Server) -> No
 
 
 def test_a_permission_to_read_only(table: S3Server) -> None:
-    """The append fails, and nothing of it stays visible."""
+    """The append fails, and none of its rows are visible."""
     table.faults(rule(error("AccessDenied"), "create"))
     with pytest.raises(deltalog.AccessDeniedError, match="permission to write objects"):
         write_deltalake("s3://tables/t", ROWS, mode="append", storage_options=table.options())

@@ -52,7 +52,7 @@ Count = Callable[[Callable[[], object]], Counter[str]]
 def test_open(s3: S3Server, counted: Count) -> None:
     table_of(s3, 3)
     opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
-    # The hint at a checkpoint, which is not there, and the commits.
+    # The requests for the hint at a checkpoint, which does not exist, and for the commits.
     assert opened <= Counter(list=1, get=1 + 3), opened
     files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
     assert files == opened

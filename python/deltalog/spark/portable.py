@@ -94,7 +94,9 @@ def has_alias(spark: SparkSession) -> bool:
     """
     from deltalog.spark.jvm.alias import NAME, WISH
 
-    refusal = f"{WISH} is not possible: the format delta of this session belongs to another source; omit {WISH}"
+    refusal = (
+        f"{WISH} is not possible: the format delta of this session belongs to another source; omit {WISH}"
+    )
 
     try:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns

@@ -81,7 +81,7 @@ class Delete(Action):
 
 @dataclass(frozen=True)
 class Update(Action):
-    """Gives `column` a value in the rows that meet the predicate; `literal` is its text in SQL."""
+    """Sets `column` to a value in the rows that meet the predicate; `literal` is its text in SQL."""
 
     predicate: Predicate
     column: str
@@ -248,7 +248,7 @@ class RecomputeStatistics(Action):
 
 @dataclass(frozen=True)
 class Restore(Action):
-    """Makes an earlier version the newest one again."""
+    """Restores an earlier version as the newest one."""
 
     version: int
     earlier: Model
@@ -287,7 +287,7 @@ class CompactLog(Action):
 
 @dataclass(frozen=True)
 class CleanUp(Action):
-    """Makes all log files older than their retention but the last ones, and removes what has expired."""
+    """Sets the times of all log files except the last ones to before their retention, and cleans up the log."""
 
     kept: int
 

@@ -79,7 +79,7 @@ def read_ours(path: Path, version: int) -> Seen:
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads with `deltalake`, which tells neither the clustering nor the names of applications: `like` says which
+    """Reads with `deltalake`, which returns neither the clustering nor the names of applications: `like` says which
     ones to ask for."""
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}

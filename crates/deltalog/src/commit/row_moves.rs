@@ -75,7 +75,7 @@ impl RowMove {
     pub(crate) fn added_to(&self, tags: Option<&Tags>) -> Result<Tags> {
         let mut tags = tags.cloned().unwrap_or_default();
         let text = serde_json::to_string(self).map_err(|error| {
-            Error::invalid_argument("the place of moved rows cannot be encoded as JSON").with_source(error)
+            Error::invalid_argument("the position of moved rows cannot be encoded as JSON").with_source(error)
         })?;
         tags.insert(TAG.to_owned(), Some(text));
         Ok(tags)

@@ -69,7 +69,7 @@ pub(super) struct Coordination {
 }
 
 impl Coordination {
-    /// Returns what distinguishes the coordinator from others of the same store, for as long as it is in use.
+    /// Returns an id that distinguishes the coordinator from others of the same store while it is in use.
     pub(super) fn id(&self) -> usize {
         if self.is_of_store { 0 } else { Arc::as_ptr(&self.coordinator).addr() }
     }
@@ -337,7 +337,7 @@ impl Storage {
                 table = self.url(),
                 file = entry.file_name,
                 %error,
-                "the coordinator could not be told that a commit is in the log"
+                "the coordinator could not be notified that a commit is in the log"
             ),
         }
     }

@@ -119,7 +119,7 @@ impl Duties {
     pub(super) fn write_compaction(&self, pace: Pace<'_>) {
         self.write_due_checksum();
         self.attempt("its log compaction could not be written", || compaction::keep(self));
-        self.attempt("the clean-up of its log could not go on", || cleanup::go_on(self, pace));
+        self.attempt("the clean-up of its log could not continue", || cleanup::go_on(self, pace));
     }
 
     pub(super) fn storage(&self) -> &Storage {

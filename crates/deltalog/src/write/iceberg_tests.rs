@@ -388,7 +388,8 @@ fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
     }
 }
 
-/// "Materialize Partition Columns": the table of the section. The feature is supported, or only the property is set.
+/// Tests the table in the section "Materialize Partition Columns". Either the feature is supported, or only the
+/// property is set.
 #[test]
 fn files_have_the_partition_columns_if_the_table_asks_for_them() {
     let write = "delta.writePartitionColumnsToParquet";

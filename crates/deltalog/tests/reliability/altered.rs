@@ -35,7 +35,7 @@ fn others() -> Environment {
 }
 
 impl Winner {
-    /// Returns the table that the winner changes. It supports domains if the winner commits nothing else.
+    /// Returns the table that the winner changes. It supports domains if the winner commits only domains.
     fn table(self) -> (FaultyStore, Storage, Snapshot) {
         match self {
             Self::ClusterBy | Self::Domain => defined(|definition| {

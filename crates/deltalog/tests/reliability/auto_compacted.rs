@@ -334,8 +334,8 @@ fn two_writers_compact_at_the_same_time() {
     assert!(file_count(&storage) < 20, "{} files", file_count(&storage));
 }
 
-/// Every request of the write and of the compaction fails, in every way, also for good: a write that says that it was
-/// committed has all of its rows, one that says that it was not has none, and no row is there twice.
+/// Every request of the write and of the compaction fails, in every way, also permanently: a write that reports success
+/// has all of its rows, a write that reports a failure has none, and no row occurs twice.
 #[test]
 fn a_failure_of_the_compaction_is_none_of_the_write() {
     stay_alone();
@@ -399,7 +399,7 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
                             usize::from(logged.iter().any(|line| line.contains("compaction of small files")));
                     }
                 }
-                // All files of all versions are there.
+                // All files of all versions exist.
                 for version in 0..=newest(&storage).version() {
                     ids(&Snapshot::open(&storage, Some(version)).unwrap());
                 }

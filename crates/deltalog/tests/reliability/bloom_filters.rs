@@ -1,5 +1,5 @@
-//! Bloom filters in an object store: how many requests a look-up makes, and what a failing one does. Parquet: "Bloom
-//! Filter".
+//! Bloom filters in an object store: the number of requests of a look-up, and the effect of a failing one. Parquet:
+//! "Bloom Filter".
 
 use std::sync::Arc;
 

@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// Every version from the checkpoint at or before the cut-off on reads the same before and after, every older
-    /// one is gone, and nothing is left of it.
+    /// version and all its files are deleted.
     #[test]
     fn retained_versions_read_the_same(
         history in history(),

@@ -477,7 +477,7 @@ fn what_cannot_be_cloned_is_refused() {
     assert_eq!(cloned(&from, &other, replace(false)).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// Nothing is left of a clone whose files cannot be copied.
+/// A clone whose files cannot be copied leaves no files.
 #[test]
 fn files_that_are_gone_or_of_another_size_are_named() {
     let (directory, from) = source(&[]);

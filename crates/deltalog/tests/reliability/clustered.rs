@@ -75,7 +75,7 @@ fn table(columns: &[&str]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// Returns all rows by their ids, with row id and commit version; checks that no id is there twice.
+/// Returns all rows by their ids, with row id and commit version; checks that no id occurs twice.
 fn rows(snapshot: &Snapshot) -> BTreeMap<i64, (Row, i64, i64)> {
     let mut found = BTreeMap::new();
     for batch in TableScan::new(snapshot).row_ids().read().unwrap() {
@@ -239,7 +239,7 @@ fn as_little_as_possible_is_written_again() {
     // Three of the steps went into the cube of the one before.
     assert!(cubes(&newest(&storage)).len() <= 4, "{:?}", cubes(&newest(&storage)));
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
-    // A run for all files makes one cube.
+    // A run for all files merges them into one cube.
     assert_eq!(run(&storage, full()).commits.len(), 1);
     assert_eq!(cubes(&newest(&storage)).len(), 1);
     assert_eq!(run(&storage, full()).commits.len(), 0);
@@ -308,7 +308,7 @@ fn other_columns_need_a_full_run() {
     assert_eq!(ids(&newest(&storage)), (0..1_100).collect());
 }
 
-/// Without clustering columns, OPTIMIZE makes fewer files, also of those that were clustered.
+/// Without clustering columns, OPTIMIZE merges files, including files that were clustered.
 #[test]
 fn a_table_that_is_no_longer_clustered_is_compacted() {
     let (_directory, storage) = table(&["a"]);

@@ -107,7 +107,7 @@ fn a_creation_reads_nothing() {
     assert_eq!(found.iter().filter(|call| call.starts_with("Get")).count(), 0, "{found:?}");
 }
 
-/// A winner with more file actions than are kept for the checksum: it is left out, and nothing is read.
+/// A winner with more file actions than are kept for the checksum: the checksum is left out, and no file is read.
 #[test]
 fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     let (store, storage, base) = opened();

@@ -82,8 +82,8 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
     snapshot.protocol().writer_features().iter().map(ToString::to_string).collect()
 }
 
-/// A new table supports what its definition requires and nothing else. One that replaces it supports what both require,
-/// and is otherwise as a new one.
+/// A new table supports only the features that its definition requires. A table that replaces it supports the features
+/// that both require, and otherwise equals a new one.
 #[test]
 fn features_are_those_that_definitions_require() {
     let all = 1 << PARTS.len();

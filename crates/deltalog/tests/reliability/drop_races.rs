@@ -92,7 +92,7 @@ fn delete(storage: &Storage, predicate: &str) -> Result<()> {
     delete.commit_or_fail(Vec::new(), Operation::new("DELETE")).map(drop)
 }
 
-/// A table whose rows are 0, 2 and 4, and which makes use of a feature.
+/// A table that uses a feature. Its rows are 0, 2 and 4.
 fn using(feature: &str) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let create = |column, property, ids: &[i64]| {

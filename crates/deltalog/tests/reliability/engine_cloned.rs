@@ -98,7 +98,7 @@ fn the_clone_has_the_copies_of_the_engine() {
     }
 }
 
-/// Nothing is committed that the engine has not copied as planned, and nothing of it is left.
+/// A clone that the engine has not copied as planned is not committed, and leaves no files.
 #[test]
 fn reports_that_do_not_fit_the_plan_are_refused() {
     type Spoil = fn(&mut Vec<CopiedFile>);

@@ -421,8 +421,8 @@ fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
     }
 }
 
-/// The engine has counted the rows before it has shuffled them: without statistics in the log, nothing else tells that
-/// some were lost or doubled.
+/// The engine has counted the rows before it has shuffled them: without statistics in the log, nothing else would
+/// reveal lost or doubled rows.
 #[test]
 fn shuffled_rows_are_as_many_as_were_counted() {
     let (_directory, storage) = four_files();

@@ -62,7 +62,7 @@ fn kind<T>(result: deltalog::Result<T>) -> ErrorKind {
 fn a_recent_answer_makes_no_request_and_the_next_one_is_newer() {
     let watched = Watched::new();
     write_commit(&watched.storage, 4, &[add_line("4")]);
-    // The store gives no answer, and none is waited for.
+    // The store does not answer, and the call does not wait.
     watched.store.fail(|_, _| Some(Fault::LostBefore));
     assert_eq!(watched.recent().unwrap(), 3);
     assert_eq!(watched.store.take_calls().len(), 1, "the refresh behind the answer");
@@ -82,11 +82,11 @@ fn an_answer_is_never_older_than_the_limit() {
     }
     write_commit(&watched.storage, 8, &[add_line("more")]);
     assert_eq!(watched.table.recent_snapshot(Duration::ZERO).unwrap().version(), 8);
-    // A clock that was set back tells nothing about the age.
+    // If the clock was set back, the age is unknown.
     write_commit(&watched.storage, 9, &[add_line("more")]);
     watched.pass(-10_000_000);
     assert_eq!(watched.recent().unwrap(), 9);
-    // From then on it tells the age again.
+    // From then on, the age is known again.
     watched.store.fail(|_, _| Some(Fault::Denied));
     watched.pass(900);
     assert_eq!(watched.recent().unwrap(), 9);

@@ -405,7 +405,7 @@ proptest! {
         let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
-        // Without a commit, nothing was drawn, and the other writers have done nothing.
+        // Without a commit, no id was drawn, and the other writers have done nothing.
         if newest(&storage).version() == base.version() {
             expected = ids(&base);
         }

@@ -180,7 +180,7 @@ proptest! {
         let is_done = match outcome {
             Ok(outcome) => {
                 if matches!(outcome, RowChangeOutcome::Unchanged(_)) && newest(&storage).version() == base.version() {
-                    // Nothing was drawn, and the other writers have done nothing.
+                    // No id was drawn, and the other writers have done nothing.
                     return Ok(());
                 }
                 true

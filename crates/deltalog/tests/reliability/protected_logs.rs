@@ -101,8 +101,8 @@ fn a_history_that_cannot_be_read_is_kept() {
     }
 }
 
-/// A commit waits for two seconds at most. What was looked at until then is deleted, and the next clean-up looks at the
-/// rest.
+/// A commit waits for two seconds at most. Files that were checked until then are deleted, and the next clean-up checks
+/// the rest.
 #[test]
 fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     for (step_ms, most_reads, oldest) in [(1000, 8, 0), (200, 16, 4)] {

@@ -372,7 +372,7 @@ fn a_file_that_cannot_be_read_here_is_not_damaged() {
     assert_eq!(repaired(&storage, all).unwrap().removed.len(), 1);
 }
 
-/// If the data file is gone too, nothing is left of its rows.
+/// If the data file is missing too, its rows are lost.
 #[test]
 fn a_missing_file_needs_no_vector() {
     let (directory, storage) = two_files();

@@ -66,7 +66,7 @@ fn metric(metrics: &[(&'static str, u64)], name: &str) -> u64 {
     metrics.iter().find(|(found, _)| *found == name).unwrap().1
 }
 
-/// The commit has the name, the parameters and the metrics that the JVM connector gives it.
+/// The commit has the name, the parameters and the metrics that the JVM connector would write.
 #[test]
 fn the_commit_says_what_was_done() {
     let (_directory, storage) = table(&[]);

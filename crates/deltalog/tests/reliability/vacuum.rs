@@ -326,7 +326,7 @@ fn restored(storage: &Storage, now_ms: i64, ignore_missing_files: bool) -> delta
     Ok(done.committed.unwrap().version)
 }
 
-/// VACUUM has looked at the log for the last time before it deletes a file, and the file is still there: a RESTORE that
+/// VACUUM has read the log for the last time before it deletes a file, and the file still exists: a RESTORE that
 /// knows the beginning of the VACUUM must not bring it back.
 #[test]
 fn a_file_that_is_being_deleted_is_not_restored() {
@@ -498,7 +498,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         for (at, call) in calls.iter().enumerate().filter(chosen) {
             let crashes = [Fault::CrashBefore, Fault::CrashAfter];
             for (index, fault) in Fault::of(call.op).iter().chain(&crashes).copied().enumerate() {
-                // A fault is there once or for good, in turns.
+                // A fault occurs once or permanently, in turns.
                 let lasts = fault.is_crash() || (at + index) % 2 == 0;
                 let later = if fault.is_crash() { Fault::CrashBefore } else { Fault::Denied };
                 let store = prepared.copy();

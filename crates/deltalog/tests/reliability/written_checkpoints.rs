@@ -265,7 +265,7 @@ fn sidecars_that_did_not_change_are_not_written_again() {
     let fourth = referenced(&open(&storage));
     assert_eq!(fourth.intersection(&first).count(), 9);
 
-    // Nothing but metadata has changed: only the head is new.
+    // Only metadata has changed, so only the head is new.
     write_commit(&storage, 5, &[v2_metadata(&[("a", "b")])]);
     assert_eq!(write(&storage), 0);
     assert_eq!(referenced(&open(&storage)), fourth);

@@ -89,7 +89,7 @@ fn table(count: i64, rows: i64, is_partitioned: bool, properties: &[(&str, &str)
     (directory, storage)
 }
 
-/// Returns all rows by their ids, and checks that no id is there twice.
+/// Returns all rows by their ids, and checks that no id occurs twice.
 fn rows(snapshot: &Snapshot) -> BTreeMap<i64, Row> {
     let mut found = BTreeMap::new();
     for batch in TableScan::new(snapshot).read().unwrap() {

@@ -120,8 +120,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Notes how something ends that changes no rows: it does not matter whether its commit is there, and it loses
-    /// against changes of the table.
+    /// Records the result of an operation that changes no rows: its commit may or may not exist, and it loses against
+    /// changes of the table.
     ///
     /// # Errors
     /// Any other error.

@@ -1,4 +1,4 @@
-//! How often each verb did what it is there for.
+//! How often each verb had its intended effect.
 
 use std::collections::BTreeMap;
 use std::fmt;

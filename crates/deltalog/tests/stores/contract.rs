@@ -112,7 +112,7 @@ fn listings(place: &Place) {
     assert_eq!(names(&all), ["a", "b", "b.json", "c/d", "c/e/f", "z"]);
     assert_eq!(all.iter().map(|file| file.size).collect::<Vec<_>>(), [5, 5, 10, 7, 9, 5]);
     assert_eq!(names(&storage.list_directory_after("log", "").unwrap()), ["a", "b", "b.json", "z"]);
-    // The name itself is not there, and need not exist.
+    // The name itself is excluded, and need not exist.
     assert_eq!(names(&storage.list_after("log", "b").unwrap()), ["b.json", "c/d", "c/e/f", "z"]);
     assert_eq!(names(&storage.list_after("log", "b0").unwrap()), ["c/d", "c/e/f", "z"]);
     assert_eq!(names(&storage.list_after("log", "c/d").unwrap()), ["c/e/f", "z"]);

@@ -45,7 +45,7 @@ static TABLES: LazyLock<Vec<(String, PathBuf, Content)>> = LazyLock::new(|| {
         root.display()
     );
     let read = |(name, table): (String, PathBuf)| {
-        // Files at paths of a local disk are not there for tables in a store.
+        // Tables in a store cannot have files at paths of a local disk.
         let content =
             if names_local_files(&table) { Err(ErrorKind::Unsupported) } else { content_of(&table) };
         (name, table, content)

@@ -13,7 +13,7 @@
     reason = "tests"
 )]
 
-/// Makes tests of functions with one parameter, a place in a store.
+/// Turns functions with one parameter, a place in a store, into tests.
 macro_rules! on_every_store {
     ($($case:ident),* $(,)?) => {
         on_every_store! { local, [$($case),*] }

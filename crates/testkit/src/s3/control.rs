@@ -54,7 +54,7 @@ pub struct Controlled {
 }
 
 impl Controlled {
-    /// Gives `server` a port for its control.
+    /// Opens a port for the control of `server`.
     pub fn new(server: S3Server) -> Self {
         let server = Arc::new(server);
         let served = server.clone();

@@ -56,7 +56,7 @@ async fn answer(
 ) -> Result<Response<Body>, Closed> {
     let (parts, content) = request.into_parts();
     let content = content.collect().await.map_err(|_| Closed)?.to_bytes();
-    // A task of its own continues when the client gives up: its request may take effect later.
+    // A separate task continues when the client gives up: its request may take effect later.
     let outcome = tokio::spawn(handle(shared, service, parts, content)).await;
     match outcome.map_err(|_| Closed)? {
         Outcome::Answered(response) => Ok(response),

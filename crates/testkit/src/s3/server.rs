@@ -95,7 +95,7 @@ impl S3Server {
         *self.shared.rules() = Rules::new(rules.into_iter().collect());
     }
 
-    /// Returns the requests so far, in the order of their ends. A request is there before its answer is sent.
+    /// Returns the requests so far, in the order of their ends. A request is recorded before its response is sent.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log().clone()
     }
@@ -133,7 +133,7 @@ impl S3Server {
         buckets.get_mut(bucket).expect("the bucket exists").objects.remove(key).is_some()
     }
 
-    /// Sets when an object was modified; returns whether it is there.
+    /// Sets when an object was modified; returns whether it exists.
     pub fn set_modified(&self, bucket: &str, key: &str, time: SystemTime) -> bool {
         let mut buckets = self.shared.buckets();
         let object = buckets.get_mut(bucket).expect("the bucket exists").objects.get_mut(key);

@@ -113,7 +113,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // The guard is not there any more if somebody else has killed and reaped it.
+        // The guard no longer exists if another process has killed and reaped it.
         let _ = self.guard.wait();
     }
 }

@@ -33,7 +33,7 @@ impl<'a> Actor<'a> {
         Self { name: name.into(), body: Box::new(body), second: None }
     }
 
-    /// Gives the process a second thread.
+    /// Adds a second thread to the process.
     #[must_use]
     pub fn with_second(self, body: impl Fn(&Process) + Send + Sync + 'a) -> Self {
         Self { second: Some(Box::new(body)), ..self }

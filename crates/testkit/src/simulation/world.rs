@@ -249,7 +249,7 @@ impl Shared {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the first turn away.
+    /// Starts the first turn.
     pub(super) fn start(&self) {
         let mut world = self.world();
         self.give_away(&mut world, 0);

@@ -414,7 +414,7 @@ PROCEDURES = {
                 Parameter(
                     "inventory",
                     "STRING",
-                    "a table, or a query in parentheses, in the place of a listing",
+                    "a table, or a query in parentheses, instead of a listing",
                     "NULL",
                 ),
             ],

@@ -53,7 +53,8 @@ pub fn function_names() -> Vec<String> {
     all
 }
 
-/// Returns when a function, whose name is in any case, has another value for the same arguments.
+/// Returns when the value of a function may change although its arguments are the same. The name is in upper or lower
+/// case.
 pub(crate) fn function_changes(name: &str) -> Changes {
     let name = name.to_ascii_uppercase();
     match MOMENTS.iter().any(|(moment, _)| *moment == name) {

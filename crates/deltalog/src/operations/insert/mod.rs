@@ -10,7 +10,7 @@
 //! | `base` | the version that a write is based on |
 //! | `commit` | turns the files of a write into a transaction, and commits it |
 //! | `define` | begins the creation or the replacement of a table by its definition |
-//! | `outcome` | what became of a write |
+//! | `outcome` | the outcome of a write |
 //!
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.

@@ -83,7 +83,7 @@ impl StreamOffset {
                 ));
             }
             index => Index::File(u64::try_from(index).map_err(|error| {
-                Error::invalid_argument(format!("the offset has an index that cannot be: {text}"))
+                Error::invalid_argument(format!("the offset has an impossible index: {text}"))
                     .with_source(error)
             })?),
         };

@@ -55,7 +55,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     ))
     .at_version(version);
     Err(match is_newer && own.obstacle(&other).is_none() {
-        true => error.with_hint("open the stream again: it goes on with the new schema"),
+        true => error.with_hint("open the stream again: it continues with the new schema"),
         false => error.with_hint("begin with a new checkpoint"),
     })
 }

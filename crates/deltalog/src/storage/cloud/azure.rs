@@ -114,7 +114,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     }
     let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     if is_emulator && provider.is_some() {
-        return Err(Error::invalid_argument("the emulator of Azure takes no credential provider")
+        return Err(Error::invalid_argument("the emulator of Azure does not accept a credential provider")
             .with_hint("set the option 'azure_storage_endpoint' instead of 'azure_storage_use_emulator'"));
     }
     let url = canonical(url)?;

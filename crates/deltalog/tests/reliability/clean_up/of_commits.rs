@@ -128,7 +128,7 @@ fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     assert_eq!(take_deletions(&store), 1);
 }
 
-/// A clean-up behind a commit may take hours. What a user says in between counts.
+/// A clean-up behind a commit may take hours. Changes by the user in the meantime are respected.
 #[test]
 fn a_clean_up_behind_a_commit_asks_the_table_again() {
     for (property, value, expected) in [

@@ -14,7 +14,8 @@ impl Case {
     }
 }
 
-/// A whole overwrite, and a RESTORE, is serializable: nothing has changed files between what it has read and itself.
+/// A whole overwrite, and a RESTORE, is serializable: no commit between the version that it has read and its own has
+/// changed files.
 pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };

@@ -192,7 +192,7 @@ pub enum Moment {
     LocalTimestamp,
 }
 
-/// When an operation has another value for the same arguments.
+/// When the value of an operation may change although its arguments are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
     /// Never: it is deterministic.
@@ -257,7 +257,7 @@ impl Operation {
         .or_else(|| (symbol == "||").then_some((Self::Concat, 4)))
     }
 
-    /// Returns when the operation has another value for the same arguments.
+    /// Returns when the value of the operation may change although its arguments are the same.
     pub(in crate::expression::predicate) fn changes(self) -> Changes {
         match self {
             Self::Now(..) => Changes::ByStatement,

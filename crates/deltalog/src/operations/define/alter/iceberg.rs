@@ -83,7 +83,7 @@ fn fault(base: &Snapshot, add: &Add, spec: &TableWriteSpec) -> Result<Option<Str
 }
 
 fn refusal(spec: &TableWriteSpec, fault: &str) -> Error {
-    let what = format!("files of the table cannot stay: {fault}");
+    let what = format!("the table has a file that does not comply: {fault}");
     let error = match spec.iceberg() {
         Some(iceberg) => iceberg.refusal(&what),
         None => Error::invalid_argument(what),

@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | `clauses` | the clauses, bound to the two tables |
 //! | `keys` | finds the rows of the source with the keys of a row |
-//! | `matching` | what becomes of the rows of one file |
+//! | `matching` | what happens to the rows of one file |
 //! | `pairs` | rows of both tables, side by side |
 //! | `source` | the rows of the source |
 //! | `pruning` | the condition that a row of the table with a match meets, by the keys of the source |

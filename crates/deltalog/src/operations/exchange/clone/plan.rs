@@ -102,7 +102,7 @@ pub fn plan_clone(
             return Err(located(
                 Error::new(
                     ErrorKind::TableAlreadyExists,
-                    "there is a table already in the place of the clone",
+                    "there is already a table at the location of the clone",
                 )
                 .at_version(base.version())
                 .with_hint("choose another place, or replace the table"),
@@ -239,7 +239,7 @@ impl ClonePlan {
 }
 
 fn faulty(text: String) -> Error {
-    Error::corrupt_data(format!("the engine has reported what it was not asked for: {text}"))
+    Error::corrupt_data(format!("the engine has reported something unexpected: {text}"))
 }
 
 impl Work {

@@ -85,6 +85,6 @@ pub(super) fn find<'a>(
             "the directory contains other Delta tables: {}",
             named(tables.iter().map(String::as_str))
         ))
-        .with_hint("move them elsewhere: which of their files have live rows, only their logs tell")),
+        .with_hint("move them elsewhere: only their logs show which of their files have live rows")),
     }
 }

@@ -114,7 +114,7 @@ impl Deletion<'_> {
                 error.kind(),
                 format!("VACUUM has deleted {done} files, and then some of the next could not be deleted"),
             )
-            .with_hint("run VACUUM again: it goes on with the files that are left")
+            .with_hint("run VACUUM again: it continues with the remaining files")
             .with_source(error)
         })?;
         self.deleted += paths.len() as u64;

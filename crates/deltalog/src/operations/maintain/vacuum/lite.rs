@@ -67,7 +67,7 @@ fn check_reach(snapshot: &Snapshot, times: &CommitTimes, start: u64, last: Optio
             "the last VACUUM has looked at the versions up to {last}, but the log begins with version {oldest}"
         ),
         None => format!(
-            "no VACUUM has recorded up to which version it has come, and the log begins with version {oldest}"
+            "no VACUUM has recorded the version that it has reached, and the log begins with version {oldest}"
         ),
     };
     Err(Error::new(

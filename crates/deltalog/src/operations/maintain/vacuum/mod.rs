@@ -183,7 +183,7 @@ fn searched_by_listing(newest: &Snapshot, cutoff_ms: i64) -> Option<u64> {
         .and_then(|times| times.last_at_or_before(cutoff_ms.saturating_sub(MARGIN_MS)));
     found.unwrap_or_else(|error| {
         // Only a VACUUM from the log needs to know.
-        tracing::warn!(table = newest.storage().url(), %error, "how far VACUUM comes is not known");
+        tracing::warn!(table = newest.storage().url(), %error, "the progress of VACUUM is not known");
         None
     })
 }

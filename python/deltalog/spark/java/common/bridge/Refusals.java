@@ -13,8 +13,8 @@ public interface Refusals {
   RuntimeException statement(LogicalPlan statement);
 
   /**
-   * A write that would replace an existing table by one of another format, or one that is not in a
-   * catalog of ours.
+   * A write that would replace an existing table by a table of another format, or by a table that
+   * is not in our catalog.
    *
    * @param definition the new table
    * @param catalog the class of the session catalog, or null if it is Spark's own

@@ -91,7 +91,7 @@ public class PrunedSizes extends Rule {
         CaseClass.with((DataSourceV2ScanRelation) scan, Collections.singletonMap("scan", sized));
   }
 
-  /** Puts one scan in the place of another. */
+  /** Replaces one scan by another. */
   private static final class Sized extends scala.runtime.AbstractPartialFunction {
     private final LogicalPlan scan;
     private final LogicalPlan sized;

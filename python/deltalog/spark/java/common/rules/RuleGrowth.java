@@ -112,7 +112,7 @@ public class RuleGrowth {
     return isKnown;
   }
 
-  /** Returns the part that Spark's optimizer puts in the place of another one. */
+  /** Returns the part by which Spark's optimizer replaces another one. */
   private static Expression replaced(Expression part) {
     Expression made = part;
     while (made instanceof RuntimeReplaceable replaceable) {

@@ -45,7 +45,7 @@ final class LocalPlace {
       return; // The code that opens the file says so.
     }
     if (found.isOther()) {
-      String hint = "look who has put it there, and remove it";
+      String hint = "find out who created it, and remove it";
       throw refused(file, "the path is not a regular file but a pipe, a socket or a device", hint);
     }
   }

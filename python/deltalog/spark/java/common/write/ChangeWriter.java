@@ -70,7 +70,7 @@ public class ChangeWriter {
     }
   }
 
-  /** Returns what becomes of a row with this operation; null for one that stays. */
+  /** Returns the kind of change of a row with this operation; null for an unchanged row. */
   private static InternalRow kindOf(int operation, boolean isFirst) {
     boolean isRemoved = (operation & RowAction.REMOVE) != 0;
     if ((operation & RowAction.COPY) != 0) {

@@ -16,9 +16,9 @@ public class MarkedRows {
   private final int tracking;
 
   /**
-   * Creates it for rows with so many marker columns. They may have to be removed at most once. If
-   * the job records changes, all rows but copies go to the change data feed, without the last
-   * columns of the table's files, which track rows.
+   * Creates the description of rows with so many marker columns. Each row may have to be removed at
+   * most once. If the job records changes, all rows except copies are written to the change data
+   * feed, without the last columns of the table's files, which track rows.
    */
   MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
     this.markers = markers;

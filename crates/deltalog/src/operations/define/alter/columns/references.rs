@@ -10,7 +10,8 @@ use crate::expression::predicate::{BoundColumn, ColumnPath};
 use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::overlap;
 
-/// Refuses to have the column at `path` `verb` if a constraint or a generated column refers to it or to a part of it.
+/// Refuses a change of the column at `path`, which `verb` names, if a constraint or a generated column refers to the
+/// column or to a part of it.
 ///
 /// # Errors
 /// `InvalidArgument` that names what refers to the column. Also the errors of [`Constraints::of`]: which columns an

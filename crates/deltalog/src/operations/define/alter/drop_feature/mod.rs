@@ -17,8 +17,8 @@
 //!   removed. What users have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
-//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
-//!   with rows of others, whom a drop does not concern.
+//!   is a conflict. After the first step, a drop that conflicts starts over on the newest version. So does a
+//!   drop that conflicts with rows of other writers, which do not matter to it.
 //! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
 //!   (`commit::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
@@ -217,7 +217,7 @@ impl FeatureDrop<'_> {
             ErrorKind::CommitConflict,
             format!("the feature '{}' cannot be dropped while others use it: {what}", self.feature),
         )
-        .with_hint("stop the other use, and drop the feature again: it goes on where it was")
+        .with_hint("stop the other use, and drop the feature again: it continues where it stopped")
     }
 
     /// Returns the newest readable version that uses the feature.

@@ -223,7 +223,7 @@ fn commit_draft(draft: Draft<'_>, operation: Operation) -> Result<bool> {
 }
 
 pub(super) fn unchanged() -> Error {
-    Error::invalid_argument("the table has nothing of the feature any more")
+    Error::invalid_argument("the table no longer uses the feature")
 }
 
 /// Keeps the files of deletion vectors that earlier versions have for as long as data files that were removed: to a

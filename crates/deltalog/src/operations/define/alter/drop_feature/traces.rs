@@ -52,7 +52,7 @@ pub(super) const COLUMN_MAPPING: [&str; 2] = ["delta.columnMapping.mode", MAX_CO
 pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Result<()> {
     if !is_known(feature) {
         return Err(Error::unsupported(format!(
-            "the feature '{feature}' cannot be dropped: what it leaves in files and in the log is not known well enough"
+            "the feature '{feature}' cannot be dropped: not all of its traces in files and in the log are known"
         ))
         .with_hint("drop it with a client that implements it"));
     }
