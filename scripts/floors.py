@@ -1,11 +1,10 @@
-"""Checks that the folders of the core are floors: a folder imports only from those above it in `FLOORS`.
-
-What tests import does not count. A message names the file, the line and the import.
+"""Checks that the folders of the core are floors: a folder imports only from the folders above it in `FLOORS`, and the
+folders on a floor form no circle. Tests may import anything.
 """
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +33,12 @@ FLOORS = {
 }
 ROOT = {"lib.rs", "engine.rs", "operations/mod.rs"}
 TEST_FILE = re.compile(r"(^|/)(\w+_tests?|tests?|testing|test_table)(\.rs|/)")
-PATH = re.compile(r"(?<![\w$:])(?:crate(?=::)((?:::\w+)*)|((?:super::)+))")
+PATH = re.compile(r"(?<![\w$:])(?:crate|super)(?:(?:::\w+)+|(?=::))")
+# The actions, the features and the schema of a table refer to each other, as in the protocol.
+CIRCLES = {"protocol"}
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Import:
     """A path to something of the crate, in code that is not a test."""
 
@@ -45,7 +46,11 @@ class Import:
     line: int
     path: str
     importer: str
+    target: str
     imported: str | None
+
+    def __str__(self) -> str:
+        return f"crates/deltalog/src/{self.file}:{self.line}: `{self.path}`"
 
 
 def floor_of(module: str) -> str | None:
@@ -67,37 +72,54 @@ def code(file: Path) -> Iterator[tuple[int, str]]:
             skipped = None
 
 
-def imports() -> Iterator[Import]:
+def imports(sources: Path = SOURCES) -> Iterator[Import]:
     """Yields the imports of all files that belong to a floor."""
-    for source in sorted(SOURCES.rglob("*.rs")):
-        file = source.relative_to(SOURCES).as_posix()
+    for source in sorted(sources.rglob("*.rs")):
+        file = source.relative_to(sources).as_posix()
         importer = floor_of(file)
         if file in ROOT or TEST_FILE.search(file):
             continue
         if importer is None:
-            sys.exit(f"{file}: the file is on no floor; add its folder to FLOORS in {__file__}")
-        depth = len(file.removesuffix("/mod.rs").split("/")) - len(importer.split("/"))
+            sys.exit(f"{file}: the file is on no floor; add its folder to FLOORS in scripts/floors.py")
+        module = file.removesuffix("/mod.rs").removesuffix(".rs").split("/")
         for number, line in code(source):
             for found in PATH.finditer(line):
-                inside = found[2] is not None and found[2].count("super") <= depth
-                imported = importer if inside else floor_of((found[1] or "")[2:].replace("::", "/"))
-                yield Import(file, number, found[0], importer, imported)
+                names = found[0].split("::")
+                ups = names.count("super")
+                target = "/".join([*module[: len(module) - ups], *names[ups:]] if ups else names[1:])
+                yield Import(file, number, found[0], importer, target, floor_of(target))
 
 
-def faults() -> list[str]:
+def upward(found: Iterable[Import]) -> list[str]:
     """Returns a message for each import that goes up, or that does not say where it goes."""
     order, messages = list(FLOORS), []
-    for found in imports():
-        if found.imported is None:
-            why = "names no floor: write the path of the module, one `use` for each folder"
-        elif order.index(found.imported) > order.index(found.importer):
-            why = f"goes up from {found.importer} to {found.imported}"
-        else:
-            continue
-        messages.append(f"crates/deltalog/src/{found.file}:{found.line}: `{found.path}` {why}")
+    for each in found:
+        if each.imported is None:
+            messages.append(f"{each} names no floor: write the path of the module, a `use` for each folder")
+        elif order.index(each.imported) > order.index(each.importer):
+            messages.append(f"{each} goes up from {each.importer} to {each.imported}")
     return messages
 
 
+def circles(found: Iterable[Import], sources: Path = SOURCES) -> list[str]:
+    """Returns a message for each import between two folders of a floor that import from each other."""
+    edges: dict[tuple[str, str], Import] = {}
+    for each in found:
+        if each.imported == each.importer and each.imported not in CIRCLES:
+            depth = each.importer.count("/") + 2
+            rooms = ["/".join(path.split("/")[:depth]) for path in (each.file, each.target)]
+            if rooms[0] != rooms[1] and all((sources / room).is_dir() for room in rooms):
+                edges.setdefault((rooms[0], rooms[1]), each)
+    below: dict[str, set[str]] = {}
+    for _ in edges:
+        for importer, imported in edges:
+            below.setdefault(importer, {imported}).update({imported}, below.get(imported, ()))
+    return [
+        f"{each} closes a circle of {a} and {b}" for (a, b), each in edges.items() if a in below.get(b, ())
+    ]
+
+
 if __name__ == "__main__":
-    if messages := faults():
+    listed = list(imports())
+    if messages := [*upward(listed), *circles(listed)]:
         sys.exit("\n".join(messages))

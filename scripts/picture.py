@@ -10,7 +10,7 @@ from collections import Counter
 from scripts.floors import FLOORS, SOURCES, floor_of, imports
 
 TEXT = SOURCES.parent.parent.parent / "ARCHITECTURE.md"
-SIZE = re.compile(r"\| [0-9.]+ \|")
+SIZE = re.compile(r"\| [0-9,]+ \|")
 BEGIN, END = "<!-- floors: made by `make picture` -->\n", "<!-- end of the floors -->\n"
 
 
@@ -38,20 +38,18 @@ def picture() -> str:
     The graph has only the arrows that do not follow from others.
     """
     counts, floors = lines(), below()
-    graph, table = (
-        ["```mermaid", "flowchart TD"],
-        ["| floor | thousand lines | what it is |", "| --- | --- | --- |"],
-    )
+    name = {floor: floor.removeprefix("operations/") for floor in FLOORS}
+    inner = [f"    {name[floor]}" for floor in reversed(FLOORS) if name[floor] != floor]
+    graph = ["```mermaid", "flowchart TD", "  subgraph operations", *inner, "  end"]
+    table = ["| floor | lines | what it is |", "| --- | --- | --- |"]
     reached: dict[str, set[str]] = {}
     for floor in FLOORS:
         reached[floor] = floors[floor].union(*(reached[other] for other in floors[floor]))
     for floor in reversed(FLOORS):
-        name = floor.replace("operations/", "")
-        graph.append(f"  {name}[{floor}]" if name != floor else f"  {name}")
         for other in reversed(FLOORS):
             if other in floors[floor] and not any(other in reached[via] for via in floors[floor]):
-                graph.append(f"  {name} --> {other.replace('operations/', '')}")
-        table.append(f"| `{floor}` | {counts[floor] / 1000:.1f} | {FLOORS[floor]} |")
+                graph.append(f"  {name[floor]} --> {name[other]}")
+        table.append(f"| `{floor}` | {counts[floor]:,} | {FLOORS[floor]} |")
     return "\n".join([*graph, "```", "", *table, ""])
 
 

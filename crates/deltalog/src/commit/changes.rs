@@ -1,4 +1,4 @@
-//! What a transaction changes.
+//! The changes of a transaction.
 //!
 //! - File actions are record batches in the form of the log, so that a transaction that removes very many files
 //!   needs no struct per file. The few other actions are structs.
@@ -47,6 +47,14 @@ impl Changes {
         Ok(())
     }
 
+    /// Returns whether nothing is changed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.only_moves_rows()
+            && self.removes.is_empty()
+            && self.adds.is_empty()
+            && self.change_files.is_empty()
+    }
+
     /// Returns whether rows are only moved from files to others, and nothing else is changed.
     pub(super) fn only_moves_rows(&self) -> bool {
         self.protocol.is_none()
@@ -62,13 +70,9 @@ impl Changes {
         self.protocol.is_none() && self.metadata.is_none() && self.adds_rows_alone()
     }
 
-    /// Returns whether the transaction is an append: all its files are new rows. It may change the metadata as well, as
-    /// one does that counts an identity column on.
-    pub(super) fn appends_rows(&self) -> bool {
-        self.adds_rows_alone() && (self.only_adds_rows() || !self.adds.is_empty())
-    }
-
-    fn adds_rows_alone(&self) -> bool {
+    /// Returns whether all files of the transaction are new rows. It may change the metadata as well, as one does that
+    /// counts an identity column on.
+    pub(super) fn adds_rows_alone(&self) -> bool {
         self.removes.is_empty()
             && self.row_deletes.is_empty()
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))

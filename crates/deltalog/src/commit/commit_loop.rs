@@ -41,7 +41,7 @@ pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
-    /// What tells which files outside of the table the transaction may name.
+    /// Decides which files outside of the table the transaction may name.
     pub(crate) resolver: &'a PathResolver,
     pub(crate) version: u64,
     /// The size of the commit in bytes.
@@ -301,7 +301,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
-    /// that depends on no file and no application can, and only if protocol and metadata do not concern it.
+    /// that depends on no file and no application can, and only if changes of protocol and metadata do not affect it.
     fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
         if !self.may_skip_commits() {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));
@@ -324,7 +324,9 @@ impl<'a> Attempts<'a> {
         let preserved = tracks_rows(self.protocol, self.metadata).then_some((PRESERVED_TAG, "true"));
         let mut info = operation.commit_info(id, now_ms, preserved.as_slice());
         info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
-        info.is_blind_append = Some(base.is_some() && reads.is_nothing() && changes.appends_rows());
+        // As the JVM connector has it, this is also true if no files are added. A creation has read nothing.
+        let has_read = base.is_some() && !reads.is_nothing();
+        info.is_blind_append = Some(!has_read && changes.adds_rows_alone());
         info.isolation_level = Some(self.isolation.name().to_owned());
         let timestamp_ms = self.head.next_timestamp_ms(now_ms);
         info.in_commit_timestamp = timestamp_ms;

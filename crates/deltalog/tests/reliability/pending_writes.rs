@@ -337,3 +337,34 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     // The file of the append remains until VACUUM, and the one that only the second overwrite had is gone.
     assert_eq!((data_files(&storage), rows()), (2, 1));
 }
+
+/// Engines leave out an entry of the history that says nothing, as the JVM connector does.
+#[test]
+fn a_write_that_changes_nothing_can_be_left_out() {
+    let (_, storage) = empty();
+    let commit = |mut write: PendingWrite, files: Vec<deltalog::engine::protocol::Add>| {
+        write.skip_if_empty();
+        write.commit(files, Operation::new("WRITE")).unwrap().version()
+    };
+    // A table without rows is a table.
+    assert_eq!(commit(begin(&storage, SaveMode::Append), Vec::new()), Some(0));
+    for mode in [SaveMode::Append, SaveMode::Overwrite] {
+        assert_eq!(commit(begin(&storage, mode), Vec::new()), None);
+    }
+    let mut partly = request(SaveMode::Overwrite);
+    partly.replace_where = Some(deltalog::ReplaceWhere::new("id = 5"));
+    let begin_partly =
+        || PendingWrite::begin(&storage, partly.clone(), &Environment::system()).unwrap().unwrap();
+    assert_eq!(commit(begin_partly(), Vec::new()), None);
+    assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
+    // The progress of an application, rows, and rows that go are changes.
+    assert_eq!(commit(begin_as(&storage, SaveMode::Append, 1), Vec::new()), Some(1));
+    let write = begin(&storage, SaveMode::Append);
+    let files = files(&write);
+    assert_eq!(commit(write, files), Some(2));
+    assert_eq!(commit(begin_partly(), Vec::new()), None);
+    assert_eq!(commit(begin(&storage, SaveMode::Overwrite), Vec::new()), Some(3));
+    // Other writers want each write in the history.
+    let write = begin(&storage, SaveMode::Append);
+    assert_eq!(write.commit(Vec::new(), Operation::new("WRITE")).unwrap().version(), Some(4));
+}

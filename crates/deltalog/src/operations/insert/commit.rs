@@ -9,7 +9,7 @@ use crate::commit::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,
 };
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::operations::define::CreationMode;
 use crate::operations::insert::replacement::{NewRows, Written, replace_matching};
 use crate::operations::maintain::auto_compaction::{CommittedWrite, after_write, is_asked_for};
@@ -34,7 +34,9 @@ impl PendingWrite {
         let outcome = self.try_commit(&files, operation, &mut written);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
-            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_)) => true,
+            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_) | WriteOutcome::Unchanged) => {
+                true
+            }
             Err(error) => !error.is_commit_state_unknown(),
         };
         if is_unused {
@@ -60,7 +62,8 @@ impl PendingWrite {
     ///
     /// # Errors
     /// `CommitConflict` with the reason `app_transaction` for a write that was done before; `TableAlreadyExists` in the
-    /// mode `Ignore` too; also the errors of [`PendingWrite::commit`].
+    /// mode `Ignore` too; `InvalidArgument` for an empty write that skips its commit; also the errors of
+    /// [`PendingWrite::commit`].
     pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let table = self.storage.url();
         match self.commit(files, operation)? {
@@ -69,10 +72,13 @@ impl PendingWrite {
             WriteOutcome::TableExists(conflict) => {
                 Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
             }
+            WriteOutcome::Unchanged => {
+                Err(Error::invalid_argument("the write has nothing to commit").in_table(table))
+            }
         }
     }
 
-    /// Commits `files`. Further files that are written for the commit are added to `written`.
+    /// Commits `files`. Other files that are written for the commit are added to `written`.
     fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
@@ -117,6 +123,9 @@ impl PendingWrite {
         if let Some(metadata) = self.counted_metadata()? {
             transaction.set_metadata(metadata);
         }
+        if self.skips_empty && transaction.changes_nothing() {
+            return Ok(WriteOutcome::Unchanged);
+        }
         match transaction.commit()? {
             Outcome::Conflict { conflict, transaction }
                 if conflict.reason == ConflictReason::TableCreated =>
@@ -127,13 +136,13 @@ impl PendingWrite {
         }
     }
 
-    /// Returns what becomes of a creation if another writer has created the table first.
+    /// Returns the outcome of a creation if another writer has created the table first.
     fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
             true => Some(Snapshot::open(&self.storage, None)?),
             false => None,
         };
-        // What the other creation recorded is only known now: it may be this same write.
+        // Only now is it known what the other creation recorded: it may be this same write.
         if let Some(created) = &created
             && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
         {

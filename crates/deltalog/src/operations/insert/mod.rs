@@ -10,7 +10,7 @@
 //! | `base` | the version that a write is based on |
 //! | `commit` | turns the files of a write into a transaction, and commits it |
 //! | `define` | begins the creation or the replacement of a table by its definition |
-//! | `outcome` | what became of a write |
+//! | `outcome` | the outcome of a write |
 //!
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
@@ -66,7 +66,7 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
-    /// The same as it was asked for, by which new rows are checked.
+    /// The same as given by the caller. New rows are checked by it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table that the data are computed from.
     reads: RowsRead,
@@ -75,6 +75,8 @@ pub struct PendingWrite {
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
+    /// Whether nothing is committed if nothing changes.
+    skips_empty: bool,
     environment: Environment,
 }
 
@@ -135,9 +137,9 @@ impl PendingWrite {
     }
 
     /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
-    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably be in vain. A write
-    /// that fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`]
-    /// tells.
+    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably fail. A write
+    /// that fails may have failed because `read` is not the newest version. In both cases, [`PendingWrite::begin_on`]
+    /// returns the exact error.
     #[doc(hidden)]
     pub fn begin_append_at(
         read: &Snapshot,
@@ -222,6 +224,7 @@ impl PendingWrite {
             spec,
             progress: request.app_transactions,
             already_applied,
+            skips_empty: false,
             environment: environment.clone(),
         }))
     }
@@ -259,6 +262,7 @@ impl PendingWrite {
             spec,
             progress: request.app_transactions,
             already_applied: None,
+            skips_empty: false,
             environment: environment.clone(),
         })
     }
@@ -345,6 +349,12 @@ impl PendingWrite {
     /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
     pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
+    }
+
+    /// Commits nothing if the write changes nothing: it has no rows, replaces none, and records no progress of an
+    /// application. The outcome is [`WriteOutcome::Unchanged`] then.
+    pub fn skip_if_empty(&mut self) {
+        self.skips_empty = true;
     }
 
     /// Returns a writer for the data files of this write.

@@ -1,9 +1,9 @@
-//! What became of a write.
+//! The outcome of a write.
 
 use crate::commit::{AlreadyApplied, Committed, Conflict, Outcome};
 use crate::error::Result;
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// The write was committed.
@@ -12,10 +12,14 @@ pub enum WriteOutcome {
     AlreadyApplied(AlreadyApplied),
     /// There was nothing to do: another writer has created the table first, and the mode is `Ignore`.
     TableExists(Conflict),
+    /// There was nothing to change, and the write was to skip an empty commit ([`PendingWrite::skip_if_empty`]).
+    ///
+    /// [`PendingWrite::skip_if_empty`]: crate::PendingWrite::skip_if_empty
+    Unchanged,
 }
 
 impl WriteOutcome {
-    /// Returns what became of a write by the outcome of its transaction.
+    /// Returns the outcome of a write for the outcome of its transaction.
     ///
     /// # Errors
     /// `CommitConflict` or `TableAlreadyExists` for a conflict.
@@ -31,7 +35,7 @@ impl WriteOutcome {
     pub fn version(&self) -> Option<u64> {
         match self {
             Self::Committed(committed) => Some(committed.version),
-            Self::AlreadyApplied(_) | Self::TableExists(_) => None,
+            Self::AlreadyApplied(_) | Self::TableExists(_) | Self::Unchanged => None,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The gates for reading and writing. This is the only place that says which features are implemented.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
-use crate::{Error, Result};
 
 /// How far a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Support {
-    /// Fully implemented, or it requires nothing of this side.
+    /// Fully implemented, or without requirements for this side.
     Full,
     /// Not implemented.
     Missing,
@@ -26,7 +26,7 @@ fn reader_support(feature: &TableFeature) -> Support {
         TableFeature::V2Checkpoint => Support::Full,
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
-        // A writer feature requires nothing of readers, whichever list it is in.
+        // A writer feature has no requirements for readers, in either list.
         feature if feature.kind() == Some(FeatureKind::Writer) => Support::Full,
         _ => Support::Missing,
     }
@@ -39,7 +39,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::AppendOnly => Support::Full,
         // Replay preserves domains, and two commits of one domain conflict.
         TableFeature::DomainMetadata => Support::Full,
-        // Each attempt to commit assigns timestamps and row ids anew. Rows that are copied keep their ids (`row_copy`).
+        // Each attempt to commit assigns timestamps and row ids again. Rows that are copied keep their ids
+        // (`row_copy`).
         TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints of all allowed forms are written, and no multi-part ones.
@@ -106,8 +107,8 @@ fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -
 /// Refuses a table that cannot be read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if features, the protocol version or the file format are
-/// not implemented; names them. [`CorruptLog`](crate::ErrorKind::CorruptLog) if the specification does not
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported) if features, the protocol version or the file format are
+/// not implemented; names them. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does not
 /// allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[]).map_err(|error| {

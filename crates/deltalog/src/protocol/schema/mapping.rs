@@ -24,9 +24,9 @@ use serde_json::{Map, Value, json};
 
 use super::part_ids::{PARQUET_PART_IDS, part_id, part_paths};
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::features::TableFeature;
-use crate::{Error, Result};
 
 const PROPERTY: &str = "delta.columnMapping.mode";
 pub(super) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";

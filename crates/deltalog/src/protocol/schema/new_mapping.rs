@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::mapping::{ID, PHYSICAL_NAME};
 use super::part_ids::without_part_ids;
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
-use crate::Result;
+use crate::error::Result;
 
 /// The assignment of names and ids to the columns of one schema.
 pub struct NewMapping<N> {

@@ -3,7 +3,6 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `classic` | a checkpoint in one file, by the V1 spec |
-//! | `parts` | a multi-part checkpoint, which only an explicit request writes |
 //! | `v2` | a checkpoint by the V2 spec: its head, with the file actions or with sidecars beside it |
 //! | `sidecars` | writes sidecars, and chooses which sidecars of the previous checkpoint are used again |
 //! | `file_actions`, `adds` | the file actions of a version, batch by batch, in the columns of a checkpoint |
@@ -12,6 +11,7 @@
 //! | `hint` | `_last_checkpoint` |
 //! | `gone` | deletes a checkpoint again if its table was dropped, or a clean-up has passed its version |
 //!
+//! - Multi-part checkpoints are not written: the protocol deprecates them.
 //! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
 //!   classic ones by the V1 spec, which all readers know.
 //! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain,
@@ -32,12 +32,9 @@ mod classic;
 mod file_actions;
 mod gone;
 mod hint;
-mod parts;
 mod sidecars;
 mod table_actions;
 mod v2;
-
-use std::num::NonZeroU32;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::check_checkpoint;
@@ -50,8 +47,8 @@ use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints by the V2 spec, a
-/// version keeps the one that it has, beside which another one would stand under another name.
+/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints of the V2 spec, a
+/// version keeps an existing checkpoint, because a second one would get a different name and not replace it.
 ///
 /// # Errors
 /// `VersionNotFound` if the log was cleaned up and no longer has the version, `CorruptLog`, `Unsupported` for a table
@@ -90,7 +87,7 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
     }
 }
 
-/// The sizes by which the form of a checkpoint by the V2 spec is chosen.
+/// The sizes that decide the form of a checkpoint of the V2 spec.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct CheckpointLimits {
@@ -131,21 +128,6 @@ fn write_in_own_form(
         true => v2::write(snapshot, actions, limits, environment),
         false => classic::write(snapshot, actions, environment),
     })
-}
-
-/// Writes a multi-part checkpoint of `parts` files. Prefer [`write_checkpoint`]: "Multi-part checkpoints are
-/// deprecated, and writers should avoid creating them".
-///
-/// # Errors
-/// As [`write_checkpoint`], and `InvalidArgument` if the table has the feature `v2Checkpoint`, which forbids them.
-/// Some parts may have been written then; readers ignore an incomplete checkpoint.
-#[doc(hidden)]
-pub fn write_checkpoint_in_parts(
-    snapshot: &Snapshot,
-    parts: NonZeroU32,
-    environment: &Environment,
-) -> Result<()> {
-    write(snapshot, environment, |actions| parts::write(snapshot, actions, parts, environment)).map(drop)
 }
 
 /// Writes the checkpoint of `version`, which was committed on top of `base`. Returns the number of live files in it, if

@@ -1,4 +1,4 @@
-//! Changes of a table by itself: properties, features, columns and constraints. Protocol: "Change Metadata",
+//! Changes of a table's definition: properties, features, columns and constraints. Protocol: "Change Metadata",
 //! "Protocol Evolution", "Table Features".
 //!
 //! ```text
@@ -51,7 +51,7 @@ use self::draft::Draft;
 use crate::commit::{Committed, Operation, Transaction};
 use crate::error::Result;
 use crate::expression::predicate::ColumnPath;
-use crate::protocol::PrimitiveType;
+use crate::protocol::{PrimitiveType, StructType};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
@@ -86,6 +86,9 @@ pub enum TableChange {
     },
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
+    /// Makes these the columns of the table, in their order. A column of the same name is the same one, with the new
+    /// comment, the wider type, or the permission to be NULL.
+    ReplaceColumns(StructType),
     /// Drops columns or nested fields.
     DropColumns(Vec<ColumnPath>),
     /// Renames a column or a nested field.
@@ -159,6 +162,7 @@ impl TableChange {
             Self::AddFeatures(names) => features::add(draft, names),
             Self::UpgradeProtocol { reader, writer } => features::raise(draft, *reader, *writer),
             Self::AddColumns(new) => columns::add(draft, new),
+            Self::ReplaceColumns(columns) => columns::replace(draft, columns),
             Self::DropColumns(paths) => columns::drop(draft, paths),
             Self::RenameColumn { column, name } => columns::rename(draft, column, name),
             Self::MoveColumn { column, position } => columns::move_to(draft, column, position),
@@ -176,7 +180,7 @@ impl TableChange {
 
 /// Changes a table. Returns `None`, and commits nothing, if the table is already as the change would make it.
 ///
-/// `custom_metadata` are further fields of the commit's `commitInfo`.
+/// `custom_metadata` are more fields of the commit's `commitInfo`.
 ///
 /// ```
 /// use std::collections::BTreeMap;

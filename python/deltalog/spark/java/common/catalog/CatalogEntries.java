@@ -113,6 +113,18 @@ public class CatalogEntries {
     }
   }
 
+  /** Gives an entry another location. Metastores have checked exceptions, too. */
+  static void move(CatalogTable entry, URI location) throws Exception {
+    Map storage = new HashMap();
+    storage.put("locationUri", Option.apply(location));
+    Map moved = new HashMap();
+    moved.put("storage", CaseClass.with(entry.storage(), storage));
+    ((SparkSession) org.apache.spark.sql.SparkSession.active())
+        .sessionState()
+        .catalog()
+        .alterTable((CatalogTable) CaseClass.with(entry, moved));
+  }
+
   /** Returns a new entry. */
   public static CatalogTable create(
       TableIdentifier name,

@@ -43,14 +43,29 @@ public class DeltalogSource
     if (options.contains(CommandAnswer.COMMAND)) {
       return new CommandAnswer(context, options);
     }
+    Map asked = versioned(context.sparkSession(), options);
     String described =
-        Bridge.tables().read(context.sparkSession(), TableOptions.json(options), schema);
-    return RelationDescription.relation(context.sparkSession(), described, options);
+        Bridge.tables().read(context.sparkSession(), TableOptions.json(asked), schema);
+    return RelationDescription.relation(context.sparkSession(), described, asked);
+  }
+
+  /** Returns the options with the version that the path has behind it, if it has one. */
+  private static Map versioned(SparkSession session, Map options) {
+    scala.Option path = options.get("path");
+    VersionedPath found = path.isDefined() ? VersionedPath.of(session, (String) path.get()) : null;
+    if (found == null) {
+      return options;
+    }
+    return (Map)
+        options
+            .updated("path", found.path())
+            .updated(found.option().toLowerCase(java.util.Locale.ROOT), found.value());
   }
 
   @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
     Installation.check();
+    FeatureGroup.WRITE.require();
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);

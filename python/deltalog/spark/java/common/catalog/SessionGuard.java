@@ -4,7 +4,7 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours
- * was set. That catalog takes a table for its entry and its directory: it drops the table to
+ * was set. That catalog treats a table as its entry and its directory: it drops the table to
  * replace it, changes the entry alone, and makes entries without a log. It asks the source about
  * the table first.
  */
@@ -19,8 +19,8 @@ public class SessionGuard {
   private SessionGuard() {}
 
   /**
-   * Throws an error if Spark's catalog is calling. Spark does not tell the source, so the stack of
-   * calls does.
+   * Throws an error if Spark's catalog is calling. Spark does not pass this to the source, so the
+   * call stack is examined.
    */
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();

@@ -1,5 +1,6 @@
 package io.deltalog.spark;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
@@ -9,8 +10,10 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.VersionInfo;
 import org.apache.spark.sql.SparkSession;
@@ -29,8 +32,8 @@ public class Locations {
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
   private static final String[] HDFS = {"hdfs"};
-  // Those that the core's client knows, and by which Spark logs in. Other settings are secrets, or
-  // settings of servers.
+  // Settings that the core's client supports and by which Spark logs in. Other settings are
+  // secrets, or settings of servers.
   private static final String[] HDFS_SETTINGS = {
     "dfs.ha.namenodes.",
     "dfs.namenode.rpc-address.",
@@ -156,6 +159,26 @@ public class Locations {
     return known == null ? path : known + path.substring(colon);
   }
 
+  /**
+   * Returns the name of a file or a directory in the directory at a URL, which is not hidden as a
+   * log is; null if there is none.
+   */
+  public static String anyFile(SparkSession session, String url) throws IOException {
+    Path path = new Path(path(session, url));
+    try {
+      RemoteIterator files = path.getFileSystem(settings(session)).listStatusIterator(path);
+      while (files.hasNext()) {
+        String name = ((FileStatus) files.next()).getPath().getName();
+        if (!name.startsWith("_") && !name.startsWith(".")) {
+          return name;
+        }
+      }
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+    return null;
+  }
+
   private static Configuration settings(SparkSession session) {
     return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf();
   }
@@ -170,7 +193,7 @@ public class Locations {
       } catch (IOException e) {
         // There is no class with this name.
       } catch (RuntimeException e) {
-        // The settings name a class that is not there, as Hadoop's own settings do.
+        // The settings name a missing class, as Hadoop's own settings do.
       }
     }
     return null;

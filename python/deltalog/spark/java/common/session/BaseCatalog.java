@@ -4,6 +4,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -14,6 +15,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * The session catalog, extended by deltalog's tables: entries with this provider, and tables named
@@ -77,6 +79,12 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
+    VersionedPath versioned =
+        CatalogEntries.isPath(name) ? VersionedPath.of(session(), name.name()) : null;
+    if (versioned != null) {
+      Identifier table = Identifier.of(name.namespace(), versioned.path());
+      return find(table, versioned.option(), versioned.value());
+    }
     Table found = find(name, null, null);
     return found == null ? BuiltinCatalog.load((TableCatalog) delegate, name) : found;
   }
@@ -205,19 +213,46 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     if (found == null) {
       return super.alterTable(name, changes);
     }
-    Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    String location = newLocation(changes);
+    CatalogTable entry =
+        location == null || CatalogEntries.isPath(name) ? null : CatalogEntries.find(name);
+    if (entry == null) {
+      Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
+    } else {
+      move(entry, location);
+    }
     EntryColumns.update(session(), name);
     return find(name, null, null);
+  }
+
+  private static String newLocation(TableChange[] changes) {
+    return changes.length == 1
+            && changes[0] instanceof TableChange.SetProperty change
+            && change.property().equals(TableCatalog.PROP_LOCATION)
+        ? change.value()
+        : null;
+  }
+
+  private static void move(CatalogTable entry, String location) {
+    String options = TableOptions.json(CatalogEntries.options(entry));
+    String path = Bridge.definitions().relocated(session(), options, location);
+    try {
+      CatalogEntries.move(entry, new Path(path).toUri());
+    } catch (Exception e) {
+      Platform.throwException(e);
+    }
   }
 
   /** Returns a procedure of ours; Spark's own catalog has none. */
   @Override
   public UnboundProcedure loadProcedure(Identifier name) {
+    FeatureGroup.OWN_SQL.require();
     boolean isOurs = Procedures.isOurs(name.namespace());
     return new Procedures().load(isOurs ? name.name() : name.toString(), true);
   }
 
   public Identifier[] listProcedures(String[] namespace) {
+    FeatureGroup.OWN_SQL.require();
     return new Procedures().listProcedures(namespace);
   }
 }

@@ -8,8 +8,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * What a session needs and extensions have no place for: settings, the last rules of the optimizer,
- * and our jar.
+ * The setup of a session that extensions cannot do: settings, the last rules of the optimizer, and
+ * our jar.
  */
 public class SessionSetup {
   /**

@@ -17,8 +17,8 @@ public class TableFileWriters extends OutputWriterFactory {
   private final int tracking;
 
   /**
-   * Creates it; columns are those that files have, without marker columns. If changes are recorded,
-   * they go to change data files without the last columns, which track rows.
+   * Creates the writers; columns are the columns of files, without marker columns. If changes are
+   * recorded, they are written to change data files without the last columns, which track rows.
    */
   public TableFileWriters(
       OutputWriterFactory parquet,

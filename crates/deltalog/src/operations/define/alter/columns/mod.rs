@@ -5,6 +5,7 @@
 //! | `add` | adds columns, anywhere in the schema |
 //! | `drop` | drops columns of tables with column mapping |
 //! | `rename` | renames columns of tables with column mapping |
+//! | `replace` | replaces all columns |
 //! | `change` | moves columns, and changes their comments and whether they may be NULL |
 //! | `default_value` | sets and removes default values |
 //! | `widen` | changes types to wider ones |
@@ -17,6 +18,7 @@ mod default_value;
 mod drop;
 mod references;
 mod rename;
+mod replace;
 mod statistics;
 mod widen;
 
@@ -26,6 +28,7 @@ pub(super) use change::{move_to, set_metadata, set_nullable};
 pub(super) use default_value::set_default;
 pub(super) use drop::drop;
 pub(super) use rename::rename;
+pub(super) use replace::replace;
 pub(super) use widen::widen;
 
 use serde_json::{Value, json};

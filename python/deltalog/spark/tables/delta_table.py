@@ -11,20 +11,19 @@ from pyspark.sql.types import LongType, StructField, StructType
 from deltalog._internal import Snapshot
 from deltalog.arguments import limit_argument
 from deltalog.errors import wrong_argument
+from deltalog.spark.connect import exchange
 from deltalog.spark.connect.carried import ServerTarget
+from deltalog.spark.connect.copies import CloneCommand
 from deltalog.spark.connect.server import has_our_catalog
 from deltalog.spark.connect.target import Target
-from deltalog.spark.dml import verbs
 from deltalog.spark.dml.clauses import Condition, Values, values_argument
 from deltalog.spark.dml.own_frames import OwnFrames
-from deltalog.spark.dml.verbs import DeltaMergeBuilder
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options, store_options
-from deltalog.spark.read import commands
 from deltalog.spark.read.results import DETAIL, HISTORY, row
-from deltalog.spark.sql.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.sql import commands
 from deltalog.spark.sql.clone import CloneRequest, clone_properties, cloned, path_in
 from deltalog.spark.sql.convert import directory_in, sql_of
 from deltalog.spark.sql.entries import UPDATE_ENTRY
@@ -41,6 +40,9 @@ from deltalog.spark.sql.maintenance import (
 )
 from deltalog.spark.sql.names import is_connect, location_in, place_of_name
 from deltalog.spark.sql.vacuum import CHECK
+from deltalog.spark.tables import verbs
+from deltalog.spark.tables.builder import DeltaTableBuilder, IdentityGenerator
+from deltalog.spark.tables.verbs import DeltaMergeBuilder
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import USER_METADATA
 
@@ -57,7 +59,7 @@ class DeltaTable:
     """A Delta table, created by `forPath` or `forName`.
 
     Each call uses the newest version: changes of the table act on it, also if other writers have committed it. A
-    DataFrame stays on the version that was the newest when it was made.
+    DataFrame keeps the version that was the newest when it was created.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class DeltaTable:
     @classmethod
     @raises_pyspark_errors
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
-        """Begins the definition of a table, which `execute()` puts in the place of an existing one."""
+        """Begins the definition of a table; `execute()` replaces an existing table by it."""
         return DeltaTableBuilder(_session(sparkSession), "replace")
 
     @classmethod
@@ -134,7 +136,7 @@ class DeltaTable:
         cls,
         sparkSession: SparkSession | None = None,  # noqa: N803
     ) -> DeltaTableBuilder:
-        """Begins the definition of a table, which `execute()` creates, or puts in the place of an existing one."""
+        """Begins the definition of a table; `execute()` creates the table, or replaces an existing one."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
 
     @classmethod
@@ -145,9 +147,9 @@ class DeltaTable:
         identifier: str,
         partitionSchema: str | StructType | None = None,  # noqa: N803
     ) -> "DeltaTable":
-        """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
+        """Converts a directory of Parquet files to a table, as `deltalog.convert_to_delta` does, and returns it.
 
-        A directory that is a table already stays as it is. The driver lists the directory and reads the footers. A
+        A directory that is already a table is not changed. The driver lists the directory and reads the footers. A
         table of Parquet files in the session catalog has the columns and partitions that the catalog says.
 
         Args:
@@ -187,7 +189,7 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which stays on that version.
+        """Returns the newest version as a DataFrame, which keeps that version.
 
         Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
         """
@@ -351,13 +353,14 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of the newest version elsewhere, as Python's `DeltaTable.clone` does, and returns it.
+        """Clones the newest version to another location, as Python's `DeltaTable.clone` does, and returns the new
+        table.
 
         Args:
             target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
                 path.
             isShallow: whether the clone refers to the files of this table, instead of having copies of them.
-            replace: whether a table in the place of the clone is replaced.
+            replace: whether an existing table at the clone's location is replaced.
             properties: properties that the clone has instead of this table's.
         """
         return self._cloned(target, isShallow, replace, properties)
@@ -371,7 +374,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of a version elsewhere, as `clone` does."""
+        """Clones a version to another location, as `clone` does."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
         return self._cloned(target, isShallow, replace, properties, version=version)
@@ -385,7 +388,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of the version that was the newest at a time, as `clone` does."""
+        """Clones the version that was the newest at a time, as `clone` does."""
         if timestamp is None:
             raise InvalidArgumentError("the time must be text such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
@@ -431,8 +434,7 @@ class DeltaTable:
             )
         if path is None:
             self._check_nameable(target)
-        self._change(
-            "clone",
+        command = CloneCommand(
             target=target if path is None else path,
             shallow=bool(is_shallow),
             mode="overwrite" if replaces else "error",
@@ -440,7 +442,9 @@ class DeltaTable:
             timestamp_ms=None if timestamp is None else self._millis(timestamp),
             properties=clone_properties(None if properties is None else json.dumps(dict(properties))),
             request=str(uuid.uuid4()),
+            user_metadata=self._spark.conf.get(USER_METADATA, None),
         )
+        self._ask("clone", **command._asdict())
         return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
     def _check_nameable(self, target: str) -> None:
@@ -465,14 +469,14 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802
-        """Makes an earlier version the newest one again, as Python's `DeltaTable.restore` does. Returns the metrics."""
+        """Restores an earlier version as the newest one, as Python's `DeltaTable.restore` does. Returns the metrics."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
         return self._restored(version, None, None)
 
     @raises_pyspark_errors
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:  # noqa: N802
-        """Makes the version that was the newest at a time the newest one again. Returns the metrics.
+        """Restores the version that was the newest at a time. Returns the metrics.
 
         A time without a zone is in the session's zone.
         """
@@ -489,16 +493,16 @@ class DeltaTable:
 
     def _restored(self, version: int | None, timestamp_ms: int | None, timestamp: str | None) -> DataFrame:
         user_metadata = self._spark.conf.get(USER_METADATA, None)
-        values = self._ask(
+        answer = self._ask(
             "restore",
             version=version,
             timestamp_ms=timestamp_ms,
             timestamp=timestamp,
             user_metadata=user_metadata,
         )
-        self._refresh()
+        self._refresh(answer["version"])
         self._update_entry()
-        return self._spark.createDataFrame([tuple(values)], RESTORED)
+        return self._spark.createDataFrame([tuple(row) for row in answer["rows"]], RESTORED)
 
     @raises_pyspark_errors
     def generate(self, mode: str) -> None:
@@ -515,7 +519,7 @@ class DeltaTable:
         *,
         allFiles: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Computes statistics for files that have none or poor ones, as Python's `recompute_statistics` does.
+        """Computes statistics for files that have no statistics or poor ones, as Python's `recompute_statistics` does.
 
         `predicate` is SQL on partition columns. Returns the metrics. The driver reads the files, not the executors.
         """
@@ -544,19 +548,19 @@ class DeltaTable:
         removeDamaged: bool = False,  # noqa: N803
         dropFilesWithoutVectors: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Removes files from the table that are not there any more, as Python's `DeltaTable.repair` does.
+        """Removes missing files from the table, as Python's `DeltaTable.repair` does.
 
         Returns one row per file.
         """
-        found = self._ask(
+        answer = self._ask(
             "repair",
             dry_run=dryRun,
             remove_damaged=removeDamaged,
             drop_files_without_vectors=dropFilesWithoutVectors,
             user_metadata=self._spark.conf.get(USER_METADATA, None),
         )
-        self._refresh()
-        return self._spark.createDataFrame([tuple(file) for file in found], REPAIRED)
+        self._refresh(answer["version"])
+        return self._spark.createDataFrame([tuple(file) for file in answer["rows"]], REPAIRED)
 
     @raises_pyspark_errors
     def _optimized(
@@ -573,11 +577,11 @@ class DeltaTable:
             )
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
-    def _refresh(self) -> None:
-        """Lets Spark compute cached rows of the table again, which are others now."""
+    def _refresh(self, version: int | None) -> None:
+        """Lets Spark compute cached rows of the table again, which are others since the version was committed."""
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
-            refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri)
+            refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri, version)
 
     def _update_entry(self) -> None:
         """Brings the columns in the entry of the table's name into step."""
@@ -600,9 +604,9 @@ class DeltaTable:
         """
         if not is_connect(self._spark):
             return commands.answer(self._newest(), command, arguments)
-        options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
+        options = {exchange.COMMAND: command, exchange.ARGUMENTS: json.dumps(arguments)}
         [row] = self._reader().options(**options).load(self._path).collect()
-        return commands.value_of(row[commands.ANSWER])
+        return exchange.value_of(row[exchange.ANSWER])
 
     def _newest(self) -> Snapshot:
         """Opens the newest version in a classic session."""
@@ -627,7 +631,7 @@ class DeltaOptimizeBuilder:
         return self
 
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
-        """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
+        """Merges small files into fewer, larger ones. Returns the table's path and the metrics.
 
         In a table with clustering columns, clusters the rows of new files, or of all with `full`. Executors read and
         write the files if these have 256 MiB or more; under Spark Connect, a process of the server does.

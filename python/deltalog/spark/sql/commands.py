@@ -1,24 +1,15 @@
-"""The commands of `DeltaTable`, and their execution by a Connect server.
+"""The commands of `DeltaTable`: what each does to a snapshot.
 
-    client                                          server
-    options: command, arguments as JSON      →      answer(snapshot, command, arguments)
-    value, or the same exception             ←      one row with one text: the value or the error as JSON
-
-A server whose catalog is ours executes more of them, in its session (`connect/commands.py`).
-
-The server may execute a command twice. So those that change a table change nothing the second time.
-In a classic session, the same functions are called directly.
+A classic session calls them directly. Under Spark Connect they travel to the server (`connect/exchange.py`), which may
+execute a command twice. So the ones that change a table change nothing the second time.
 """
 
-import base64
 import json
 from collections.abc import Callable
 from typing import Any
 
-import deltalog.errors
 from deltalog._internal import (
     AlreadyApplied,
-    DeltaError,
     InvalidArgumentError,
     Snapshot,
     SparkStatement,
@@ -30,21 +21,16 @@ from deltalog._internal import (
     drop_feature,
 )
 from deltalog.commit import commit_arguments
-from deltalog.spark.connect import copies
-from deltalog.spark.options import Options
+from deltalog.spark.sql import maintenance, vacuum
 from deltalog.table.maintenance import generate
 
 COMMAND = "deltalog.command"
-ARGUMENTS = "deltalog.arguments"
 # What is in the JSON of a column whose values Spark compares or passes on in another way than a classic session does.
 _UNSEEN = {
     '"__CHAR_VARCHAR_TYPE_STRING": "char': "the type char",
     '"variant"': "the type variant",
     '"__COLLATIONS"': "a collation",
 }
-# The only column of an answer.
-ANSWER = "answer"
-_ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
 
 
 def _version(snapshot: Snapshot) -> int:
@@ -110,8 +96,6 @@ def _vacuum(
     snapshot: Snapshot, retention_hours: float | None, enforces_retention: bool, user_metadata: str | None
 ) -> int:
     """Deletes files that the table no longer needs. The second time it finds none."""
-    from deltalog.spark.sql import vacuum
-
     found = vacuum.plan(snapshot, retention_hours, user_metadata, enforces_retention=enforces_retention)
     _, _, _, version = found.delete()
     return version
@@ -126,8 +110,6 @@ def _optimize(
     full: bool = False,
 ) -> list[Any]:
     """Makes fewer, larger files of small ones, clusters rows, or orders all rows by columns."""
-    from deltalog.spark.sql import maintenance
-
     return maintenance.optimized(snapshot, predicate, user_metadata, z_order=z_order, full=full)
 
 
@@ -137,16 +119,13 @@ def _restore(
     timestamp_ms: int | None,
     timestamp: str | None,
     user_metadata: str | None,
-) -> list[int]:
+) -> dict[str, Any]:
     """Makes a version the newest one again. The second time, the table is already as that version."""
-    from deltalog.spark.sql import maintenance
-
-    return maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
+    row, committed = maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
+    return {"rows": [row], "version": committed}
 
 
 def _check(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
-    from deltalog.spark.sql import maintenance
-
     return maintenance.checked(snapshot, level)
 
 
@@ -156,24 +135,21 @@ def _repair(
     remove_damaged: bool,
     drop_files_without_vectors: bool,
     user_metadata: str | None,
-) -> list[list[Any]]:
+) -> dict[str, Any]:
     """Removes missing files from the table. The second time there are none."""
-    from deltalog.spark.sql import maintenance
-
-    return maintenance.repaired(
+    rows, committed = maintenance.repaired(
         snapshot,
         user_metadata,
         remove_damaged=remove_damaged,
         drop_files_without_vectors=drop_files_without_vectors,
         dry_run=dry_run,
     )
+    return {"rows": rows, "version": committed}
 
 
 def _recompute_statistics(
     snapshot: Snapshot, predicate: str | None, all_files: bool, user_metadata: str | None
 ) -> list[Any]:
-    from deltalog.spark.sql import maintenance
-
     return maintenance.recomputed(snapshot, predicate, user_metadata, all_files=all_files)
 
 
@@ -184,7 +160,8 @@ def _generate(snapshot: Snapshot, mode: str) -> int:
 def _statement_target(
     snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
 ) -> dict[str, Any]:
-    """Returns what a client needs to know of the table that a statement changes, at a version or the newest one.
+    """Returns the information that a client needs about the table that a statement changes, at a version or the newest
+    one.
 
     Raises an error if the table cannot be changed by a statement with this name.
     """
@@ -249,9 +226,6 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "statementMetrics": _statement_metrics,
 }
 
-# Commands of Connect alone, which name other places than a table's.
-_OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
-
 
 def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
     """Returns the result of a command."""
@@ -261,60 +235,3 @@ def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
             f"{COMMAND} must be one of {', '.join(_COMMANDS)} in deltalog {__version__}, not {command!r}"
         )
     return function(snapshot, **arguments)
-
-
-def portable_answer(
-    options: Options, open_snapshot: Callable[[], Snapshot], command: str, arguments: dict[str, Any]
-) -> Any:
-    """Returns the result of a command in a process of the server that has no session."""
-    if command in _OF_PLACES:
-        return _OF_PLACES[command](options, open_snapshot, **arguments)
-    return answer(open_snapshot(), command, arguments)
-
-
-def answer_text(execute: Callable[[str, dict[str, Any]], Any], command: str, arguments: str) -> str:
-    """Returns what `execute` returns for the command as text, or its error as text, which the client raises again."""
-    try:
-        return json.dumps(_encoded(execute(command, json.loads(arguments))))
-    except DeltaError as error:
-        attributes = {name: getattr(error, name) for name in _ATTRIBUTES}
-        return json.dumps({"error": type(error).__name__, "message": str(error), **attributes})
-
-
-def value_of(text: str) -> Any:
-    """Returns the result in the text of `answer_text`, or raises the error in it."""
-    answered = json.loads(text)
-    if "error" not in answered:
-        return _decoded(answered)
-    error = getattr(deltalog.errors, answered["error"], DeltaError)(answered["message"])
-    for name in _ATTRIBUTES:
-        setattr(error, name, answered[name])
-    raise error
-
-
-def _encoded(value: Any) -> dict[str, Any]:
-    """Returns a result as JSON. Values that JSON cannot express are encoded as an Arrow stream."""
-    import pyarrow
-
-    if isinstance(value, tuple):
-        least, greatest = value
-        return {"extremes": _encoded(pyarrow.table({"least": [least], "greatest": [greatest]}))["arrow"]}
-    if not isinstance(value, pyarrow.Table):
-        return {"json": value}
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, value.schema) as stream:
-        stream.write_table(value)
-    return {"arrow": base64.b64encode(sink.getvalue()).decode()}
-
-
-def _decoded(answered: dict[str, Any]) -> Any:
-    import pyarrow
-
-    if "json" in answered:
-        return answered["json"]
-    stream = pyarrow.ipc.open_stream(base64.b64decode(answered.get("arrow") or answered["extremes"]))
-    table = stream.read_all()
-    if "arrow" in answered:
-        return table
-    [row] = table.to_pylist()
-    return row["least"], row["greatest"]

@@ -1,7 +1,7 @@
 """The builders of tables: `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
 
-They make the plans that Spark's parser makes of `CREATE TABLE` and `REPLACE TABLE` (`definition_plans.py`). Under Spark
-Connect the server makes them, if its catalog is ours.
+They build the same plans as Spark's parser for `CREATE TABLE` and `REPLACE TABLE` (`definition_plans.py`). Under Spark
+Connect the server builds them, if its catalog is ours.
 """
 
 import json
@@ -22,7 +22,7 @@ from deltalog.spark.sql.definition_plans import DEFINE, Mode, PlannedColumn, Tab
 from deltalog.spark.sql.names import is_connect
 
 if TYPE_CHECKING:
-    from deltalog.spark.tables import DeltaTable
+    from deltalog.spark.tables.delta_table import DeltaTable
 
 # Spark's names in the metadata of a column.
 _GENERATED = "GENERATION_EXPRESSION"
@@ -154,7 +154,7 @@ class DeltaTableBuilder:
     @raises_pyspark_errors
     def execute(self) -> "DeltaTable":
         """Creates or replaces the table in one commit, and returns it."""
-        from deltalog.spark.tables import DeltaTable
+        from deltalog.spark.tables.delta_table import DeltaTable
 
         location = self._location
         if self._name is None and location is None:
