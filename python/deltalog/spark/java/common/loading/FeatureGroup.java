@@ -75,10 +75,9 @@ public enum FeatureGroup {
     return found;
   }
 
-  /** Returns the rules among some that can be used; LostStatements only if it has to. */
+  /** Returns the rules among some that can be used. */
   static Class<?>[] available(Class<?>... rules) {
     return Arrays.stream(rules)
-        .filter(rule -> rule != LostStatements.class || STATEMENTS.isLost())
         .filter(rule -> lostWith(rule.getName()) == null)
         .toArray(Class<?>[]::new);
   }
