@@ -237,6 +237,7 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
+	$(bin)/python scripts/java_rooms.py
 	$(bin)/python scripts/line_length.py
 	$(bin)/python scripts/rooms.py
 	$(bin)/python scripts/words.py
