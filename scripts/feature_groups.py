@@ -1,8 +1,8 @@
 """The groups of features of the Java classes. A build of Spark that the jar does not fit may lack some of them
 (`FeatureGroup.java`).
 
-Classes outside of a group reach its classes only through its entries, after a look at `FeatureGroup`. So a class belongs
-to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, and
+Classes outside of a group reach its classes only through its entries, after a look at `FeatureGroup`. So a class
+belongs to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, and
 nothing works without that one.
 """
 

@@ -66,7 +66,7 @@ public class DeltalogStrategy extends SparkStrategy {
     }
     if (StatementTarget.isStatement(plan)) {
       return true; // The analyzer has no rule of ours: the session was in use before, or it is
-                   // lost.
+      // lost.
     }
     return plan instanceof RunnableCommand
         && changesTable(plan.getClass().getSimpleName())
