@@ -2,8 +2,8 @@
 (`FeatureGroup.java`).
 
 Classes outside of a group reach its classes only through its entries, after a look at `FeatureGroup`. So a class
-belongs to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, and
-nothing works without that one.
+belongs to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group,
+and nothing works without that one.
 """
 
 from __future__ import annotations
