@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import java.lang.reflect.Constructor;
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
@@ -9,7 +10,7 @@ import scala.runtime.AbstractFunction1;
 public class SessionRule extends AbstractFunction1 {
   /** The rules before Spark resolves anything. */
   static final Class[] HINTS =
-      FeatureGroup.available(
+      available(
           LostStatements.class,
           CarriedStatements.class,
           EvolvingMerges.class,
@@ -18,7 +19,7 @@ public class SessionRule extends AbstractFunction1 {
 
   /** The rules that run with Spark's own ones that resolve names. */
   static final Class[] RESOLUTION =
-      FeatureGroup.available(
+      available(
           LostStatements.class,
           ReplacingInserts.class,
           EvolvingWrites.class,
@@ -38,6 +39,13 @@ public class SessionRule extends AbstractFunction1 {
           StatementRule.class);
 
   private final Class type;
+
+  /** Returns the rules that can be used; LostStatements only if statements cannot. */
+  private static Class[] available(Class... rules) {
+    return Arrays.stream(FeatureGroup.available(rules))
+        .filter(rule -> rule != LostStatements.class || FeatureGroup.STATEMENTS.isLost())
+        .toArray(Class[]::new);
+  }
 
   /** Takes the class of the rule, whose constructor has no parameter or the session. */
   public SessionRule(Class type) {
