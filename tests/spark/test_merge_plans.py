@@ -78,7 +78,7 @@ def test_spark_derives_no_constraints_from_pairs_of_the_sources_columns(spark: S
     kept = Jvm.of(spark).new("KeptRows", rows._jdf)
     kept.evaluate()
     try:
-        assert kept.plan().constraints().size() <= width + 2
+        assert kept.plan().constraints().size() == 0
         assert rows._jdf.queryExecution().analyzed().constraints().size() > width + 2
     finally:
         kept.release()
@@ -142,6 +142,6 @@ def test_the_target_of_a_statement_has_no_constraint_for_each_of_its_columns(
             yield relation
 
     monkeypatch.setattr(Target, "scan", watched)
-    assert spark.sql(delete).first()[0] == 0
+    assert spark.sql(delete).collect()[0][0] == 0
     assert constraints
     assert max(constraints) <= 2
