@@ -65,7 +65,7 @@ def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Out
         for each in case.contenders
         if not settings.contenders or each.name in settings.contenders
     ]
-    # Beside the tables, so that a log can be copied by links.
+    # In the directory of the tables, so that a log can be copied by links.
     with (
         tempfile.TemporaryDirectory(
             dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True
@@ -106,9 +106,7 @@ def _warm(table: Path) -> None:
 
 
 def _compare_answers(outcomes: Sequence[Outcome]) -> None:
-    """Fails the contenders whose answers differ from those of the last contender, which is a peer if the case
-    has one.
-    """
+    """Fails the contenders whose answers differ from the last contender's, which is a peer if the case has one."""
     able = [outcome for outcome in outcomes if outcome.failure is None]
     for outcome in able:
         expected = able[-1].samples[0]["answer"]

@@ -205,7 +205,7 @@ def carry_on(spark: SparkSession, places: Places) -> list[silver.Changes]:
     whole = silver.delays(spark.read.format("deltalog").load(places.silver))
     wrong = whole.exceptAll(spark.read.format("deltalog").load(places.delays)).count()
     if wrong:
-        raise SystemExit(f"gold: {wrong} sums differ from those of silver, so the feed is not complete")
+        raise SystemExit(f"gold: {wrong} sums differ from the sums of silver, so the feed is not complete")
     return changed
 
 
@@ -281,7 +281,7 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
     bronze = spark.read.format("deltalog").load(places.bronze)
     before, after = version_of(spark, places.bronze, 11).count(), bronze.count()
     console.print(f"bronze at version 11: {before:,} rows; now: {after:,}")
-    # Of those in the air, the first report has no arrival.
+    # For flights in the air, the first report has no arrival.
     twice = bronze.where(is_in_the_air()).count() // 2
     if after != flights.ROWS + twice:
         raise SystemExit(

@@ -4,8 +4,8 @@
     python -m scripts.spark_jars --check PLACE 4.0 4.1 4.2 4.3
                                               fails unless there is a jar of this version for each release
 
-The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled
-for all releases. Those of the other folders replace or complement them from the release on that the folder is named
+The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled for all
+releases. Classes of the other folders replace or complement them from the release on that the folder is named
 after, until a newer folder has a class of the same name.
 """
 
@@ -33,6 +33,7 @@ PACKAGE = "io.deltalog.spark"
 # `DriverClasses.java` and `LinkCheck.java` read these files.
 MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
+RELEASE = "META-INF/deltalog-spark-release"
 SYMBOLS = "META-INF/deltalog-spark-symbols"
 SERVICES = {
     "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": ("DeltalogSource", "DeltaAlias"),
@@ -52,7 +53,7 @@ def jar_name(release: str) -> str:
 
 
 def version() -> str:
-    """Returns the version of deltalog, as the wheel has it."""
+    """Returns the version of deltalog in the wheel."""
     [found] = re.findall(r'(?m)^\[workspace\.package\]\nversion = "(.*)"$', (ROOT / "Cargo.toml").read_text())
     return str(found)
 
@@ -150,7 +151,7 @@ def write_jar(jar: Path, files: dict[str, bytes]) -> None:
 
 
 def build(release: str, directory: Path) -> Path:
-    """Makes the jar of a release, with the PySpark of this interpreter, which must be of that release."""
+    """Builds the jar of a release, with the PySpark of this interpreter, which must be of that release."""
     import pyspark
 
     if number(release) != number(pyspark.__version__)[:2]:
@@ -164,6 +165,7 @@ def build(release: str, directory: Path) -> Path:
         MANIFEST: manifest,
         MARKER: stamp(),
         BUILD: build_of_spark(spark_jars),
+        RELEASE: release,
         SYMBOLS: symbols(classes.values(), PACKAGE),
         **{service: "".join(f"{PACKAGE}.{name}\n" for name in names) for service, names in SERVICES.items()},
     }

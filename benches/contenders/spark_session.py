@@ -101,7 +101,7 @@ def vacuum(watch: Watch, spark: SparkSession, format_name: str, table: str, copy
 def optimize(
     watch: Watch, spark: SparkSession, format_: str, table: str, size: int, order: str = ""
 ) -> dict[str, Any]:
-    """Joins files up to a size, or orders their rows. The setting is that of the JVM connector, and ours."""
+    """Joins files up to a size, or orders their rows. The setting is the JVM connector's, and ours."""
     with_jvm(watch, spark)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", size)
     with watch("z-order" if order else "optimize"):
@@ -122,7 +122,7 @@ def convert(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict
 def plan(
     watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]
 ) -> dict[str, Any]:
-    """Measures from the path to all files that Spark makes tasks of, and from the path to the tasks.
+    """Measures from the path to the list of files for Spark's tasks, and from the path to the tasks.
 
     Nothing is read, because there are no data files. Each plan is a first one: `forget` drops what the format
     keeps of a table.

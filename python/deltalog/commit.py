@@ -33,20 +33,20 @@ class Transaction:
 
 @dataclass(frozen=True)
 class CommitProperties:
-    """What to record with a commit beside its data.
+    """What to record with a commit in addition to its data.
 
     Args:
-        custom_metadata: further fields of the commit's `commitInfo`, which `history()` shows. Values are what
+        custom_metadata: more fields of the commit's `commitInfo`, which `history()` shows. Values are what
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
-        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as it
-            does not conflict, and only because another writer has committed meanwhile.
-        app_transactions: the progress of applications, recorded with the commit. If the table has recorded
-            the same or a later version of one of them, nothing is written and `write_deltalake` returns an
-            `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them
-            again.) If another writer records a lower version of an application meanwhile,
-            `CommitConflictError` is raised with the reason `app_transaction`.
+        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as
+            it does not conflict, and only because another writer has committed first.
+        app_transactions: the progress of applications, recorded with the commit. If the table has recorded the
+            same or a later version of one of them, nothing is written and `write_deltalake` returns an
+            `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them again.)
+            If another writer records a lower version of an application first, `CommitConflictError` is raised with
+            the reason `app_transaction`.
     """
 
     custom_metadata: Mapping[str, Any] | None = None
@@ -67,7 +67,7 @@ class CommitProperties:
 
 
 class CommitArguments(NamedTuple):
-    """What the binary takes of `CommitProperties`."""
+    """The `CommitProperties` in the form that the binary takes."""
 
     custom_metadata: str | None = None
     """A JSON object."""
@@ -75,7 +75,7 @@ class CommitArguments(NamedTuple):
 
 
 class WriteArguments(NamedTuple):
-    """What the binary takes of the arguments of `write_deltalake` beside its data and its place."""
+    """The arguments of `write_deltalake` that the binary gets, except for the data and the table's location."""
 
     mode: str
     options: TableOptions

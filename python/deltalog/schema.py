@@ -152,17 +152,11 @@ class Field(_Json):
     Columns of a table that is to be created (`DeltaTable.create`) may have one of these rules. They are kept in
     `metadata`, in the protocol's form.
 
-    Args:
-        name: the name.
-        type: the type.
-        nullable: whether values may be NULL.
-        metadata: further facts about the column.
-        comment: a description for people.
-        generated_as: an expression of other columns in Spark's SQL, which gives the values (protocol: "Generated
-            Columns").
-        default: an expression without columns in Spark's SQL: the value if a writer leaves the column out (protocol:
-            "Default Columns").
-        identity: makes writers count the values up; the type is `long`.
+    Args: name: the name. type: the type. nullable: whether values may be NULL. metadata: more facts about the column.
+    comment: a description for people. generated_as: an expression of other columns in Spark's SQL, which gives the
+    values (protocol: "Generated Columns"). default: an expression without columns in Spark's SQL: the value if a writer
+    leaves the column out (protocol: "Default Columns"). identity: makes writers count the values up; the type is
+    `long`.
     """
 
     def __init__(
@@ -207,7 +201,7 @@ class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
     Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
-    `deltalake`: what is no text is JSON, and `from_arrow` returns the same schema.
+    `deltalake`: what is not text is JSON, and `from_arrow` returns the same schema.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -224,9 +218,9 @@ class Schema:
     def from_arrow(cls, schema: ArrowSchemaExportable) -> "Schema":
         """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
 
-        The metadata of fields, at every depth, become those of Delta: comments, `delta.generationExpression`,
-        `delta.invariants`, `CURRENT_DEFAULT`, those of identity columns, lengths of strings, and keys that nobody
-        defines. Those of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
+        The metadata of fields, at every depth, become Delta's: comments, `delta.generationExpression`,
+        `delta.invariants`, `CURRENT_DEFAULT`, the metadata of identity columns, lengths of strings, and undefined
+        keys. Keys of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
         """
         if not hasattr(schema, "__arrow_c_schema__"):
             raise wrong_argument("schema", schema, _SCHEMA)
@@ -240,7 +234,7 @@ class Schema:
         return schema
 
     def to_json(self) -> str:
-        """Returns Delta's JSON form; for the schema of a table, byte for byte as the log has it."""
+        """Returns Delta's JSON form; for the schema of a table, byte for byte as in the log."""
         return self._text
 
     def to_arrow(self) -> ArrowSchemaExportable:

@@ -1,4 +1,4 @@
-"""Plays seeds in a process of its own, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
+"""Plays seeds in its own process, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
 
 Prints a line for each seed when it begins, and one for each fault.
 """
@@ -43,7 +43,7 @@ class Game:
 
 
 def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[str]:
-    """Makes a table that belongs to `seed`, calls some verbs on it, and returns what went wrong."""
+    """Creates the table for `seed`, calls some verbs on it, and returns what went wrong."""
     random = Random(seed)
     place = Place(directory)
     write(place, random.choice(tables))
@@ -55,7 +55,7 @@ def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[st
         fault = call(game, name, place)
         if fault is None and time.monotonic() - began > MOST_SECONDS:
             fault = f"took {time.monotonic() - began:.0f} s"
-        # `ru_maxrss` would not do: on Linux a process begins with that of its parent.
+        # `ru_maxrss` would not do: on Linux a process begins with its parent's.
         if fault is None and peak_bytes() > MOST_MEMORY:
             fault = "took too much memory"
         faults += [fault] if fault else place.faults()

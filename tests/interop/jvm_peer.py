@@ -5,6 +5,9 @@ there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` write
 into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata,
 application transactions and domains, as a JSON array of objects. Standard output has one answer per line: `ok` or
 `error: …`. What Spark prints goes to standard error.
+
+SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
+returns the value.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,7 +36,7 @@ def builder() -> SparkSession.Builder:
         .config("spark.sql.shuffle.partitions", "1")
         # VACUUM lists directories in so many tasks, which are 10,000 otherwise.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        # What Spark and the connector remember of thousands of statements would fill 1 GiB.
+        # The state that Spark and the connector keep for thousands of statements would fill 1 GiB.
         .config("spark.driver.memory", "3g")
         .config("spark.ui.retainedJobs", "10")
         .config("spark.ui.retainedStages", "10")
@@ -59,7 +63,7 @@ def write(frame: DataFrame, file: str) -> None:
 
 
 def write_versions(spark: SparkSession, path: str, versions: list[int], file: str) -> None:
-    """Writes what the connector reads of each version. Its own snapshots are asked, as SQL does not tell everything."""
+    """Writes what the connector reads of each version. Reads its own snapshots, as SQL does not return everything."""
     logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
     log = logs.forTable(spark._jsparkSession, path)
     states = []
@@ -82,11 +86,21 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
     Path(file).write_text(json.dumps(states))
 
 
+def wait_at(value: int, meeting: str) -> int:
+    done = Path(f"{meeting}.done")
+    if not done.exists():
+        Path(f"{meeting}.started").touch()
+    while not done.exists():
+        time.sleep(0.01)
+    return value
+
+
 def main() -> None:
     # The connector prints some errors. Answers have the standard output to themselves.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     spark = with_connector(builder(), sys.argv[1:]).getOrCreate()
+    spark.udf.register("wait_at", wait_at, "bigint")
     for line in sys.stdin:
         request = json.loads(line)
         try:

@@ -1,4 +1,4 @@
-"""What MERGE means: the cases of `tests/merge_cases.py` are what the JVM connector does."""
+"""The semantics of MERGE: the cases of `tests/merge_cases.py` are what the JVM connector does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.interop.conftest import Jvm
 from tests.merge_cases import CASES, Case, content, statement
 
-# Cases whose rows nobody doubts. Each costs seconds.
+# Cases with undisputed rows. Each costs seconds.
 CLEAR = (
     "update",
     "delete",

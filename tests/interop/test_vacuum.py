@@ -27,7 +27,7 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def _history(path: Path, properties: dict[str, str]) -> None:
-    """A history of partitions, one of which is named like a hidden directory, and files that no version has."""
+    """A history of partitions, one of them named like a hidden directory, and files that no version has."""
     write_deltalake(path, ROWS, partition_by=["_p", "q"], configuration=properties)
     table = DeltaTable(path)
     table.delete("id = 3")
@@ -47,7 +47,7 @@ def _history(path: Path, properties: dict[str, str]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"x")
     aged(path)
-    # What the first versions have removed was removed long ago.
+    # The files that the first versions removed were removed long ago.
     for version in range(1, 4):
         commit = path / "_delta_log" / f"{version:020}.json"
         text = re.sub(

@@ -26,7 +26,7 @@ def test_properties_are_set_and_removed(tmp_path: Path) -> None:
     info = action(tmp_path, 1, "commitInfo")
     assert (info["operation"], info["why"]) == ("SET TBLPROPERTIES", "test")
     assert json.loads(info["operationParameters"]["properties"]) == {"delta.appendOnly": "true", "yours": "2"}
-    assert info["isBlindAppend"] is False
+    assert info["isBlindAppend"] is True  # As in the JVM connector: no rows were read or removed.
     assert table.alter.unset_table_properties(["mine", "delta.appendOnly"]) == 2
     assert table.metadata().configuration == {"yours": "2"}
     info = action(tmp_path, 2, "commitInfo")
@@ -34,7 +34,7 @@ def test_properties_are_set_and_removed(tmp_path: Path) -> None:
     assert info["operationParameters"] == {"properties": '["mine","delta.appendOnly"]', "ifExists": False}
     with refused(tmp_path, InvalidArgumentError, "'mine' is not set"):
         table.alter.unset_table_properties(["mine"])
-    # What changes nothing commits nothing.
+    # An operation that changes nothing commits nothing.
     assert table.alter.unset_table_properties(["mine"], raise_if_not_exists=False) == 2
     assert table.alter.set_table_properties({"yours": "2"}) == 2
     assert deltalake.DeltaTable(tmp_path).metadata().configuration == {"yours": "2"}
@@ -247,7 +247,7 @@ def test_columns_reserved_by_the_change_data_feed(tmp_path: Path) -> None:
 
 
 def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
-    """The protocol gets the lowest versions that support exactly the other features."""
+    """The protocol gets the lowest versions that support exactly the remaining features."""
     table = created(tmp_path)
     table.alter.add_feature("vacuumProtocolCheck")
     table.alter.add_constraint({"c": "id > 0"})
@@ -263,7 +263,7 @@ def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
     assert table.alter.drop_feature("inCommitTimestamp") == 5
     assert "inCommitTimestamp" not in action(tmp_path, 5, "commitInfo")
     assert table.metadata().configuration == {"delta.constraints.c": "id > 0"}
-    # Version 3 of writers is that of constraints.
+    # Version 3 of writers stands for constraints.
     assert (table.protocol().min_writer_version, table.protocol().writer_features) == (3, None)
     table.alter.drop_constraint("c")
     assert table.alter.drop_feature("checkConstraints") == 7

@@ -1,4 +1,4 @@
-"""Tables created with rules, and tables in the place of others."""
+"""Tables that are created with rules, and tables that replace others."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_writers_of_the_old_table_conflict(tmp_path: Path) -> None:
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
 
     class Late:
-        """Rows that come after another writer has replaced the table."""
+        """Replaces the table before it yields the first row."""
 
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             def batches() -> Any:
@@ -314,7 +314,7 @@ def test_a_repeated_creation_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
-    """Rows that others have committed since it was read are not lost."""
+    """Rows that other writers have committed since it was read are not lost."""
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
     write_deltalake(tmp_path, ROWS, mode="append")
     with refused(tmp_path, CommitConflictError, "version 1"):

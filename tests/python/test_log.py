@@ -1,4 +1,4 @@
-"""What the log records: actions, history, checksums, staged commits, unreadable checkpoints."""
+"""The content of the log: actions, history, checksums, staged commits, unreadable checkpoints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rewritten(table: Path, version: int, change: Any) -> None:
 
 
 def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp_path: Path) -> None:
-    """Beyond twenty files, checksums do not list them: only what a commit adds and removes tells."""
+    """Beyond twenty files, checksums do not list them: only the files that a commit adds and removes do."""
     for version in range(25):
         configuration = {"delta.checkpointInterval": "1000"} if version == 0 else None
         write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append", configuration=configuration)
@@ -120,8 +120,8 @@ def test_times_and_changes_below_a_late_checkpoint_are_not_found(late: Path) -> 
 
 
 def test_a_checksum_without_a_version_changes_nothing(table: Path) -> None:
-    """PROTOCOL, "Version Checksum File": a checksum is that of its version. Such a file may be there because its commit
-    was removed by hand. No later version is derived from it."""
+    """PROTOCOL, "Version Checksum File": a checksum belongs to its version. Such a file may be there because its
+    commit was removed by hand. No later version is derived from it."""
     checksum = (table / "_delta_log" / f"{11:020}.crc").read_text()
     (table / "_delta_log" / f"{13:020}.crc").write_text(checksum.replace('"numFiles":12', '"numFiles":99'))
     found = DeltaTable(table).verify()

@@ -96,7 +96,7 @@ def test_vectors_that_others_add_meanwhile_are_a_conflict(tmp_path: Path) -> Non
     write_deltalake(path, ROWS, configuration={vectors: "true"})
     old = DeltaTable(path)
     DeltaTable(path).delete("id = 1")
-    with pytest.raises(CommitConflictError, match="deletion vectors, of which manifests do not tell"):
+    with pytest.raises(CommitConflictError, match="deletion vectors, which manifests cannot express"):
         overtaken(old).alter.set_table_properties({vectors: "false", ENABLED: "true"})
     assert DeltaTable(path).version() == 1
 
@@ -120,7 +120,7 @@ def test_a_shallow_clone_keeps_manifests_of_files_elsewhere(tmp_path: Path) -> N
     ],
 )
 def test_a_manifest_sends_no_engine_outside_of_the_table(tmp_path: Path, path: str, words: str) -> None:
-    """Engines follow manifests with credentials of their own."""
+    """Engines follow manifests with their own credentials."""
     root = tmp_path / "t"
     write_deltalake(root, ROWS, configuration={ENABLED: "true"})
     before = manifests(root)

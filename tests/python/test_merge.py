@@ -25,7 +25,7 @@ from deltalog import (
     UnsupportedFeatureError,
 )
 from deltalog._internal import AlreadyApplied
-from deltalog.merge import TableMerger
+from deltalog.table.merge import TableMerger
 from tests.python.interfering import Interfering, overtaken
 from tests.python.place import data_files, tree
 from tests.python.statement_support import (
@@ -173,7 +173,7 @@ CONDITIONS: list[tuple[str, Callable[[Row, Row], bool]]] = [
         "target.id = source.id AND target.p = source.p",
         lambda t, s: None not in (t[0], t[1]) and t[:2] == s[:2],
     ),
-    # Without an equality of a value of each table by itself.
+    # Without an equality between a value of one table and a value of the other.
     (
         "target.id + 1 < source.id AND source.id < target.id + 3",
         lambda t, s: both(t[0], s[0], lambda a, b: a + 1 < b < a + 3),
@@ -405,7 +405,7 @@ def test_changed_rows_keep_their_ids_and_new_ones_get_theirs(
 
 
 def test_sources_of_every_kind(tmp_path: Path) -> None:
-    """A stream is read once; its types are converted as those of other writes."""
+    """A stream is read once; its types are converted as for other writes."""
     table = created(tmp_path, FILES, VECTORS)
     schema = pa.schema([("ID", pa.int32()), ("p", pa.dictionary(pa.int8(), pa.string())), ("n", pa.uint8())])
     batches = [

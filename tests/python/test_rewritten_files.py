@@ -44,14 +44,15 @@ def sorted_rows(path: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def test_restored_files_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Deletion Vectors": a tombstone with a vector is that of a live file to readers without the feature."""
+    """PROTOCOL, "Deletion Vectors": to readers without the feature, a tombstone with a vector belongs to a live
+    file."""
     created(tmp_path, configuration=VECTORS)
     before = sorted_rows(tmp_path)
     delete(tmp_path, "id = 1")
     lines = actions(tmp_path, 1)
     (add,) = of(lines, "add")
     (removed,) = of(lines, "remove")
-    # What RESTORE to version 0 commits.
+    # The commit of RESTORE to version 0.
     tombstone = {name: value for name, value in add.items() if name not in ("stats", "tags")}
     tombstone |= {"deletionTimestamp": add["modificationTime"], "extendedFileMetadata": True}
     live = {
@@ -72,7 +73,7 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
 
 
 def test_only_files_with_vectors_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Add File and Remove File": the data stays the same, so the change data feed has nothing of it."""
+    """PROTOCOL, "Add File and Remove File": the data is unchanged, so the change data feed does not show this."""
     data = pa.table(
         {"id": pa.array(range(10), pa.int64()), "p": [f"p/ {number % 2}" for number in range(10)]}
     )
@@ -130,7 +131,7 @@ def test_rows_keep_their_ids(tmp_path: Path, mode: str) -> None:
     # Ids are given to the rows of the file as well, and no statistics to the columns with the ids of before.
     assert added["baseRowId"] == 12
     assert "_row-id-col" not in added["stats"]
-    # Rows that are moved once more keep them too.
+    # Rows that are moved again keep them too.
     write_deltalake(tmp_path, data.slice(0, 1), mode="append")
     found = sorted_rows(tmp_path, row_ids=True)
     assert len({row["_row_id"] for row in found}) == len(found) == len(before) + 1
@@ -208,7 +209,7 @@ def test_physical_names(tmp_path: Path, mode: str) -> None:
         assert b"PARQUET:field_id" not in (in_file.field("id").metadata or {})
     assert "delta.columnMapping" not in table.schema().to_json()
     assert not any(name.startswith("delta.columnMapping") for name in table.metadata().configuration)
-    # Names of earlier versions are those of before.
+    # Names of earlier versions stay as before.
     assert pa.table(DeltaTable(tmp_path, version=1).to_arrow()).column_names == ["id", "p", "s"]
     write_deltalake(tmp_path, pa.table({"id": [9], "q": ["a"]}), mode="append")
     assert len(sorted_rows(tmp_path)) == 3
@@ -237,7 +238,7 @@ def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
 
 
 def test_rules_are_not_evaluated_again(tmp_path: Path) -> None:
-    """A constraint that cannot be evaluated here keeps nobody from moving the rows."""
+    """A constraint that cannot be evaluated here does not keep the rows from being moved."""
     supported = {"delta.feature.checkConstraints": "supported"}
     table = created(tmp_path, configuration={**VECTORS, **supported})
     delete(tmp_path, "id = 1")

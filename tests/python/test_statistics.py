@@ -38,7 +38,7 @@ def bounds(table: DeltaTable) -> list[Any]:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_columns_are_found_by_their_ids(tmp_path: Path, nested: bool) -> None:
-    """Column mapping by ids: the names in a file may be those of other columns. Protocol: "Column Mapping"."""
+    """Column mapping by ids: the names in a file may belong to other columns. Protocol: "Column Mapping"."""
 
     def in_file(name: str, number: int) -> pa.Field:
         return pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)})
@@ -186,7 +186,7 @@ def kept(path: Path, condition: str) -> list[float]:
 
 
 def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
-    """Unless they have a NaN, which is greater than all numbers, or are from a writer that does not tell."""
+    """Unless they have a NaN, which is greater than all numbers, or are from a writer that does not report NaN."""
     path, with_nan, theirs = tmp_path / "ours", tmp_path / "with nan", tmp_path / "theirs"
     for numbers in DOUBLES:
         other = {"g": [float("nan"), 0.5]}

@@ -63,6 +63,64 @@ def test_columns(spark: SparkSession, path: str, name: str) -> None:
     assert spark.table(name).schema["n"].metadata["comment"] == "wide"
 
 
+def test_columns_are_replaced(spark: SparkSession, path: str, name: str) -> None:
+    """As in the JVM connector, columns of the same names are the same ones: no row changes."""
+    nested = "s STRUCT<x: INT>, l ARRAY<STRUCT<y: INT>>"
+    version = DeltaTable(path).version()
+    spark.sql(
+        f"ALTER TABLE {name} REPLACE COLUMNS "
+        f"(v STRING COMMENT 'text', ID BIGINT, p INT, {nested}, required BIGINT, n INT)"
+    )
+    found = spark.table(name)
+    assert found.columns == ["v", "id", "p", "s", "l", "required", "n"]
+    assert found.schema["v"].metadata["comment"] == "text"
+    assert found.schema["required"].nullable
+    assert [(row.v, row.id, row.s.x, row.l[0].y, row.required, row.n) for row in found.collect()] == [
+        ("x", 1, 1, 2, 5, None)
+    ]
+    commit = DeltaTable(path).history(1)[0]
+    assert (commit["operation"], commit["version"]) == ("REPLACE COLUMNS", version + 1)
+    spark.sql(f"INSERT INTO {name} VALUES ('y', 2, 0, NULL, NULL, 5000000000, 7)")
+    spark.sql(f"ALTER TABLE {name} REPLACE COLUMNS (v STRING, id BIGINT, p INT, {nested}, required BIGINT)")
+    assert spark.sql(f"SELECT required FROM {name} ORDER BY id").collect() == [(5,), (5000000000,)]
+    for columns, error in {
+        f"v STRING, id BIGINT, p INT, {nested}, renamed BIGINT": "not clear whether the column 'required'",
+        f"v STRING, id BIGINT, {nested}, required BIGINT": "partitioned by it",
+        f"v STRING, id INT, p INT, {nested}, required BIGINT": "not a wider type",
+        f"v INT, id BIGINT, p INT, {nested}, required BIGINT": "not a wider type",
+        "v STRING, id BIGINT, p INT, s STRUCT<x: INT, z: INT>, l ARRAY<STRUCT<y: INT>>, required BIGINT": "one by one",
+        f"v VARCHAR(5), id BIGINT, p INT, {nested}, required BIGINT": "another length",
+        f"v STRING NOT NULL, id BIGINT, p INT, {nested}, required BIGINT": "(?i)NULL",
+    }.items():
+        with pytest.raises(PySparkException, match=error):
+            spark.sql(f"ALTER TABLE {name} REPLACE COLUMNS ({columns})")
+    assert DeltaTable(path).version() == version + 3
+
+
+def test_an_entry_is_moved_to_another_table_with_the_same_columns(spark: SparkSession, path: str) -> None:
+    spark.sql(f"CREATE TABLE a (id BIGINT) USING deltalog LOCATION '{path}'")
+    try:
+        spark.sql("INSERT INTO a VALUES (1)")
+        spark.sql("CACHE TABLE a")
+        spark.range(2).write.format("deltalog").save(f"{path} 2")
+        spark.sql("SELECT 'x' AS id").write.format("deltalog").save(f"{path} 3")
+        spark.sql(f"ALTER TABLE a SET LOCATION '{path} 2'")
+        assert sorted(spark.table("a").collect()) == [(0,), (1,)]
+        spark.sql("INSERT INTO a VALUES (5)")
+        assert (DeltaTable(path).version(), DeltaTable(f"{path} 2").version()) == (1, 1)
+        for place, error in (
+            (f"{path} 3", "other columns"),
+            (f"{path} 4", "(?i)there is no Delta table|is not a Delta table"),
+        ):
+            with pytest.raises(PySparkException, match=error):
+                spark.sql(f"ALTER TABLE a SET LOCATION '{place}'")
+        assert spark.table("a").count() == 3
+        with pytest.raises(PySparkException, match="drop the table"):
+            spark.sql(f"ALTER TABLE deltalog.`{path}` SET LOCATION '{path} 2'")
+    finally:
+        spark.sql("DROP TABLE a")
+
+
 def test_defaults(spark: SparkSession, path: str, name: str) -> None:
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN v SET DEFAULT 'none'")
@@ -107,9 +165,9 @@ def test_what_cannot_be_changed_is_refused(spark: SparkSession, path: str, name:
     for statement, error in {
         "DROP COLUMN p": "partition",
         "ALTER COLUMN id TYPE INT": "(?i)cannot|not supported",
-        "SET LOCATION '/elsewhere'": "location",
+        "SET LOCATION '/elsewhere'": "location|there is no Delta table",
         "SET TBLPROPERTIES ('delta.nonsense' = '1')": "nonsense",
-        "REPLACE COLUMNS (z INT)": "several kinds",
+        "REPLACE COLUMNS (z INT)": "not clear whether the column 'id' is renamed",
         "ADD COLUMN z INT NOT NULL": "(?i)null",
         "RENAME COLUMN nothing TO something": "nothing",
         "ALTER COLUMN id SET NOT NULL": "(?i)null",

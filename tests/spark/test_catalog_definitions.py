@@ -51,6 +51,37 @@ def test_create_table_with_all_that_spark_has_words_for(spark: SparkSession, pat
         spark.sql("INSERT INTO d (id, n, twice) VALUES (1, 3, 7)")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE d (a INT) USING deltalog LOCATION '{}'",
+        "CREATE OR REPLACE TABLE d (a INT) USING deltalog LOCATION '{}'",
+        "CREATE TABLE d USING deltalog LOCATION '{}' AS SELECT 1 AS a",
+        "CREATE TABLE deltalog.`{}` (a INT) USING deltalog",
+    ],
+)
+def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str, text: str) -> None:
+    """Its VACUUM would delete them."""
+    spark.range(1).write.parquet(path)
+    with pytest.raises(InvalidArgumentError, match=r"not empty.*part-.*CONVERT"):
+        spark.sql(text.format(path))
+    assert not (Path(path) / "_delta_log").exists()
+    assert not spark.catalog.tableExists("d")
+    for file in Path(path).glob("part-*"):
+        file.unlink()
+    # What is left is hidden: a table that was not created has a log without commits.
+    (Path(path) / "_delta_log").mkdir()
+    spark.sql(text.format(path))
+    assert DeltaTable(path).version() == 0
+
+
+def test_a_table_of_rows_can_replace_other_files(spark: SparkSession, path: str) -> None:
+    """That is as in the JVM connector: who says REPLACE means it."""
+    spark.range(1).write.parquet(path)
+    spark.sql(f"CREATE OR REPLACE TABLE d USING deltalog LOCATION '{path}' AS SELECT 1 AS a")
+    assert written(path) == [(1,)]
+
+
 def test_create_table_as_select(spark: SparkSession, path: str) -> None:
     spark.sql(
         f"CREATE TABLE d USING deltalog PARTITIONED BY (p) LOCATION '{path}' TBLPROPERTIES ('mine' = '1') "
@@ -163,7 +194,7 @@ def test_a_name_that_spark_refuses_is_refused_before_anything_is_written(
 
 
 def test_settings_of_the_session_are_properties_of_new_tables(spark: SparkSession, path: str) -> None:
-    """Those of the JVM connector. What a statement says counts first, and existing tables keep their properties."""
+    """The JVM connector's. What a statement says counts first, and existing tables keep their properties."""
     prefix = "spark.databricks.delta.properties.defaults"
     rows = spark.range(2)
     rows.write.format("deltalog").save(path)

@@ -203,7 +203,7 @@ def test_default_values_of_a_stranger_are_computed_without_the_server(
 ) -> None:
     """PROTOCOL, "Default Columns": the expression may be a stranger's, and its value ends in the stranger's table.
 
-    The server's parser would put a setting in the place of ${…}, and has functions that see more than a row.
+    The server's parser would replace ${…} by a setting, and has functions that see more than a row.
     """
     numbers = {"type": "array", "elementType": "long", "containsNull": True}
     counts = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}
@@ -297,7 +297,7 @@ print(outcome(lambda: merge(after("id = 9").union(itself))))
     assert not {5, 6, 9} & found.keys()
     assert found[8] == "s8"
     assert DeltaTable(path).history(1)[0]["operation"] == "DELETE"
-    # Of the statements' files, only that of the first is left.
+    # Of the statements' files, only the first one's is left.
     [written] = [file for file in files(str(path)) if "/" in file]
     assert any(file.endswith(written) for file in DeltaTable(path, version=2).file_uris())
 

@@ -1,4 +1,4 @@
-"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses."""
+"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, for any clauses."""
 
 import itertools
 from collections.abc import Iterator

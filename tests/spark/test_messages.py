@@ -1,6 +1,6 @@
 """How much Python and the JVM talk: each message is a round trip between two processes.
 
-Messages in both directions count, apart from those by which Python releases objects, and those of PySpark itself are
+Messages in both directions count, apart from messages by which Python releases objects, and PySpark's own are
 among them.
 """
 
@@ -76,7 +76,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
     return recorded
 
 
-# What the statements find in the table, for whose rows Spark reads and writes files.
+# The rows that the statements find in the table; Spark reads and writes files for them.
 _TABLES = {
     "with vectors": "USING deltalog TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "with everything": "USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
@@ -84,7 +84,7 @@ _TABLES = {
     "'delta.constraints.positive' = 'id >= 0')",
 }
 
-# Statements, and how many messages each takes at most, among them those of PySpark: five for `sql`, and seven more for
+# Statements, and how many messages each takes at most, including PySpark's own: five for `sql`, and seven more for
 # `collect`. Deletion vectors save a job.
 _STATEMENTS = {
     "SELECT": ("SELECT max(v) FROM {table} WHERE id > {row}", 15),
@@ -203,7 +203,7 @@ def test_writes_take_few_messages_whatever_the_number_of_columns(
 def test_verbs_take_few_messages_whatever_the_number_of_values(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """A clause is a message more than in a statement, and so is a value that is no text."""
+    """A clause is a message more than in a statement, and so is a value that is not text."""
 
     def counts(columns: int) -> dict[str, int]:
         path = f"{tmp_path}/{columns}"

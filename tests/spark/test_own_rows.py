@@ -4,107 +4,29 @@ When a Python function in the source is called for the first time, after the sta
 change is committed.
 """
 
-import threading
-import time
-import uuid
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from deltalog import CommitConflictError, DeltaTable, write_deltalake
+from deltalog import CommitConflictError, DeltaTable
+from tests.spark.overtaken import (
+    Change,
+    append_q,
+    append_r,
+    created,
+    delete_q,
+    insert_q,
+    last,
+    overtaken,
+    rows,
+    update_q,
+)
 
 LEVELS = ("WriteSerializable", "Serializable")
-Rows = list[tuple[str, int]]
-Change = Callable[[str], object]
-
-
-def created(path: str, level: str = "WriteSerializable") -> str:
-    """Creates a table with the rows (p, 1) and (q, 2). Returns its name in SQL."""
-    write_deltalake(
-        path,
-        data([("p", 1), ("q", 2)]),
-        partition_by="part",
-        configuration={"delta.isolationLevel": level},
-    )
-    return f"deltalog.`{path}`"
-
-
-def data(rows: Rows) -> pa.Table:
-    parts, values = zip(*rows, strict=True)
-    return pa.table({"part": pa.array(parts, pa.string()), "value": pa.array(values, pa.int64())})
-
-
-def rows(path: str) -> Rows:
-    return sorted((row["part"], row["value"]) for row in pa.table(DeltaTable(path).to_arrow()).to_pylist())
-
-
-def last(path: str) -> dict[str, Any]:
-    """Returns the newest entry of the history."""
-    return DeltaTable(path).history(1)[0]
-
-
-def append_q(path: str) -> None:
-    write_deltalake(path, data([("q", 9)]), mode="append")
-
-
-def append_r(path: str) -> None:
-    write_deltalake(path, data([("r", 9)]), mode="append")
-
-
-def insert_q(path: str) -> None:
-    """Inserts a row of q by a statement that has read the table, so that it is not blind."""
-    merge = DeltaTable(path).merge(data([("q", 9)]), "t.value = s.value", source_alias="s", target_alias="t")
-    merge.when_not_matched_insert_all().execute()
-
-
-def update_q(path: str) -> None:
-    DeltaTable(path).update({"value": "value + 10"}, predicate="part = 'q'")
-
-
-def delete_q(path: str) -> None:
-    DeltaTable(path).delete("part = 'q'")
-
-
-@contextmanager
-def overtaken(spark: SparkSession, path: str, change: Callable[[str], object]) -> Iterator[None]:
-    """Registers the function `hook`, which returns its argument. When it is first called, in a worker, it waits until
-    this process has made the change. Fails if it is not called.
-    """
-    started, done = (Path(f"{path}.{uuid.uuid4()}.{name}") for name in ("started", "done"))
-    is_over = threading.Event()
-
-    def hook(value: int) -> int:
-        if not done.exists():
-            started.touch()
-        while not done.exists():
-            time.sleep(0.01)
-        return value
-
-    def overtake() -> None:
-        while not started.exists() and not is_over.is_set():
-            time.sleep(0.01)
-        try:
-            if started.exists():
-                change(path)
-        finally:
-            done.touch()
-
-    spark.udf.register("hook", sf.udf(hook, "bigint"))
-    with ThreadPoolExecutor(1) as pool:
-        changed = pool.submit(overtake)
-        try:
-            yield
-        finally:
-            is_over.set()
-        changed.result()
-    assert started.exists()
 
 
 def q_as_p(spark: SparkSession, path: str) -> DataFrame:
@@ -215,7 +137,7 @@ def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
 
 @pytest.mark.parametrize("write", WRITES)
 def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, write: str) -> None:
-    """The filters of the plan tell which rows were read."""
+    """The filters of the plan show which rows were read."""
     created(path, "Serializable")
     with overtaken(spark, path, append_r):
         WRITES[write](spark, path)
@@ -224,7 +146,7 @@ def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, w
 
 
 def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
-    """Two statements that insert what is not there yet do not both insert it."""
+    """Two statements that insert missing rows do not both insert the same row."""
     table = created(path)
     statement = (
         "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "
@@ -280,7 +202,7 @@ def test_partitions_that_are_computed_from_themselves_are_independent(spark: Spa
 def test_appends_that_read_other_tables_are_blind(
     spark: SparkSession, path: str, tmp_path: Path, level: str
 ) -> None:
-    """Neither other tables nor explicit versions of this one are what was read of it."""
+    """Other tables, and explicit versions of this one, do not count as reads of this table."""
     table = created(path, level)
     other = str(tmp_path / "other")
     source = created(other)
@@ -330,7 +252,7 @@ def test_merges_read_what_the_filter_of_their_source_says(spark: SparkSession, p
             spark.sql(merge).collect()
 
 
-# What reads the table, and whether it is known that it reads the partition q alone.
+# Queries that read the table, and whether it is known that they read only the partition q.
 QUERIES = {
     "filter": ("{t} WHERE part = 'q'", True),
     "inner": ("{t} JOIN d ON t.part = d.part AND t.part = 'q'", True),

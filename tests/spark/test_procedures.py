@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import deltalog.spark
 from deltalog import DeltaTable, InvalidArgumentError, NotATableError, UnsupportedFeatureError
+from deltalog.errors import AfterCommitError
 from deltalog.spark import tables
 from deltalog.spark.jvm import Jvm
 from tests.spark.session_kinds import with_other_extensions
@@ -54,6 +55,31 @@ def test_parameters(spark: SparkSession, table: str) -> None:
     finally:
         spark.conf.unset("test.table")
     assert spark.sql("SELECT :n AS n", args={"n": 1}).collect() == [(1,)]
+
+
+def test_errors_of_caches_name_the_version_that_was_committed(
+    spark: SparkSession, path: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    static = Jvm.static
+
+    def failing(jvm: Jvm, name: str, method: str, *arguments: Any) -> Any:
+        if (name, method) == ("CachedTables", "refresh"):
+            raise OSError("there is no memory")
+        return static(jvm, name, method, *arguments)
+
+    monkeypatch.setattr(Jvm, "static", failing)
+    changes: list[Callable[[], Any]] = [
+        lambda: spark.sql(f"ALTER TABLE {table} ADD COLUMN c INT"),
+        lambda: spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF 0"),
+        lambda: tables.DeltaTable.forPath(spark, path).restoreToVersion(1),
+    ]
+    for version, change in enumerate(changes, 2):
+        with pytest.raises(AfterCommitError, match=rf"version {version} .* was committed.*no memory"):
+            change()
+    # Nothing is committed.
+    with pytest.raises(OSError, match="no memory") as caught:
+        spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF 4")
+    assert not isinstance(caught.value, AfterCommitError)
 
 
 def test_explain_does_not_execute(spark: SparkSession, path: str, table: str) -> None:
@@ -225,7 +251,7 @@ def test_procedures_are_listed(spark: SparkSession) -> None:
 
 
 def test_sessions_and_threads(spark: SparkSession, table: str) -> None:
-    """A new session has the statements, with a parser of its own."""
+    """A new session has the statements, with its own parser."""
     other = spark.newSession()
     assert other.sql("CALL deltalog.detail('p')").count() == 1
     parser = other._jsparkSession.sessionState().sqlParser()

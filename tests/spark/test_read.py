@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -135,6 +136,39 @@ def test_partition_filters_from_joins_and_subqueries_are_applied(spark: SparkSes
     assert rows(
         spark.sql(f"SELECT a FROM deltalog.`{table}` WHERE p = (SELECT max(p) FROM deltalog.`{table}`)")
     ) == [(2,)]
+
+
+def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, table: str) -> None:
+    """That is as in the JVM connector. A table whose own path ends so is that table."""
+    load = spark.read.format("deltalog").load
+    history = deltalog.DeltaTable(table).history()
+    zone = ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone")))
+    first = datetime.datetime.fromtimestamp(history[1]["timestamp"] / 1000, zone)
+    moment = f"{first:%Y%m%d%H%M%S}{first.microsecond // 1000:03}"
+    for end in ("@v0", "@V0", f"@{moment}"):
+        assert load(f"{table}{end}").count() == 2
+        assert spark.table(f"deltalog.`{table}{end}`").count() == 2
+    assert spark.sql(
+        f"SELECT n.a FROM deltalog.`{table}@v1` n ANTI JOIN deltalog.`{table}@v0` o USING (a)"
+    ).collect()
+    with pytest.raises(VersionNotFoundError, match="versions are 0 to 1"):
+        load(f"{table}@v2")
+    for statement in ("DELETE FROM {}", "INSERT INTO {} SELECT 1, 'x', 1", "ALTER TABLE {} ADD COLUMN b INT"):
+        with pytest.raises((deltalog.DeltaError, PySparkException)):
+            spark.sql(statement.format(f"deltalog.`{table}@v0`"))
+    assert deltalog.DeltaTable(table).version() == 1
+    # No date, and no table.
+    for end in ("@20269999000000000", "@v", "@0"):
+        with pytest.raises(NotATableError):
+            load(f"{table}{end}")
+    write_deltalake(f"{table}@v0", pa.table({"other": [1, 2, 3]}))
+    assert load(f"{table}@v0").columns == spark.table(f"deltalog.`{table}@v0`").columns == ["other"]
+
+
+def test_rows_of_a_version_in_the_path_are_meant_to_be_old(spark: SparkSession, table: str) -> None:
+    spark.sql(f"DELETE FROM deltalog.`{table}` WHERE a = 1")
+    spark.read.format("deltalog").load(f"{table}@v0").write.format("deltalog").mode("overwrite").save(table)
+    assert spark.read.format("deltalog").load(table).count() == 2
 
 
 def test_time_travel_by_version_and_timestamp(spark: SparkSession, table: str) -> None:

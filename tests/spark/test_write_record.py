@@ -1,4 +1,4 @@
-"""What a write records with its commit: the progress of an application, and a text of the user."""
+"""The data that a write records with its commit: the progress of an application, and a text of the user."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -66,6 +66,43 @@ def test_a_repeated_write_has_no_effect(
     assert (files(path), deltalog.DeltaTable(path).version()) == (before, 0)
     write(data, 8).save(path)
     assert (count(path), deltalog.DeltaTable(path).transaction_version("job")) == (6, 8)
+
+
+EMPTY_WRITES: dict[str, Callable[[SparkSession, str], Any]] = {
+    "INSERT": lambda spark, path: spark.sql(f"INSERT INTO deltalog.`{path}` SELECT 1L WHERE false"),
+    "INSERT OVERWRITE": lambda spark, path: spark.sql(
+        f"INSERT OVERWRITE deltalog.`{path}` SELECT 1L WHERE false"
+    ),
+    "append": lambda spark, path: spark.range(0).write.format("deltalog").mode("append").save(path),
+    "writeTo": lambda spark, path: spark.range(0).writeTo(f"deltalog.`{path}`").append(),
+    "replaceWhere": lambda spark, path: (
+        spark.range(0).write.format("deltalog").mode("overwrite").option("replaceWhere", "id > 5").save(path)
+    ),
+    "TRUNCATE": lambda spark, path: spark.sql(f"TRUNCATE TABLE deltalog.`{path}`"),
+}
+
+
+@pytest.mark.parametrize("write", EMPTY_WRITES)
+def test_a_write_that_changes_nothing_commits_nothing(spark: SparkSession, path: str, write: str) -> None:
+    """That is as in the JVM connector, and for DELETE, UPDATE and MERGE."""
+    spark.range(0).write.format("deltalog").save(path)
+    EMPTY_WRITES[write](spark, path)
+    assert deltalog.DeltaTable(path).version() == 0
+
+
+def test_an_empty_write_commits_all_else_that_it_changes(spark: SparkSession, path: str) -> None:
+    """The progress of an application, new columns, and the rows that it replaces."""
+    spark.range(3).write.format("deltalog").save(path)
+    write(spark.range(0), 5).save(path)
+    table = deltalog.DeltaTable(path)
+    assert (table.version(), table.transaction_version("job")) == (1, 5)
+    more = spark.sql("SELECT 1L AS id, 2 AS more WHERE false").write.format("deltalog").mode("append")
+    more.option("mergeSchema", True).save(path)
+    assert deltalog.DeltaTable(path).version() == 2
+    more.option("mergeSchema", True).save(path)
+    assert deltalog.DeltaTable(path).version() == 2
+    spark.sql(f"INSERT OVERWRITE deltalog.`{path}` SELECT 1L, 2 WHERE false")
+    assert (deltalog.DeltaTable(path).version(), count(path)) == (3, 0)
 
 
 INSERTS: dict[str, Callable[[SparkSession, str], Any]] = {

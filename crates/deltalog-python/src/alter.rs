@@ -1,4 +1,4 @@
-//! Changes of a table by itself: properties, features, columns and constraints.
+//! Changes of a table's definition: properties, features, columns and constraints.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,6 +104,11 @@ impl TableChange {
             }
             Ok(Self(CoreChange::AddColumns(all)))
         })
+    }
+
+    #[staticmethod]
+    fn replace_columns(py: Python<'_>, schema_json: &str) -> PyResult<Self> {
+        call(py, || Ok(Self(CoreChange::ReplaceColumns(StructType::from_json(schema_json)?))))
     }
 
     #[staticmethod]

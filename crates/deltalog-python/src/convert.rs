@@ -1,7 +1,7 @@
 //! CONVERT: the plan of a table that a directory of Parquet files becomes, and its commit.
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Conversion, ConvertRequest, ConvertSource, plan_conversion as core_plan};
 use pyo3::prelude::*;
 
@@ -14,7 +14,7 @@ use crate::stream::{ArrowStream, reader_of};
 use crate::table_options::TableOptions;
 use crate::upkeep;
 
-/// What a conversion is asked for, as `deltalog.convert.ConvertArguments` has it.
+/// The arguments of a conversion; see `deltalog.convert.ConvertArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct ConvertArguments<'py> {
     mode: String,

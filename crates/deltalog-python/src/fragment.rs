@@ -54,7 +54,7 @@ struct FragmentFile {
     number: Option<u32>,
 }
 
-/// What a scan returns.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// The columns, if not all.
@@ -63,7 +63,7 @@ pub(crate) struct Wanted {
     pub(crate) row_ids: bool,
     /// Whether they come with the numbers of their files and their positions there.
     pub(crate) positions: bool,
-    /// A further condition, by which files are left out as by the filters, and the time zone of its times.
+    /// Another condition, by which files are left out as by the filters, and the time zone of its times.
     pub(crate) condition: Option<(String, String)>,
 }
 
@@ -173,7 +173,7 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
     texts.is_valid(at).then(|| texts.value(at).to_owned())
 }
 
-/// Reads the rows of a fragment. It has no credentials, so that those of a store come as options.
+/// Reads the rows of a fragment. It has no credentials, so the store's credentials come as options.
 #[pyfunction]
 #[pyo3(signature = (fragment, storage_options = None))]
 pub(crate) fn read_fragment(

@@ -13,13 +13,13 @@ use pyo3::types::PyTuple;
 
 use crate::interrupts::stop_with;
 
-/// What the option says.
+/// The value of the option.
 const OPTION: &str = "log_store";
 
 static REGISTERED: Mutex<Option<HashMap<String, Arc<PythonLogStore>>>> = Mutex::new(None);
 
-/// Registers an object under a name. Returns whether the name is not that of another object: tables that are open,
-/// and snapshots that the process keeps, use that one.
+/// Registers an object under a name. Returns whether the name is free or belongs to this object: open tables, and
+/// snapshots that the process keeps, use the object that has the name.
 #[pyfunction]
 pub(crate) fn register_log_store(name: String, log_store: Py<PyAny>) -> bool {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,8 +62,8 @@ impl PythonLogStore {
     }
 }
 
-/// Returns the error for an exception, which becomes its cause. A request to stop also ends the call, whatever becomes
-/// of its commit.
+/// Returns the error for an exception, which becomes its cause. A request to stop also ends the call, whether or not
+/// its commit succeeds.
 fn failed(py: Python<'_>, method: &str, exception: PyErr) -> Error {
     if !exception.is_instance_of::<PyException>(py) {
         stop_with(exception.clone_ref(py));

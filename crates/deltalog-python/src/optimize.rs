@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{
     ClusteringStats, ColumnPath, Curve, Error, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest,
     optimize as core_optimize,
@@ -68,7 +68,7 @@ impl From<FileCount> for ClusteredFiles {
     }
 }
 
-/// What was clustered.
+/// The metrics of clustering.
 #[derive(IntoPyObject)]
 pub(crate) struct Clustered {
     #[pyo3(item("inputZCubeFiles"))]
@@ -95,7 +95,8 @@ impl From<&ClusteringStats> for Clustered {
     }
 }
 
-/// What was ordered along a curve. Parts of a curve ("cubes") are not kept apart, by the JVM implementation neither.
+/// The metrics of ordering along a curve. Parts of a curve ("cubes") are not distinguished, as in the JVM
+/// implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct ZOrderStats {
     #[pyo3(item("strategyName"))]
@@ -129,7 +130,7 @@ impl ZOrderStats {
     }
 }
 
-/// What an OPTIMIZE has done, by the names of the JVM implementation.
+/// The metrics of an OPTIMIZE, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesAdded"))]
@@ -198,8 +199,8 @@ pub(crate) type ZOrder = (Vec<String>, String);
 /// How a clustered table is clustered: whether as a whole, and the size of cubes.
 type Cluster = (bool, Option<u64>);
 
-/// Makes fewer, larger files of small ones, `purges` files, clusters rows, or orders those of all files. Returns the
-/// metrics, and the version of the last commit, if there is one.
+/// Merges small files into fewer, larger ones, `purges` files, clusters rows, or orders the rows of all files.
+/// Returns the metrics, and the version of the last commit, if there is one.
 #[pyfunction]
 #[pyo3(signature = (
     snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None,
@@ -238,7 +239,7 @@ pub(crate) fn optimize(
     })
 }
 
-/// Asks for rows that are ordered.
+/// Requests an order of the rows.
 pub(crate) fn along(request: &mut OptimizeRequest, (columns, curve): &ZOrder) -> Result<(), Error> {
     request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
     request.curve = curve_named(curve)?;

@@ -1,6 +1,6 @@
 //! FSCK: checks of the files of a table, and repairs of its log.
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{
     CheckLevel, Error, FileCheck, RepairMetrics, RepairRequest, RepairedFile, check_files as core_check,
     repair as core_repair,
@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::ArrowStream;
 use crate::upkeep;
 
-/// How many files a repair concerns, by the names of the commit.
+/// The numbers of files in a repair, by the names of the commit.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesScanned"))]

@@ -6,11 +6,11 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::dml::files_of_statement;
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{ColumnMappingMode, Metadata, StructType};
-use deltalog::engine::transaction::TableHeader;
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{
     ColumnPath, DistributedWrite, Error, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, Storage,
@@ -40,7 +40,7 @@ pub(crate) struct SparkWrite {
     /// Whether the write creates or replaces the table by a definition, which other processes do not know.
     is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
-    /// What the tasks of Spark's jobs have reported.
+    /// The reports of the tasks of Spark's jobs.
     reports: Mutex<Vec<u8>>,
     /// The bytes of the reports of jobs that give values to identity columns.
     counting: Mutex<Range<usize>>,
@@ -120,7 +120,7 @@ impl SparkWrite {
     }
 }
 
-/// What a write begins with.
+/// The arguments that begin a write.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {
@@ -167,8 +167,8 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
     }
     if ReplaceWhere::new(&predicate).depends_on_time_zone()? {
         return Err(Error::invalid_argument(format!(
-            "the predicate {predicate} has a time without a time zone, and a Python data source does not know that of \
-             the session"
+            "the predicate {predicate} has a time without a time zone, and a Python data source does not know the \
+             zone of the session"
         ))
         .with_hint("add an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'"));
     }
@@ -333,7 +333,7 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
-    /// The options by which Spark's Parquet writer writes what the table asks for: the codec and the Bloom filters.
+    /// The options of Spark's Parquet writer that the table requires: the codec and the Bloom filters.
     #[getter]
     fn parquet_options(&self) -> BTreeMap<String, String> {
         let filters = self.spec.bloom_filters();
@@ -348,7 +348,7 @@ impl SparkWrite {
                 Some(values) => {
                     options.insert(format!("parquet.bloom.filter.expected.ndv#{path}"), values.to_string());
                 }
-                // Otherwise each filter takes a megabyte, whatever its column takes.
+                // Otherwise each filter takes a megabyte, even if its column is small.
                 None => {
                     options.insert("parquet.bloom.filter.adaptive.enabled".to_owned(), "true".to_owned());
                 }
@@ -362,7 +362,7 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    /// Whether the table asks for writes whose tasks have about the same size.
+    /// Whether the table's properties request tasks of about the same size for writes.
     #[getter]
     fn optimizes_writes(&self) -> bool {
         let property = self.spec.configuration().get("delta.autoOptimize.optimizeWrite");
@@ -386,6 +386,7 @@ impl SparkWrite {
     ) -> PyResult<Option<Answer>> {
         call_that_commits(py, || {
             let mut pending = self.take()?;
+            pending.skip_if_empty();
             if let Some(settings) = auto_compaction {
                 pending.set_auto_compaction(settings.into());
             }
@@ -443,7 +444,9 @@ impl SparkWrite {
     ) -> PyResult<Option<Answer>> {
         let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
-            let write = DistributedWrite::resume(self.take()?, self.token.directory.clone());
+            let mut pending = self.take()?;
+            pending.skip_if_empty();
+            let write = DistributedWrite::resume(pending, self.token.directory.clone());
             let checked = write.check(&fragments).inspect_err(|_| {
                 // Return the error that made the fragments unusable. Files that could not be deleted are left for
                 // clean-up.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, Snapshot as CoreSnapshot};
 use pyo3::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep::{environment_with, noted};
 use crate::write_batches::pieces;
 
-/// What became of a statement.
+/// The outcome of a statement.
 #[derive(IntoPyObject)]
 pub(crate) enum Done {
     /// The metrics, and the versions that were committed; none if there was nothing to change.
@@ -94,7 +94,7 @@ pub(crate) fn update_rows(
     })
 }
 
-/// A clause of a MERGE, as `deltalog.merge.MergeClause` has it.
+/// A clause of a MERGE, as `deltalog.table.merge.MergeClause` has it.
 #[derive(FromPyObject)]
 pub(crate) struct ClauseArguments {
     by_source: bool,
@@ -122,7 +122,7 @@ impl ClauseArguments {
     }
 }
 
-/// What a MERGE does, as `deltalog.merge.MergeArguments` has it.
+/// What a MERGE does, as `deltalog.table.merge.MergeArguments` has it.
 #[derive(FromPyObject)]
 pub(crate) struct MergeArguments {
     condition: String,
@@ -132,7 +132,7 @@ pub(crate) struct MergeArguments {
 }
 
 /// Merges the rows of an Arrow stream, which is read once. If they were read from the table itself, the statement is
-/// based on that version, and whatever has changed the table since is a conflict.
+/// based on that version, and every commit since then is a conflict.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(

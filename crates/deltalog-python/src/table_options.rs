@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use deltalog::engine::commit::SaveMode;
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::protocol::properties::spelled;
-use deltalog::engine::transaction::SaveMode;
 use deltalog::{TableDefinition, WriteRequest};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The properties of a new table beside its columns, as in `deltalog.arguments.TableOptions`.
+/// The properties of a new table other than its columns, as in `deltalog.arguments.TableOptions`.
 ///
 /// For an existing table they are checked against it.
 #[derive(Clone, Default, FromPyObject, Serialize, Deserialize)]

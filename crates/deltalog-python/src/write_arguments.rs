@@ -1,7 +1,7 @@
-//! What a writer asks for beside its data.
+//! The options of a write.
 
+use deltalog::engine::commit::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::{Environment, PendingWrite, ReplaceWhere, Result, SchemaMode, WriteRequest};
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::table_options::TableOptions;
 use crate::upkeep::environment_with;
 
-/// The arguments of a write, as `deltalog.arguments.WriteArguments` has them.
+/// The arguments of a write; see `deltalog.arguments.WriteArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct WriteArguments {
     mode: String,
@@ -42,7 +42,7 @@ impl WriteArguments {
     /// Returns the environment of the write.
     ///
     /// # Errors
-    /// Those of [`environment_with`].
+    /// The errors of [`environment_with`].
     pub(crate) fn environment(&self) -> Result<Environment> {
         environment_with(self.file_format.as_deref())
     }
@@ -50,7 +50,7 @@ impl WriteArguments {
     /// Returns what the commit of `pending` says about itself.
     ///
     /// # Errors
-    /// Those of [`CommitArguments::describe`].
+    /// The errors of [`CommitArguments::describe`].
     pub(crate) fn operation(&self, pending: &PendingWrite) -> Result<Operation> {
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let operation = Operation::new("WRITE")

@@ -26,7 +26,7 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
     """Gives deltalog to the session that `builder` makes, and to all sessions of its application; returns `builder`.
 
     Adds the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
-    `spark-defaults.conf` have there. `enable` is not needed then. Further calls have no effect. A builder of Spark
+    `spark-defaults.conf` have there. `enable` is not needed then. Later calls have no effect. A builder of Spark
     Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` says whether the
     format is also called `delta`, as in `enable`.
 
@@ -55,7 +55,7 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
 
 @raises_pyspark_errors
 def jar(spark: str | None = None) -> str:
-    """Returns the path of the jar for a minor release of Spark, such as `4.2`; by default for that of PySpark.
+    """Returns the path of the jar for a minor release of Spark, such as `4.2`; by default for PySpark's release.
 
     Raises `UnsupportedFeatureError` if there is none.
     """
@@ -86,7 +86,7 @@ def _check_extensions(given: str) -> None:
     if OF_CONNECTOR in map(str.strip, given.split(",")):
         raise InvalidArgumentError(
             f"{EXTENSIONS} has {OF_CONNECTOR}, the extension of the JVM connector, which cannot be in one session "
-            "with that of deltalog: remove one of them"
+            "with deltalog's: remove one of them"
         )
 
 

@@ -10,7 +10,6 @@ because Spark does not tell the source which ones are needed.
 """
 
 import contextlib
-import inspect
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -42,14 +41,14 @@ from deltalog._internal import (
 )
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
+from deltalog.spark.connect.exchange import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.connect.place import Place, check_plain, connect_uri, place_of
 from deltalog.spark.connect.statement import POSITION_FIELDS
 from deltalog.spark.connect.writer import statement_writer
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
-from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.read.filters import filter_text
-from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, of_query, with_fields
+from deltalog.spark.schema import ROW_ID_FIELDS, arrow_schema, feed_schema, of_query, with_fields
 from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
@@ -65,7 +64,7 @@ _BOUNDS = ("starting", "ending")
 
 
 def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
-    """Registers the source, also under the name `delta` unless `alias_delta` is false. Further calls have no effect.
+    """Registers the source, also under the name `delta` unless `alias_delta` is false. Later calls have no effect.
 
     Without `alias_delta`, the name of another source is left alone; if it is true, that is an error. Files are pruned
     by filters if the session allows it (Spark 4.1 and newer).
@@ -89,11 +88,15 @@ def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
 
 
 def has_alias(spark: SparkSession) -> bool:
-    """Returns whether `delta` is a name of ours in a session. Raises an error if it is that of another source.
+    """Returns whether `delta` is a name of ours in a session. Raises an error if another source has it.
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
-    from deltalog.spark.jvm.alias import NAME, taken
+    from deltalog.spark.jvm.alias import NAME, WISH
+
+    refusal = (
+        f"{WISH} is not possible: the format delta of this session belongs to another source; omit {WISH}"
+    )
 
     try:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
@@ -102,9 +105,9 @@ def has_alias(spark: SparkSession) -> bool:
             return False
         if not isinstance(error, AnalysisException):
             raise
-        raise taken("is already known to this session, from") from error
+        raise InvalidArgumentError(refusal) from error
     if columns != [ANSWER]:
-        raise taken("is already known to this session, from")
+        raise InvalidArgumentError(refusal)
     return True
 
 
@@ -346,18 +349,6 @@ class ChangesReader(DataSourceReader):
             yield batch.cast(expected)
 
 
-def arrow_schema(schema: StructType) -> Any:
-    """Returns the Arrow schema that Spark expects.
-
-    Newer releases take the time zone of timestamps as an argument. In older ones it is always UTC.
-    """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    if "timezone" in inspect.signature(to_arrow_schema).parameters:
-        return to_arrow_schema(schema, timezone="UTC")
-    return to_arrow_schema(schema)
-
-
 class PruningReader(DeltalogReader):
     """A reader that prunes files by pushed filters."""
 
@@ -421,7 +412,7 @@ class DeltalogWriter(DataSourceArrowWriter):
         return FragmentMessage(self._numbered_task().write(reader, self._place.storage_options))
 
     def _numbered_task(self) -> WriteTask:
-        """Returns the task with the number of Spark's task, by which it counts the values of identity columns.
+        """Returns the task with the number of Spark's task, which decides the values of identity columns.
 
         An attempt that repeats a task gives the same values, and Spark commits the message of only one attempt. A task
         with a number that is too high cannot count.

@@ -22,8 +22,8 @@ pub struct CommitFile {
     pub modified_ms: i64,
     /// The kind of file.
     pub kind: CommitKind,
-    /// What a listing said of the file, by which the cache of the storage recognizes it. It is not compared: local file
-    /// systems may round it once they no longer cache it.
+    /// The metadata of the file in a listing, by which the cache of the storage recognizes it. It is not compared:
+    /// local file systems may round it once they no longer cache it.
     pub(crate) listed: Option<Listed>,
 }
 
@@ -56,7 +56,7 @@ impl CommitFile {
         Self { version, size: file.size, modified_ms: file.modified_ms, kind, listed: file.listed() }
     }
 
-    /// Returns the published commit of `version`, of which nothing else is known.
+    /// Returns the published commit of `version`, with nothing else known about it.
     pub(crate) fn named(version: u64) -> Self {
         Self { version, size: 0, modified_ms: 0, kind: CommitKind::Published, listed: None }
     }

@@ -39,16 +39,16 @@ pub struct LogSegment {
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
     /// The newest checksum file of an earlier version, but not of one before the checkpoint: with the commits since, it
-    /// tells what the checksum of this version says, if that is missing or belongs to another commit.
+    /// gives the content of this version's checksum, if that is missing or belongs to another commit.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
     /// The version that was the newest when a listing has last shown all files from the checkpoint on.
     pub(crate) searched: u64,
 }
 
-/// The versions after that of a segment.
+/// The versions after a segment.
 #[derive(Debug)]
 pub(crate) struct NewerVersions {
-    /// The newest version, or that of the segment if there is no newer one.
+    /// The newest version, or the segment's version if there is no newer one.
     pub(crate) newest: u64,
     /// The entries of the published commits of newer versions, as far as the listing shows them.
     pub(crate) entries: BTreeMap<u64, FileMeta>,
@@ -57,18 +57,18 @@ pub(crate) struct NewerVersions {
 /// How many versions of a segment are listed again to find newer checkpoints. They fit into one page of a listing.
 const MOST_LISTED: u64 = 100;
 
-/// How newer versions than that of a segment are looked for.
+/// How to look for versions that are newer than a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Files of the segment need not be there any more if they were read.
     Newest,
     /// The same, but some files of the segment could not be read.
     Lost,
-    /// What is found is what an open finds: all files must be there.
+    /// The result is the same as when the table is opened: all files must exist.
     Place,
 }
 
-/// What a look for newer versions than that of a segment has found.
+/// The result of a look for versions that are newer than a segment.
 #[derive(Debug)]
 pub(crate) enum Newer {
     /// There is neither a newer version nor a newer checkpoint.
@@ -76,13 +76,13 @@ pub(crate) enum Newer {
     /// There is one.
     Segment(Box<LogSegment>),
     /// The version of the segment was cleaned up after a newer checkpoint was written, or commits were replaced. Only
-    /// the metadata can tell whether the table is still the same.
+    /// the metadata shows whether the table is still the same.
     Unknown,
 }
 
-/// What has become of a version.
+/// What has happened to a version since it was found.
 pub(crate) enum Fate {
-    /// It is there, or nothing says that it is not.
+    /// The version exists, or nothing indicates that it does not.
     There,
     /// A clean-up of the log has deleted its commit, and left a checkpoint of a newer version.
     CleanedUp,
@@ -126,7 +126,7 @@ impl LogSegment {
     }
 
     /// Lists the log, and returns the segment of the newest version. It begins with the newest checkpoint, which may
-    /// have been written for this version or an older one meanwhile, and has the files of `self` that it needs.
+    /// have been written after `self` for this version or an older one, and has the files of `self` that it needs.
     ///
     /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are listed now and
     /// then only, so that a listing costs one request, unless `look` asks for all.
@@ -145,7 +145,7 @@ impl LogSegment {
         let found = listing.checkpoints.newest(source.without);
         let checkpoint = match (&self.checkpoint, found) {
             (Some(own), Some(found)) if found.version < own.version => Some(own.clone()),
-            // Of several checkpoints of one version, the one that was read is kept.
+            // If a version has several checkpoints, the one that was read is kept.
             (Some(own), Some(found)) if found.version == own.version && listing.checkpoints.have(own) => {
                 Some(own.clone())
             }
@@ -260,7 +260,7 @@ impl LogSegment {
     /// version was found; `None` if it is still there.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of the store.
     pub(crate) fn dropped_since(&self, storage: &Storage) -> Result<Option<Error>> {
         Ok(match self.fate_in(storage)? {
             Fate::Dropped(error) => Some(error),
@@ -268,11 +268,11 @@ impl LogSegment {
         })
     }
 
-    /// Returns what has become of this version since it was found. Only commits tell: a checkpoint may have been
-    /// written since.
+    /// Returns what has happened to this version since it was found. Only its commits show that: a checkpoint may have
+    /// been written since.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of the store.
     pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
         // A version may be there without its commit.
         let Some(own) = &self.commit else { return Ok(Fate::There) };

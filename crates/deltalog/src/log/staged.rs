@@ -1,7 +1,7 @@
 //! Commits that a catalog has accepted but not published yet. (PROTOCOL, table feature `catalogManaged`.)
 //!
 //! Only the catalog knows which staged commits are valid, so a path alone does not determine the newest
-//! version. The caller asks the catalog and passes its response on.
+//! version. The caller queries the catalog and passes its response on.
 //!
 //! - A staged commit is a file in `_delta_log/_staged_commits`, or bytes that the catalog provides. No other
 //!   place is read.
@@ -27,7 +27,7 @@ impl StagedCommit {
     /// `_delta_log/_staged_commits/<name>`. Only the name is used; the file is read from the table's own log.
     ///
     /// # Errors
-    /// `InvalidArgument` if the name is not that of a staged commit.
+    /// `InvalidArgument` if the name is not a staged commit's.
     pub fn file(path: &str) -> Result<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let staged = format!("{LOG_DIRECTORY}/_staged_commits");

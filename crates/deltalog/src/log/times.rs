@@ -7,7 +7,8 @@
 //!   previous one.
 //! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an
 //!   earlier one only among the other versions.
-//! - Commits may be missing below a checkpoint. A time between those around them is that of an unknown version.
+//! - Commits may be missing below a checkpoint. A time between the commits around them belongs to an unknown
+//!   version.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -119,7 +120,7 @@ impl CommitTimes {
         in_commit: InCommitTimestamps,
         known: BTreeMap<u64, i64>,
     ) -> Result<Self> {
-        // Newer checkpoints tell whether a missing commit was cleaned up.
+        // Newer checkpoints show whether a missing commit was cleaned up.
         let mut listing = Listing::from(source, 0, None)?;
         if !listing.has_files {
             return Err(not_a_table(source.storage));

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use super::checkpoint_protection::PROTECTED_BEFORE;
 use super::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
-use crate::spelling::nearest;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::runtime::spelling::nearest;
 
 /// The kind of a property's value.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +118,7 @@ const KNOWN: &[(&str, Kind)] = &[
 /// The property that asks for the table feature `materializePartitionColumns`, as the JVM implementation names it.
 pub(crate) const MATERIALIZE_PARTITION_COLUMNS: &str = "delta.enableMaterializePartitionColumnsFeature";
 
-/// The property by which a table asks for the same without a feature, so that writers need not know it.
+/// The property that requests the same without a feature, so that other writers need not support it.
 pub(crate) const WRITE_PARTITION_COLUMNS: &str = "delta.writePartitionColumnsToParquet";
 
 /// Families of properties, by name prefix.
@@ -214,7 +214,7 @@ pub(crate) fn byte_size(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::error::ErrorKind;
 
     fn check(name: &str, value: &str) -> Result<()> {
         check_properties(&BTreeMap::from([(name.to_owned(), value.to_owned())]))

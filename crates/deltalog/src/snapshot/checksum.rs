@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Snapshot;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::{Commit, State};
 use crate::log::{LogSegment, VersionChecksum};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::{Commit, State};
 use crate::storage::{FileMeta, Storage};
 
 /// The path of the checksum file of a segment's version.
@@ -16,8 +16,7 @@ pub(super) fn path(segment: &LogSegment) -> String {
     LogFileName::Checksum(segment.version).path()
 }
 
-/// The checksum file of a segment's version, if it has one that can be read. The listing tells whether to ask
-/// for it.
+/// The checksum file of a segment's version, if it has one that can be read. The listing shows whether to read it.
 pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Option<VersionChecksum>> {
     let Some(file) = &segment.checksum else { return Ok(None) };
     read(storage, segment.version, file)
@@ -31,7 +30,7 @@ fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<Versi
         Err(error) if error.kind() == ErrorKind::FileNotFound => return Ok(None),
         bytes => bytes?,
     };
-    let warn = |error: &crate::Error| {
+    let warn = |error: &crate::error::Error| {
         tracing::warn!(table = storage.url(), file = path, %error, "an invalid checksum file is ignored");
     };
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())
@@ -71,7 +70,7 @@ pub(crate) struct KnownChecksum {
 }
 
 impl Snapshot {
-    /// Returns the checksum of this version, or that of an earlier one if all commits since are in memory.
+    /// Returns the checksum of this version, or of an earlier one if all commits since are in memory.
     ///
     /// # Errors
     /// Errors of the store.

@@ -1,4 +1,4 @@
-//! What upkeep leaves to later commits of the same table.
+//! Work that upkeep leaves to later commits of the same table.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ pub(crate) const MOST_OWN_COMMITS: u64 = 20;
 /// The size in bytes up to which they are kept.
 const LARGEST_OWN_COMMIT: usize = 16 << 10;
 
-/// The most tables of which it is known that their checksums were doubted.
+/// The most tables whose checksums may be recorded as doubted.
 const MOST_DOUBTED: usize = 64;
 
-/// The tables whose checksums this process has doubted, by store and place, whatever the handle.
+/// The tables with doubtful checksums, by store and location. All handles of this process share them.
 static DOUBTED: Mutex<VecDeque<(Place, Doubt)>> = Mutex::new(VecDeque::new());
 
 /// A store and a table in it.
@@ -47,7 +47,7 @@ pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
 }
 
-/// What a snapshot shares with those that are refreshed from it.
+/// The state that a snapshot shares with snapshots that are refreshed from it.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
@@ -77,7 +77,7 @@ struct Doubt {
 }
 
 impl Doubt {
-    /// From the counted version on: the ones before it are as they were.
+    /// From the counted version on: earlier versions do not change.
     fn concerns(&self, version: u64) -> bool {
         version <= self.newest && version > self.except
     }
@@ -87,7 +87,7 @@ impl Doubt {
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
-    /// The retention by which they have expired.
+    /// The retention according to which they have expired.
     pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
     pub(crate) protected_before: u64,
@@ -99,7 +99,7 @@ impl LeftOver {
         self.has_files.load(Ordering::Relaxed)
     }
 
-    /// Takes the files that a clean-up has left, so that of several commits only one deletes them.
+    /// Takes the files that a clean-up has left, so that only one of several commits deletes them.
     pub(crate) fn take(&self) -> Expired {
         let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_files.store(false, Ordering::Relaxed);
@@ -113,7 +113,7 @@ impl LeftOver {
         *expired = files;
     }
 
-    /// Records that this process has committed `version`. `tag` is that of the file.
+    /// Records that this process has committed `version`. `tag` is the file's tag.
     pub(crate) fn note_own_commit(&self, version: u64, payload: &PutPayload, tag: Option<u64>) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.newest = own.newest.max(version);
@@ -137,7 +137,7 @@ impl LeftOver {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).newest
     }
 
-    /// Keeps a checksum that was derived, in the place of that of another version.
+    /// Keeps a checksum that was derived, in place of another version's.
     pub(crate) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, checksum.clone()));
     }

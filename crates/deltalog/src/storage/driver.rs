@@ -7,7 +7,7 @@ use futures::executor::block_on;
 
 use super::answers::{self, Failure, Note};
 use super::runtime::{self, Running};
-use crate::interrupt::{self, Interrupted};
+use crate::runtime::interrupt::{self, Interrupted};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Driver {
@@ -17,7 +17,7 @@ pub(super) enum Driver {
     Caller,
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) enum Pending<T> {
     Running(Running<(T, Option<Box<Note>>)>),

@@ -1,4 +1,4 @@
-//! Replacing a small file only if it is still the one that was read.
+//! Replaces a small file only if it has not changed since it was read.
 //!
 //! - Stores with conditional puts compare and replace in one request.
 //! - On a local file system, writers lock the file's directory while they compare and rename. The lock ends with
@@ -15,7 +15,7 @@ use object_store::{ObjectMeta, PutMode, UpdateVersion};
 use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
-use crate::interrupt;
+use crate::runtime::interrupt;
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;

@@ -3,7 +3,7 @@
 //! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
 //!   request without driving it themselves. So a call may come from anywhere: from a thread of Python, from a task of
 //!   the caller's own runtime, or from a callback that a request makes.
-//! - A forked child makes a runtime of its own (`per_process`).
+//! - A forked child creates its own runtime (`per_process`).
 
 use std::future::Future;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
 use super::per_process::PerProcess;
-use crate::interrupt::{self, Interrupted};
+use crate::runtime::interrupt::{self, Interrupted};
 
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;
@@ -56,7 +56,7 @@ pub(super) fn start<T: Send + 'static>(
 ) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
     let task = current()?.spawn(async move {
-        // Nobody waits any more if the caller has failed.
+        // The caller has failed and no longer waits.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
     Ok(Running { output, future: task.abort_handle() })

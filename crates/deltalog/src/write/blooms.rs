@@ -1,15 +1,16 @@
-//! Which columns of new files have Bloom filters, those of Parquet ("Bloom Filter" in Parquet's specification): the
-//! table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and `deltalog.bloomFilterNdv`.
+//! Which columns of new files have Bloom filters, as Parquet defines them ("Bloom Filter" in Parquet's
+//! specification): the table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and
+//! `deltalog.bloomFilterNdv`.
 //!
-//! - The Delta protocol knows nothing of these filters, so the properties are ours. Writers that do not know them write
+//! - The Delta protocol does not define these filters, so the properties are ours. Writers that do not know them write
 //!   files without filters, which are read as before.
 //! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields. It is
 //!   checked when it is set. Later, a name that is missing from the schema is ignored, because columns can be dropped.
 //! - Only columns whose values have one form in a file have filters, because a look-up hashes that form: whole numbers,
 //!   dates, timestamps, decimals, strings and binary. Zero and NaN of floats have several.
 //! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as
-//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is that of all
-//!   rows of a row group.
+//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is the number
+//!   of all rows of a row group.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,18 +20,19 @@ use parquet::schema::types::ColumnPath as FilePath;
 
 use super::indexed::{parse_names, resolve};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
-use crate::stats::{IndexedColumns, indexed, leaf_columns};
+use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
-/// The property with the columns.
+/// The property that lists the columns.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
 /// The property with the rate of false positives, between 0 and 1.
 const RATE: &str = "deltalog.bloomFilterFpp";
 /// The property with the expected number of distinct values of a row group.
 const VALUES: &str = "deltalog.bloomFilterNdv";
 
-/// The rate of false positives if the table does not say otherwise: that of Parquet's Java writer.
+/// The rate of false positives if the table does not say otherwise, the same as in Parquet's Java
+/// writer.
 const DEFAULT_RATE: f64 = 0.01;
 
 /// The Bloom filters of a table's files.
@@ -49,7 +51,7 @@ impl Default for BloomFilters {
 }
 
 impl BloomFilters {
-    /// Returns the filters that the table properties `configuration` ask for.
+    /// Returns the filters that the table properties `configuration` define.
     ///
     /// # Errors
     /// `CorruptLog` naming the property if its value is invalid.
@@ -66,7 +68,7 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            // No row group has more, and a writer takes the memory for as many.
+            // No row group has more values, and a writer allocates memory for this number.
             values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
                 .map(|values| values.min(MOST_VALUES)),
         })
@@ -87,7 +89,7 @@ impl BloomFilters {
         self.values
     }
 
-    /// Asks a writer for the filters.
+    /// Adds the filters to a writer's properties.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         for column in &self.columns {
             let path = FilePath::new(column.parts().to_vec());

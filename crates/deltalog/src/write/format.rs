@@ -16,13 +16,13 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath as FilePath};
 
 use super::blooms::BloomFilters;
 use super::spec::TableWriteSpec;
-use crate::environment::{ColumnFormat, FileFormat};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::properties::{CODECS, COMPRESSION};
-use crate::stats::indexed;
+use crate::runtime::environment::{ColumnFormat, FileFormat};
+use crate::values::stats::indexed;
 
-/// The level of `zstd` if none is asked for: that of Parquet's Java writer.
+/// The level of `zstd` if none is asked for, the same as in Parquet's Java writer.
 const ZSTD_LEVEL: i32 = 3;
 
 /// How the files of a write are encoded.
@@ -60,7 +60,7 @@ impl Format {
     /// Returns how files of a table are encoded by a writer that asks for `given`.
     ///
     /// # Errors
-    /// `InvalidArgument` for what cannot be asked for, `Unsupported` for a codec of the table that cannot be written.
+    /// `InvalidArgument` for invalid options, `Unsupported` for a codec of the table that cannot be written.
     pub(super) fn new(spec: &TableWriteSpec, given: &FileFormat) -> Result<Self> {
         let codec = match (&given.compression, spec.configuration().get(COMPRESSION)) {
             (Some(name), _) => codec(name, given.compression_level)?,
@@ -96,7 +96,7 @@ impl Format {
         Ok(Self { codec, bloom_filters: spec.bloom_filters().clone(), given: given.clone(), leaves })
     }
 
-    /// Returns what the names of files say of the codec, as Spark has it.
+    /// Returns the part of file names that shows the codec, as in Spark.
     pub(super) fn extension(&self) -> &'static str {
         match self.codec {
             Compression::SNAPPY => ".snappy",
@@ -114,7 +114,7 @@ impl Format {
         self.given.row_group_rows
     }
 
-    /// Asks a writer of files for the format.
+    /// Adds the format to a writer's properties.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         writer = self.bloom_filters.ask(writer.set_compression(self.codec));
         let given = &self.given;
@@ -339,7 +339,7 @@ fn unknown(name: &str, schema: &SchemaRef) -> Error {
 }
 
 /// Returns the names that the column at `path` has in files: fields of both lists correspond to each other.
-/// `names` are those of `logical`.
+/// `names` belong to `logical`.
 fn physical_path(
     names: &FieldNames,
     logical: &Fields,

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::iceberg::fault;
 use super::{DataWriter, TableWriteSpec, WriteOptions, read_footer};
-use crate::definition::TableDefinition;
+use crate::operations::define::TableDefinition;
 use crate::protocol::{
     Add, ArrayType, MapType, MaterializedRowTracking, PrimitiveType, StructField, StructType, path,
 };
@@ -145,7 +145,7 @@ fn files_of_others_are_compared_with_the_schema() {
         let (_directory, _, files) = written(&self::spec(&plain(&compatible)).unwrap());
         let fault_of_plain = fault(&files[0].1, &spec).unwrap();
         assert!(fault_of_plain.contains("does not have the partition column 'p'"), "{fault_of_plain}");
-        // Whatever its files are like, a table without the property has no rules for them.
+        // A table without the property has no rules for its files.
         assert_eq!(fault(&files[0].1, &self::spec(&plain(&compatible)).unwrap()), None);
     }
 }
@@ -201,7 +201,7 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     }
 }
 
-/// "Require writing timestamp columns as int64": those of version 3 also have the unit and the zone of Iceberg's type.
+/// "Require writing timestamp columns as int64": version 3 also requires the unit and the zone of Iceberg's type.
 #[test]
 fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
     let mut definition = definition(V3);
@@ -304,8 +304,11 @@ fn the_directories_of_an_engine_have_names_of_their_own() {
     assert_eq!(spec.directory_columns(), [format!("{column}-text")]);
     let schema =
         Schema::new(vec![Field::new("p", ArrowType::Utf8, true), Field::new("x", ArrowType::Int64, true)]);
-    let unmapped =
-        TableWriteSpec::unmapped(&Arc::new(schema), &["p".to_owned()], crate::stats::IndexedColumns::All);
+    let unmapped = TableWriteSpec::unmapped(
+        &Arc::new(schema),
+        &["p".to_owned()],
+        crate::values::stats::IndexedColumns::All,
+    );
     assert_eq!(unmapped.directory_columns(), ["p"]);
 }
 
@@ -385,7 +388,8 @@ fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
     }
 }
 
-/// "Materialize Partition Columns": the table of the section. The feature is supported, or only the property is set.
+/// Tests the table in the section "Materialize Partition Columns". Either the feature is supported, or only the
+/// property is set.
 #[test]
 fn files_have_the_partition_columns_if_the_table_asks_for_them() {
     let write = "delta.writePartitionColumnsToParquet";

@@ -1,4 +1,4 @@
-//! What the tasks of an engine report of their work, as bytes.
+//! The reports of an engine's tasks, as bytes.
 //!
 //! ```text
 //! reports = for each task whose work counts: i32 length, report
@@ -20,7 +20,7 @@
 //!
 //! - Numbers are big endian. Paths are decoded, and relative to the table's root.
 //! - A task that is repeated reports again. The engine says which report of a task counts, and passes on only that one.
-//! - Nothing here is believed without a check: lengths are compared with the bytes that there are.
+//! - All input is checked: lengths are compared with the number of available bytes.
 
 use std::str;
 
@@ -37,7 +37,7 @@ const CHANGE_FILE: u8 = 5;
 pub(super) const STAYING_ROWS: u8 = 6;
 const BIN: u8 = 7;
 
-/// What all tasks have done.
+/// The results of all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TaskReports<'a> {
     pub(super) files: Vec<FileReport<'a>>,
@@ -55,7 +55,8 @@ pub struct ReportedBin {
     pub bin: u32,
     /// The index of the new file among all files that were reported; `None` if no row was written.
     pub file: Option<usize>,
-    /// The numbers of the old files of which rows were copied, in the order of the rows, and how many they were.
+    /// The numbers of the old files whose rows were copied, in the order of the rows, and how many rows each
+    /// gave.
     pub rows: Vec<(u32, u64)>,
 }
 
@@ -77,9 +78,9 @@ pub struct StatementCounts {
     pub updated: u64,
     /// Rows that were deleted.
     pub deleted: u64,
-    /// Those of the changed rows that no row of the source matches.
+    /// How many of the changed rows no row of the source matches.
     pub updated_by_source: u64,
-    /// Those of the deleted rows that no row of the source matches.
+    /// How many of the deleted rows no row of the source matches.
     pub deleted_by_source: u64,
     /// Rows that were added.
     pub inserted: u64,
@@ -177,7 +178,7 @@ impl<'a> Bytes<'a> {
         usize::try_from(length).map_err(|_| malformed("a length is negative"))
     }
 
-    /// Reads a length and as many bytes.
+    /// Reads a length and that many bytes.
     fn block(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         self.take(length)

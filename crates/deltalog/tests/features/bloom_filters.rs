@@ -1,4 +1,4 @@
-//! Tables whose properties ask for Bloom filters. Parquet: "Bloom Filter"; protocol: "Column Mapping".
+//! Tables whose properties define Bloom filters. Parquet: "Bloom Filter"; protocol: "Column Mapping".
 
 use std::fs::File;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::DataType;
-use deltalog::engine::dml::{Request, delete, listed_files, update};
+use deltalog::engine::dml::{Request, delete, update};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, Environment, ErrorKind, Operation, OptimizeRequest, ParseMode, PendingWrite, Result,
     SaveMode, Snapshot, Storage, StructType, TableChange, TableScan, WriteRequest, alter_table, optimize,
@@ -54,7 +55,7 @@ fn footer(path: &Path) -> ParquetMetaData {
 fn filtered(directory: &Path, storage: &Storage) -> Vec<Vec<String>> {
     let snapshot = newest(storage);
     let files = listed_files(&snapshot, None).unwrap().into_iter();
-    let columns = |file: deltalog::engine::dml::ListedFile| {
+    let columns = |file: deltalog::engine::rewrite::ListedFile| {
         let footer = footer(&directory.join(file.file.path.to_string()));
         let columns =
             footer.row_group(0).columns().iter().filter(|column| column.bloom_filter_offset().is_some());
@@ -89,7 +90,7 @@ fn files_have_the_filters_that_properties_ask_for() {
     let environment = Environment::system();
     let ids: Vec<i64> = (0..4000).map(|id| id * 2).collect();
     write(&storage, &PROPERTIES, &ids).unwrap();
-    // A double has no filter, nor a partition column.
+    // Doubles and partition columns have no filters.
     assert_eq!(filtered(directory.path(), &storage), [["id", "s/a.b"]]);
     assert_eq!((count(&storage, "id = 4001"), count(&storage, "s.`a.b` = 't4000'")), (0, 1));
     let rename = TableChange::RenameColumn { column: ColumnPath::new(["id"]), name: "key".to_owned() };

@@ -25,7 +25,7 @@ const AT_ONCE: u64 = 4;
 const MOST_LINES: u64 = 6;
 const LONGEST_MICROS: u64 = 20_000;
 
-/// The variables that tell a child process its table, the options of the store, and its name.
+/// The variables that pass its table, the options of the store, and its name to a child process.
 const TABLE: &str = "DELTALOG_KILLED_TABLE";
 const OPTIONS: &str = "DELTALOG_KILLED_OPTIONS";
 const NAME: &str = "DELTALOG_KILLED_NAME";
@@ -133,7 +133,7 @@ fn operations_of(name: &str, said: &str) -> Vec<Operation> {
                 began: time.parse().unwrap(),
                 ended: None,
                 intent: Intent::write(Write {
-                    // Nobody has written rows to it.
+                    // No rows were written to it.
                     files: [(file.to_owned(), Vec::new())].into(),
                     replaces: base.parse().ok(),
                     ..Write::default()

@@ -1,8 +1,8 @@
 //! Changes of a table that meet commits of other writers. Protocol: "Creation of New Log Entries", "CHECK Constraints",
 //! "Row Tracking".
 
+use deltalog::engine::commit::{Committed, Transaction};
 use deltalog::engine::protocol::DomainMetadata;
-use deltalog::engine::transaction::{Committed, Transaction};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition,
@@ -12,7 +12,7 @@ use deltalog::{
 use crate::common::store::FaultyStore;
 use crate::common::{append, empty, environment, overwrite, schema, table};
 
-/// What another writer has committed since the table was read.
+/// The commits of another writer since the table was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Winner {
     Append,
@@ -35,7 +35,7 @@ fn others() -> Environment {
 }
 
 impl Winner {
-    /// Returns the table that the winner changes. It supports domains if the winner commits nothing else.
+    /// Returns the table that the winner changes. It supports domains if the winner commits only domains.
     fn table(self) -> (FaultyStore, Storage, Snapshot) {
         match self {
             Self::ClusterBy | Self::Domain => defined(|definition| {
@@ -186,7 +186,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     }
 }
 
-/// The other way round: files that were written for the table of before are a conflict, if the change concerns them.
+/// The other way round: files that were written for the earlier table are a conflict if the change affects them.
 #[test]
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {
@@ -202,7 +202,7 @@ fn an_append_conflicts_with_changes_that_concern_it() {
     }
 }
 
-/// "Clustered Table": the domain must not name a column that is gone, or nobody can write the table any more.
+/// "Clustered Table": the domain must not name a column that is gone, or the table can no longer be written.
 #[test]
 fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
     let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);
@@ -251,10 +251,33 @@ fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     }
 }
 
-/// "Clustered Table": a table that is not clustered stays as it is, its protocol included.
+/// "Clustered Table": a table that is not clustered does not change, including its protocol.
 #[test]
 fn clustering_by_nothing_needs_no_feature() {
     let (_, _, base) = empty_table();
     let change = TableChange::ClusterBy(Vec::new());
     assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);
+}
+
+/// A column of the same name is the same one; others are added, or dropped where files have ids of columns.
+#[test]
+fn columns_are_replaced_by_their_names() {
+    let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);
+    let replace = |base: &Snapshot, names: &[&str]| {
+        let columns = StructType::try_new(names.iter().map(|name| column(name)).collect()).unwrap();
+        alter_table(base, &TableChange::ReplaceColumns(columns), Default::default(), &environment())
+    };
+    let names =
+        |base: &Snapshot| base.schema().fields().iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    let (_, _, base) = empty_table();
+    assert_eq!(replace(&base, &["new", "ID"]).unwrap().unwrap().version, 1);
+    let base = base.refresh().unwrap();
+    assert_eq!(names(&base), ["new", "id"]);
+    assert_eq!(replace(&base, &["new", "id"]).unwrap(), None);
+    assert_eq!(replace(&base, &["id", "other"]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(replace(&base, &["id"]).unwrap_err().kind(), ErrorKind::Unsupported);
+    alter_table(&base, &set("delta.columnMapping.mode", "name"), Default::default(), &others()).unwrap();
+    let base = base.refresh().unwrap();
+    assert_eq!(replace(&base, &["id"]).unwrap().unwrap().version, 3);
+    assert_eq!(names(&base.refresh().unwrap()), ["id"]);
 }

@@ -100,7 +100,7 @@ fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let late = Snapshot::open(&writer, Some(2)).unwrap();
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("00000.json") {
-            // A thread that asks a store cannot ask another one meanwhile.
+            // A thread that is in a request to a store cannot ask another one.
             let write = || write_checkpoint(&late, &environment()).unwrap();
             std::thread::scope(|scope| scope.spawn(write).join().unwrap());
         }
@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// Every version from the checkpoint at or before the cut-off on reads the same before and after, every older
-    /// one is gone, and nothing is left of it.
+    /// version and all its files are deleted.
     #[test]
     fn retained_versions_read_the_same(
         history in history(),
@@ -217,7 +217,7 @@ fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
                 store.heal();
                 let context = format!("{fault:?} at request {at}, lasting: {lasting}: {result:?}");
                 let found = readable(&storage, 14);
-                // What can be read is read right, and what is retained can be read.
+                // Versions that can be read are read correctly, and retained versions can be read.
                 assert!(found.iter().all(|(version, files)| before[version] == *files), "{context}");
                 assert!(
                     retained.iter().all(|(version, files)| found.get(version) == Some(files)),
@@ -241,7 +241,7 @@ fn nothing_is_deleted_without_a_checkpoint() {
     assert_eq!(Snapshot::open(&storage, Some(0)).unwrap().version(), 0);
 }
 
-/// "`cutoffCommit` … a commit exactly at midnight is an acceptable cutoff": days are those of UTC.
+/// "`cutoffCommit` … a commit exactly at midnight is an acceptable cutoff": days are in UTC.
 #[test]
 fn versions_expire_at_midnight() {
     // The retention is 30 days, and version 5 is of day 5.
@@ -344,7 +344,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
     for (extension, form) in [("parquet", Form::UuidParquet(2)), ("json", Form::UuidJson(2))] {
         assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.{extension}")), form), 2);
         assert_eq!(left(Some(&format!("{version}.checkpoint.some.thing.{extension}")), form), 2);
-        // These are no heads.
+        // These files are not heads of checkpoints.
         for name in
             [format!(".{version}.checkpoint.{uuid}.{extension}"), format!("{version}.checkpoint.{uuid}.crc")]
         {
@@ -442,8 +442,8 @@ fn tables_that_ask_for_more_are_refused_by_name() {
     }
 }
 
-/// "Checkpoint Protection": history of which a feature is unknown is deleted together with all that is protected, or
-/// not at all, and commits before checkpoints.
+/// "Checkpoint Protection": history with an unknown feature is deleted together with all that is protected, or not
+/// at all, and commits before checkpoints.
 #[test]
 fn protected_checkpoints_stay_unless_their_history_is_known() {
     let protocol = |features: &[&str]| {

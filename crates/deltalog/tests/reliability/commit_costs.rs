@@ -1,17 +1,17 @@
-//! The requests that a commit makes: one listing, each winner once, one put, and one put of its checksum. Protocol:
-//! "Creation of New Log Entries", "Version Checksum File".
+//! The requests that a commit makes: one listing, one read of each winner, one put of the commit, and one put of its
+//! checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
 
 use std::collections::BTreeMap;
 
+use deltalog::engine::commit::{Operation, Transaction};
 use deltalog::engine::protocol::{Action, Add};
-use deltalog::engine::transaction::{Operation, Transaction};
 use deltalog::{Environment, Snapshot, Storage};
 use deltalog_testkit::store::FaultyStore;
 
 use crate::common::store::{Call, Op};
 use crate::common::{add, append, empty, environment, metadata_line, newest, overwrite, table, write_commit};
 
-/// The ids must differ from those of the commits before.
+/// The ids must differ from the ids of earlier commits.
 fn other_ids() -> Environment {
     Environment::system().with_sleep(|_| {})
 }
@@ -107,7 +107,7 @@ fn a_creation_reads_nothing() {
     assert_eq!(found.iter().filter(|call| call.starts_with("Get")).count(), 0, "{found:?}");
 }
 
-/// A winner with more file actions than are kept for the checksum: it is left out, and nothing is read.
+/// A winner with more file actions than are kept for the checksum: the checksum is left out, and no file is read.
 #[test]
 fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     let (store, storage, base) = opened();
@@ -122,7 +122,7 @@ fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
 }
 
 /// Protocol: "Row Tracking". The ids that a commit gives out are in the list of files of its checksum, also if it was
-/// prepared anew after it had lost a version.
+/// prepared again after it had lost a version.
 #[test]
 fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     let (_, storage) = empty();
@@ -167,7 +167,8 @@ fn commits_that_are_too_large_are_not_read_for_a_compaction() {
         append(&base, "b", &other_ids()).commit_or_fail().unwrap();
         let calls = store.take_calls();
         let gets = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(".json")).count();
-        // Two commits are read, and in the end it is asked whether that of the base is still there.
+        // Two commits are read, and in the end a request asks whether the commit of the base is
+        // still there.
         assert_eq!(gets, if is_read { 3 } else { 0 }, "{calls:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Tables that are created and replaced. Protocol: "Table Features for New and Existing Tables", "Supported Features",
 //! "Creation of New Log Entries".
 
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::protocol::SetTransaction;
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     Add, ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteOutcome, alter_table,
@@ -30,7 +30,7 @@ fn file(path: &str) -> Add {
     file
 }
 
-/// What a definition may ask for, and the features that this requires.
+/// The content of a definition, and the features that it requires.
 type Part = (fn(&mut TableDefinition), &'static [&'static str]);
 
 const PARTS: [Part; 8] = [
@@ -82,8 +82,8 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
     snapshot.protocol().writer_features().iter().map(ToString::to_string).collect()
 }
 
-/// A new table supports what its definition requires and nothing else. One that replaces it supports what both require,
-/// and is otherwise as a new one.
+/// A new table supports only the features that its definition requires. A table that replaces it supports the features
+/// that both require, and otherwise equals a new one.
 #[test]
 fn features_are_those_that_definitions_require() {
     let all = 1 << PARTS.len();
@@ -117,7 +117,7 @@ fn features_are_those_that_definitions_require() {
     }
 }
 
-/// What another writer may do while a table is replaced.
+/// The concurrent operations of another writer while a table is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Other {
     Append,
@@ -157,7 +157,7 @@ impl Other {
     }
 }
 
-/// Whoever is first wins, and the other one has read a table that is no longer there.
+/// The first one wins, and the other one has read a table that is no longer there.
 #[test]
 fn replacements_conflict_with_everyone() {
     for other in OTHERS {
@@ -177,7 +177,8 @@ fn replacements_conflict_with_everyone() {
     }
 }
 
-/// A table that another writer creates meanwhile is not replaced by a definition that has not seen it.
+/// A table that another writer creates in the meantime is not replaced by a definition that has not
+/// seen it.
 #[test]
 fn creations_conflict_with_creations() {
     for (mode, kind) in [

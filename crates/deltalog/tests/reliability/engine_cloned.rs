@@ -1,18 +1,19 @@
-//! Clones whose data files an engine copies: what it reports is compared with the plan, and what becomes of its copies.
+//! Clones whose data files an engine copies: its report is compared with the plan, and its copies are deleted if they
+//! are not committed.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use deltalog::engine::clone::{ClonePlan, CopiedFile, plan_clone};
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::{LogPath, TableFeature};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{CloneRequest, CreationMode, ErrorKind, Snapshot, Storage};
 use tempfile::TempDir;
 
 use crate::common::ids::{append, delete_rows, environment, ids, table};
 use crate::common::newest;
 
-/// A table with three files, one of which has a deletion vector.
+/// A table with three files, one with a deletion vector.
 fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     append(&storage, 10..20);
@@ -97,7 +98,7 @@ fn the_clone_has_the_copies_of_the_engine() {
     }
 }
 
-/// Nothing is committed that the engine has not copied as planned, and nothing of it is left.
+/// A clone that the engine has not copied as planned is not committed, and leaves no files.
 #[test]
 fn reports_that_do_not_fit_the_plan_are_refused() {
     type Spoil = fn(&mut Vec<CopiedFile>);
@@ -138,22 +139,23 @@ fn copies_that_are_not_there_are_not_committed() {
     assert_eq!(Snapshot::open(&to, None).unwrap_err().kind(), ErrorKind::NotATable);
 }
 
-/// The copies of a clone that fails are deleted, and those of a clone whose commit has succeeded are not.
+/// The copies of a clone that fails are deleted, and the copies of a clone whose commit has succeeded are
+/// not.
 #[test]
 fn copies_without_a_commit_are_deleted() {
     let (from_directory, from) = source(&[]);
     let (directory, to) = place();
     let plan = planned(&from, &to);
     copied(&plan, &from_directory, &directory);
-    // Hadoop's checksum of a copy, and what belongs to somebody else.
+    // Hadoop's checksum of a copy, and files of other writers.
     let copy = stored(&directory).pop_first().unwrap();
     fs::write(directory.path().join(format!(".{copy}.crc")), "").unwrap();
     fs::write(directory.path().join("0-other.parquet"), "").unwrap();
-    // Nobody has told of anything.
+    // Nothing was reported.
     plan.abandon();
     assert_eq!(stored(&directory), BTreeSet::from(["0-other.parquet".to_owned()]));
     fs::remove_file(directory.path().join("0-other.parquet")).unwrap();
-    // Somebody else has made a table there meanwhile.
+    // Another writer has made a table there in the meantime.
     let plan = planned(&from, &to);
     let told = copied(&plan, &from_directory, &directory);
     let other = planned(&from, &to);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::commit::{Operation, Outcome, Transaction};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::FileColumns;
-use deltalog::engine::transaction::{Operation, Outcome, Transaction};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{Snapshot, Storage};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ use crate::common::{
     add, append, creation, empty, environment, first_lines, metadata_line, table, write_commit,
 };
 
-/// What happens to a table.
+/// An operation on a table.
 #[derive(Debug, Clone)]
 enum Step {
     /// This crate appends files with these sizes, and perhaps records progress.
@@ -175,7 +175,7 @@ fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
     newest().version() + 1
 }
 
-/// Creates a table with features that this crate can write, in the first version of which is one file.
+/// Creates a table with features that this crate can write, with one file in its first version.
 fn start(storage: &Storage) {
     let features = json!(["deletionVectors", "domainMetadata"]);
     let protocol = json!({"protocol": {
@@ -307,8 +307,8 @@ fn a_small_table_without_checksums_gets_them_at_once() {
     assert_eq!(read(&storage, 4).unwrap()["numFiles"], 4);
 }
 
-/// What is not understood of another writer's file is left out, until a checkpoint counts it. "The JVM implementation"
-/// takes a histogram with other bins than its own for a damaged one.
+/// Fields of another writer's file that are not understood are left out, until a checkpoint counts them. "The JVM
+/// implementation" takes a histogram with other bins than its own for a damaged one.
 #[test]
 fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     let (_, storage) = empty();
@@ -340,7 +340,7 @@ fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     }
 }
 
-/// Writes a checksum with another number of files in place of that of `version`.
+/// Replaces the checksum of `version` by one with another number of files.
 fn falsify(storage: &Storage, version: u64) {
     let mut checksum = read(storage, version).unwrap();
     checksum["numFiles"] = json!(checksum["numFiles"].as_u64().unwrap() + 5);
@@ -392,7 +392,7 @@ fn a_checksum_is_written_if_its_checkpoint_is_not() {
     }
 }
 
-/// What a requested checkpoint counts is compared as well. The process then goes on without that checksum.
+/// The counts of a requested checkpoint are compared as well. The process then continues without that checksum.
 #[test]
 fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);
@@ -415,7 +415,7 @@ fn identifiers_that_expire_are_left_out() {
     assert!(read(&storage, 1).unwrap().get("setTransactions").is_none());
 }
 
-/// A checksum is that of a version, and there may be files of versions that do not exist.
+/// A checksum belongs to a version, and there may be files of versions that do not exist.
 #[test]
 fn a_checksum_without_a_version_is_no_base() {
     let (_, storage) = table(&["a", "b"]);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Add, StructType};
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     CreationMode, Environment, ErrorKind, Operation, PendingWrite, Result, Snapshot, Storage, TableChange,
     TableDefinition, alter_table, generate_manifests,
@@ -114,7 +114,7 @@ fn manifests_are_kept() {
     assert_eq!(manifests(&storage), expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b"])]));
     store.take_calls();
     commit(&storage, &[file("c", Some("2"), Some("1"))], "").unwrap();
-    // Only the partition that is concerned is written.
+    // Only the affected partition is written.
     let puts =
         store.take_calls().into_iter().filter(|call| call.op == Op::Put && call.path.contains("symlink"));
     let puts: Vec<String> = puts.map(|call| call.path).collect();
@@ -123,7 +123,7 @@ fn manifests_are_kept() {
         manifests(&storage),
         expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b", "c"])])
     );
-    // A writer that has seen an older version shows what others have written as well.
+    // A writer that has seen an older version shows what other writers have written as well.
     let mut late = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
     late.add_files(&[file("d", Some("3"), None)]).unwrap();
     late.commit_or_fail().unwrap();
@@ -161,7 +161,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
             let result = catch_unwind(AssertUnwindSafe(|| run(&storage)));
             store.heal();
             let context = format!("{fault:?} at {call:?}");
-            // A crash within what follows a commit is like any failure of it, unless there are further requests.
+            // A crash within what follows a commit is like any failure of it, unless there are more requests.
             assert!(fault.is_crash() || matches!(result, Ok(Ok(()))), "{context}");
             assert_eq!(newest(&storage).version(), 2, "{context}");
             generate_manifests(&newest(&storage)).unwrap();
@@ -171,7 +171,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
     }
 }
 
-/// Of several writers at the same time, the last one leaves the manifests of the newest version.
+/// With several concurrent writers, the last one leaves the manifests of the newest version.
 #[test]
 fn manifests_of_several_writers_are_those_of_the_newest_version() {
     let (_store, storage) = partitioned(&[(ENABLED, "true")]);
@@ -221,8 +221,8 @@ fn append_to(storage: &Storage) -> u64 {
     version
 }
 
-/// If others commit with each manifest that is written, an update ends: GENERATE with an error, that of a commit with a
-/// warning.
+/// If another writer commits with each manifest that is written, an update ends: GENERATE with an error, the update
+/// after a commit with a warning.
 #[test]
 fn an_update_ends_though_others_go_on_committing() {
     let busy = || {

@@ -1,11 +1,12 @@
-//! Files that are written again as fewer ones, beside other writers. Protocol: "Add File and Remove File", "Deletion
+//! Files are rewritten as fewer files, while other writers commit. Protocol: "Add File and Remove File", "Deletion
 //! Vectors", "Row Tracking".
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deltalog::engine::dml::{Request, listed_files, update};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, update};
 use deltalog::engine::protocol::Add;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage, TableChange,
     WriteRequest, alter_table, optimize,
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use crate::common::ids::{ROWS, append, delete_rows, environment, files, ids, meanwhile, table};
 use crate::common::{newest, schema};
 
-/// Creates a table with as many files of ten rows each, whose ids count up.
+/// Creates a table with this many files of ten rows each, whose ids count up.
 pub fn small_files(count: i64, properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     for file in 1..count {
@@ -124,7 +125,7 @@ fn large_files_stay_and_files_with_many_deleted_rows_do_not() {
     assert!(adds(&newest(&storage)).iter().all(|add| add.deletion_vector.is_none()));
 }
 
-/// Each commit replaces a part of the files. What was committed stays if the next one fails.
+/// Each commit replaces a part of the files. Earlier commits are kept if the next one fails.
 #[test]
 fn commits_are_of_bounded_size() {
     let (_directory, storage) = small_files(6, &[]);
@@ -164,14 +165,15 @@ fn deletes_of_others_are_carried_over() {
     let vectors: Vec<Add> = adds(&new).into_iter().filter(|add| add.deletion_vector.is_some()).collect();
     assert_eq!(vectors.len(), 1);
     assert!(vectors[0].stats.as_ref().unwrap().contains("\"tightBounds\":false"));
-    // Of the files that exist, 5 are old and 3 new, and 5 hold vectors: 2 old ones, 2 of the others, and the new one.
+    // There are 5 old data files, 3 new ones, and 5 files with vectors: 2 old ones, 2 of other writers, and the new
+    // one.
     assert_eq!(stored(&directory), 4 + 3 + 4);
     for version in 0..=new.version() {
         ids(&Snapshot::open(&storage, Some(version)).unwrap());
     }
 }
 
-/// Each commit of several looks at what others have done since the files were read, not only the first one.
+/// Each of several commits looks at other commits since the files were read, not only the first one.
 #[test]
 fn deletes_of_others_are_carried_over_to_each_commit() {
     let (_directory, storage) = small_files(4, &[]);
@@ -185,7 +187,7 @@ fn deletes_of_others_are_carried_over_to_each_commit() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// Rows that others remove meanwhile, with their file, are not brought back.
+/// Rows that another writer removes in the meantime, with their file, are not brought back.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = small_files(4, &[]);
@@ -328,7 +330,8 @@ fn a_purge_keeps_clustered_files_apart() {
     assert_eq!(clustered.count(), 2);
 }
 
-/// "Column Mapping": what was dropped stays in files until then, and is not brought back by a column of the same name.
+/// "Column Mapping": dropped columns stay in files until then, and a new column of the same name does not show their
+/// values.
 #[test]
 fn a_purge_leaves_no_dropped_column() {
     let (_directory, storage) = small_files(1, &[("delta.columnMapping.mode", "name")]);
@@ -369,7 +372,8 @@ fn a_purge_of_a_damaged_file_fails() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever others delete, before and meanwhile, the rows are those that nobody has deleted.
+    /// Whatever other writers delete, before and during it, exactly the rows that were not deleted
+    /// remain.
     #[test]
     fn no_row_is_lost_or_brought_back(
         files in 2..5_i64,
@@ -401,7 +405,7 @@ proptest! {
         let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
-        // Without a commit, nothing was drawn, and the others have done nothing.
+        // Without a commit, no id was drawn, and the other writers have done nothing.
         if newest(&storage).version() == base.version() {
             expected = ids(&base);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::{
     Environment, Error, ErrorKind, Operation, ParseMode, PartitionOverwrite, PendingWrite, ReplaceWhere,
-    Result, RowsRead, SaveMode, Snapshot, Storage, WriteRequest, parse_predicate,
+    Result, RowsRead, SaveMode, Snapshot, Storage, TableChange, WriteRequest, alter_table, parse_predicate,
 };
 
 use crate::common::{empty, newest};
@@ -73,6 +73,16 @@ fn is_blind(storage: &Storage) -> bool {
     let line = text.split(|byte| *byte == b'\n').next().unwrap();
     let info: serde_json::Value = serde_json::from_slice(line).unwrap();
     info["commitInfo"]["isBlindAppend"].as_bool().unwrap()
+}
+
+/// The JVM connector says the same: no rows were read, and no files were removed.
+#[test]
+fn new_tables_and_changes_of_metadata_are_blind() {
+    let storage = table("Serializable");
+    assert!(is_blind(&storage));
+    let change = TableChange::SetProperties([("own".to_owned(), "x".to_owned())].into());
+    alter_table(&newest(&storage), &change, Default::default(), &Environment::system()).unwrap();
+    assert!(is_blind(&storage));
 }
 
 /// The overwrites of some rows: all replace partition 1, or what of it there is.
@@ -169,7 +179,7 @@ fn rows_that_were_computed_are_not_moved_to_another_version() {
     let mut transaction = crate::common::append(&read, "new", &Environment::system());
     transaction.read_rows(RowsRead::All);
     append(&storage, &[(3, 3)]);
-    let deltalog::engine::transaction::Outcome::Conflict { transaction, .. } = transaction.commit().unwrap()
+    let deltalog::engine::commit::Outcome::Conflict { transaction, .. } = transaction.commit().unwrap()
     else {
         panic!("no conflict")
     };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage,
     TableDefinition, WriteOutcome, WriteRequest,
@@ -177,7 +177,7 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
     assert_eq!(write_row(other).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// "Clustered Table": what the losing creation says about the table is not said about that of the winner.
+/// "Clustered Table": what the losing creation says about the table is not applied to the winner's.
 #[test]
 fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns() {
     for columns in [Some(vec![ColumnPath::new(["id"])]), None] {
@@ -239,7 +239,7 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
 }
 
 /// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode, and by the commit
-/// if it was made meanwhile; the mode and what else the other commit did do not matter.
+/// if it was made in between; the mode and what else the other commit did do not matter.
 #[test]
 fn a_write_that_was_done_before_has_no_effect() {
     let (_, storage) = empty();
@@ -336,4 +336,35 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     // The file of the append remains until VACUUM, and the one that only the second overwrite had is gone.
     assert_eq!((data_files(&storage), rows()), (2, 1));
+}
+
+/// Engines leave out an entry of the history that says nothing, as the JVM connector does.
+#[test]
+fn a_write_that_changes_nothing_can_be_left_out() {
+    let (_, storage) = empty();
+    let commit = |mut write: PendingWrite, files: Vec<deltalog::engine::protocol::Add>| {
+        write.skip_if_empty();
+        write.commit(files, Operation::new("WRITE")).unwrap().version()
+    };
+    // A table without rows is a table.
+    assert_eq!(commit(begin(&storage, SaveMode::Append), Vec::new()), Some(0));
+    for mode in [SaveMode::Append, SaveMode::Overwrite] {
+        assert_eq!(commit(begin(&storage, mode), Vec::new()), None);
+    }
+    let mut partly = request(SaveMode::Overwrite);
+    partly.replace_where = Some(deltalog::ReplaceWhere::new("id = 5"));
+    let begin_partly =
+        || PendingWrite::begin(&storage, partly.clone(), &Environment::system()).unwrap().unwrap();
+    assert_eq!(commit(begin_partly(), Vec::new()), None);
+    assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
+    // The progress of an application, rows, and rows that go are changes.
+    assert_eq!(commit(begin_as(&storage, SaveMode::Append, 1), Vec::new()), Some(1));
+    let write = begin(&storage, SaveMode::Append);
+    let files = files(&write);
+    assert_eq!(commit(write, files), Some(2));
+    assert_eq!(commit(begin_partly(), Vec::new()), None);
+    assert_eq!(commit(begin(&storage, SaveMode::Overwrite), Vec::new()), Some(3));
+    // Other writers want each write in the history.
+    let write = begin(&storage, SaveMode::Append);
+    assert_eq!(write.commit(Vec::new(), Operation::new("WRITE")).unwrap().version(), Some(4));
 }

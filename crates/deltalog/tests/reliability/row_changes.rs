@@ -1,10 +1,10 @@
-//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, whoever found the rows. Protocol:
-//! "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
+//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, however the rows were found.
+//! Protocol: "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
 
+use deltalog::engine::commit::{Committed, Operation, SaveMode};
 use deltalog::engine::dml::{Request, RowChange, RowChangeOutcome, RowCounts, Statement, delete, update};
 use deltalog::engine::protocol::{Action, AddCdcFile};
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
-use deltalog::engine::transaction::{Committed, Operation, SaveMode};
 use deltalog::{
     Add, ErrorKind, ParseMode, PendingWrite, Predicate, SetTransaction, Snapshot, Storage, WriteRequest,
     parse_predicate,
@@ -66,7 +66,7 @@ fn metric(metrics: &[(&'static str, u64)], name: &str) -> u64 {
     metrics.iter().find(|(found, _)| *found == name).unwrap().1
 }
 
-/// The commit has the name, the parameters and the metrics that the JVM connector gives it.
+/// The commit has the name, the parameters and the metrics that the JVM connector would write.
 #[test]
 fn the_commit_says_what_was_done() {
     let (_directory, storage) = table(&[]);
@@ -121,7 +121,7 @@ fn a_statement_that_changes_nothing_commits_nothing() {
     assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
-/// Of two statements on one file, both commit if their rows differ; else the second one names the row.
+/// Two statements on one file both commit if their rows differ; otherwise the error of the second one names the row.
 #[test]
 fn statements_conflict_on_common_rows_only() {
     let (directory, storage) = table(&[]);
@@ -165,7 +165,7 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let error = late.commit(&delete_statement(), Operation::default(), &counts).unwrap_err();
     assert_eq!(error.reason(), Some("concurrent_append"));
 
-    // A row that was read, though not changed, must stay.
+    // A commit that deletes a row that was read but not changed is a conflict.
     let base = newest(&storage);
     let file = live(&base).into_iter().find(|file| file.deletion_vector.is_some()).unwrap();
     let mut reader = RowChange::new(&base, &environment()).unwrap();
@@ -220,7 +220,7 @@ fn change_files_are_committed_or_deleted() {
         r#"{"cdc":{"path":"_change_data/cdc-0.parquet","partitionValues":{},"size":4,"dataChange":false}}"#;
     assert!(commit.lines().any(|line| line == expected), "{commit}");
 
-    // The same statement again fails, and its files are those of the version.
+    // The same statement again fails, and the version keeps its files.
     let mut change = deleting(&base, &[1], "id = 1");
     change.add_changes([changes()]);
     change.commit(&delete_statement(), Operation::default(), &RowCounts::default()).unwrap_err();

@@ -22,7 +22,7 @@ fn a_table(place: &Place) {
         let committed = append(&storage, version * 10..version * 10 + 10);
         assert_eq!(committed.version, version as u64);
     }
-    // Another process opens it anew.
+    // Another process opens it again.
     let storage = place.open("a table/of mine");
     let snapshot = newest(&storage);
     assert_eq!((snapshot.version(), snapshot.totals().unwrap().files), (3, 12));
@@ -86,7 +86,7 @@ fn checkpoints(place: &Place) {
     }
 }
 
-/// A table that is kept and refreshed, while others write.
+/// A table that is kept and refreshed, while other writers commit.
 fn a_kept_table(place: &Place) {
     append(&place.open("t"), 0..10);
     let table = Table::open(&place.open("t"), &Environment::system()).unwrap();

@@ -32,3 +32,6 @@ class DefinitionCalls(Role):
 
     def alter(self, session: Any, options: str, changes: Any) -> None:
         alterations.alter(self._jvm, session, Options.of_json(options), list(changes))
+
+    def relocated(self, session: Any, options: str, location: str) -> str:
+        return alterations.relocated(self._jvm, session, Options.of_json(options), location)

@@ -1,7 +1,7 @@
 """DELETE, UPDATE and MERGE under Spark Connect where the server's catalog is ours: the server does everything.
 
 Spark Connect has no message for statements whose conditions and values are columns. They travel as a hint on the
-target, or on the join of target and source, of which the server makes the statement (`CarriedStatements.java`):
+target, or on the join of target and source, and the server makes the statement from it (`CarriedStatements.java`):
 
     hint(description as JSON, condition, value, …)
 """
@@ -77,7 +77,7 @@ def _described(
 
 
 def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> tuple[int, ...]:
-    # Spark 4.0 would execute the statement to say what columns its result has, so that nothing else may be asked.
+    # Spark 4.0 would execute the statement to say what columns its result has, so no other attribute may be requested.
     answer = rows.hint(_HINT, json.dumps(statement), *expressions).collect()
     if len(answer) != 1 or answer[0].__fields__[:1] != [_AFFECTED]:
         raise UnsupportedFeatureError(

@@ -1,16 +1,17 @@
 """The commands of `DeltaTable` that a Connect server executes in its session, if its catalog is ours.
 
-They do the same as in a classic session: executors move data, and names are those of the session's catalog.
+They do the same as in a classic session: executors move data, and names refer to the session's catalog.
 """
 
 import json
 from typing import Any
 
 from deltalog._internal import Snapshot
+from deltalog.spark.connect.copies import CloneCommand
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
-from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
+from deltalog.spark.sql import commands
 from deltalog.spark.sql.clone import CloneRequest, cloned
 from deltalog.spark.sql.definition_plans import DEFINE, TablePlan, define
 from deltalog.spark.sql.entries import UPDATE_ENTRY
@@ -18,7 +19,7 @@ from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import optimized
 from deltalog.spark.write.caches import refresh
 
-# Those after which the table may have other rows.
+# Those after which the table may have other rows. They answer with the version that they have committed, too.
 _CHANGING_ROWS = ("restore", "repair")
 
 
@@ -31,34 +32,19 @@ def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: d
     place = options.without_command()
     newest = open_snapshot(jvm, session, place)
     if command == "clone":
-        return _clone(jvm, session, newest, place, **arguments)
+        return _clone(jvm, session, newest, place, CloneCommand(**arguments))
     if command == "optimize":
         return optimized(newest, **arguments, executors=Executors(jvm, session))
     answer = commands.answer(newest, command, arguments)
     if command in _CHANGING_ROWS:
-        refresh(jvm, session, newest.uri)
+        refresh(jvm, session, newest.uri, answer["version"])
     return answer
 
 
-def _clone(
-    jvm: Jvm,
-    session: Any,
-    newest: Snapshot,
-    place: Options,
-    *,
-    target: str,
-    shallow: bool,
-    mode: str,
-    version: int | None,
-    timestamp_ms: int | None,
-    properties: dict[str, str],
-    user_metadata: str | None,
-    request: str,
-) -> None:
-    """Makes a clone, whose store is reached as that of the table is if it is a path."""
-    is_dated = version is not None or timestamp_ms is not None
-    source = newest.at(version, timestamp_ms) if is_dated else newest
+def _clone(jvm: Jvm, session: Any, newest: Snapshot, place: Options, command: CloneCommand) -> None:
+    """Makes a clone; if it is a path, its store is reached in the same way as the table's."""
     modes = {"overwrite": "create or replace", "error": "create"}
     store = {**place.storage, **place.hadoop}
-    asked = CloneRequest(target, shallow, modes[mode], None, json.dumps(properties), store)
-    cloned(jvm, session, source, asked, user_metadata)
+    properties = json.dumps(command.properties)
+    asked = CloneRequest(command.target, command.shallow, modes[command.mode], None, properties, store)
+    cloned(jvm, session, command.source(newest), asked, command.user_metadata)

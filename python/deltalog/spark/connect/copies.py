@@ -6,6 +6,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from deltalog._internal import (
     CommitConflictError,
@@ -20,37 +21,48 @@ from deltalog.spark.connect.place import Place, place_of
 from deltalog.spark.options import Options
 
 _REQUEST = "requestId"
-# How many of the newest commits may be those of others since.
+# How many of the newest commits may come from other writers since.
 _COMMITS = 100
 
 
-def clone(
-    options: Options,
-    open_source: Callable[[], Snapshot],
-    *,
-    target: str,
-    shallow: bool,
-    mode: str,
-    version: int | None,
-    timestamp_ms: int | None,
-    properties: dict[str, str],
-    request: str,
-    user_metadata: str | None,
-) -> None:
-    """Makes a clone at the path `target`, which is reached as the source is."""
-    place = _beside(options, target)
-    if _has_cloned(place, request):
+class CloneCommand(NamedTuple):
+    """The arguments of the command that makes a clone."""
+
+    target: str
+    """The path of the clone; where the server's catalog is ours, also its name."""
+    shallow: bool
+    mode: str
+    """`overwrite` or `error`."""
+    version: int | None
+    timestamp_ms: int | None
+    properties: dict[str, str]
+    request: str
+    """What no other command has."""
+    user_metadata: str | None
+
+    def source(self, newest: Snapshot) -> Snapshot:
+        """Returns the version that is cloned."""
+        is_dated = self.version is not None or self.timestamp_ms is not None
+        return newest.at(self.version, self.timestamp_ms) if is_dated else newest
+
+
+def clone(options: Options, open_source: Callable[[], Snapshot], **arguments: Any) -> None:
+    """Makes a clone at a path, which is reached as the source is."""
+    command = CloneCommand(**arguments)
+    place = _beside(options, command.target)
+    if _has_cloned(place, command.request):
         return
-    source = open_source()
-    if version is not None or timestamp_ms is not None:
-        source = source.at(version, timestamp_ms)
-    arguments = CloneArguments(shallow, mode, properties, storage_options=place.storage_options)
-    commit = commit_arguments(CommitProperties(custom_metadata={_REQUEST: request}), user_metadata)
+    source = command.source(open_source())
+    asked = CloneArguments(
+        command.shallow, command.mode, command.properties, storage_options=place.storage_options
+    )
+    properties = CommitProperties(custom_metadata={_REQUEST: command.request})
+    commit = commit_arguments(properties, command.user_metadata)
     try:
-        clone_table(source, place.uri, arguments, commit)
+        clone_table(source, place.uri, asked, commit)
     except (TableAlreadyExistsError, CommitConflictError):
         # It may be the other execution of the same command that was faster.
-        if not _has_cloned(place, request):
+        if not _has_cloned(place, command.request):
             raise
 
 
@@ -74,7 +86,7 @@ def convert(
     time_zone: str,
     user_metadata: str | None,
 ) -> None:
-    """Makes a table of the directory that the options name. The second time, it is a table already."""
+    """Converts the directory that the options name to a table. The second time, it is already a table."""
     from deltalog.spark.sql.convert import Directory, converted
 
     place = place_of(options)

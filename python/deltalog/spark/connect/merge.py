@@ -2,9 +2,9 @@
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
 2. The rows of the target that match are joined with it, for the clauses WHEN MATCHED.
-3. Those that match none, for WHEN NOT MATCHED BY SOURCE.
-4. The rows of the source whose numbers are not among those of the second step, for WHEN NOT MATCHED. If there are
-   clauses for both, the rows of the second step are kept by the executors as well.
+3. Rows that match no row of the source, for WHEN NOT MATCHED BY SOURCE.
+4. The rows of the source whose numbers the second step does not have, for WHEN NOT MATCHED. If there are clauses
+   for both, the rows of the second step are kept by the executors as well.
 
 All of them are written by one job. In each step, the clauses see the columns that they may use, and no others.
 """
@@ -33,7 +33,7 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 _SOURCE = "__deltalog_source"
 _CLAUSE = "__deltalog_clause"
 _MATCHED = "__deltalog_matched"
-# Sources that are certainly small are broadcast. Of others, Spark decides when it knows more.
+# Sources that are certainly small are broadcast. For others, Spark decides when it knows more.
 _BROADCAST_ROWS = 100_000
 _BROADCAST_VALUES = 2_000_000
 
@@ -132,7 +132,7 @@ def merge(
 
 
 class _Joined:
-    """The rows of the target, and those of a source that was evaluated, which are to be joined."""
+    """The rows of the target, and the rows of a source that was evaluated, which are to be joined."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _Joined:
     def rows_of(self, matched: _Clauses, by_source: _Clauses, not_matched: _Clauses, once: bool) -> DataFrame:
         """Returns the rows to write and to remove, by the clauses of each kind.
 
-        If each row may match only `once`, also those that match and stay.
+        If each row may match only `once`, also rows that match but are not changed.
         """
         pairs = self._join("inner")
         for clauses, frame in ((matched, pairs), (by_source, self.target), (not_matched, self.source)):
@@ -228,8 +228,8 @@ class _Joined:
 
 
 def _as_source(evaluated: DataFrame, source: DataFrame) -> DataFrame:
-    """Returns the evaluated rows of the source as a DataFrame whose columns are found by the names and through the
-    DataFrames by which they are found in the source.
+    """Returns the evaluated rows of the source as a DataFrame. Its columns are found by the same names, and through the
+    same DataFrames, as in the source.
     """
     plan: Any = source._plan
     outer: list[tuple[str, int]] = []
@@ -261,6 +261,6 @@ def _check_generated(begun: Begun, assigning: list[Assignments]) -> None:
     given = [begun.table.generated & assignments.columns for assignments in assigning]
     if any(clause != given[0] for clause in given):
         raise UnsupportedFeatureError(
-            "a MERGE of which only some clauses give a value to the same generated column is not supported yet by "
+            "a MERGE in which only some clauses give a value to the same generated column is not supported yet by "
             "deltalog: leave the generated columns out, so that they are computed"
         )

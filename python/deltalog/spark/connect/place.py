@@ -1,12 +1,12 @@
 """Where a table is under Spark Connect, and how its store is reached.
 
-The server's Python processes read and write with the core's clients. Credentials are those of their environment, of its
-profiles, or of the machine. Options of a read or a write say the rest.
+The server's Python processes read and write with the core's clients. Credentials come from their environment, its
+profiles, or the machine. Options of a read or a write say the rest.
 
 - An option that may be a secret (`secrecy.py`) is refused by name, and so are settings of Hadoop, which have no meaning
   here. It is in the plan that the client sends, and a Connect server shows
   plans: in the descriptions of its jobs and in its event log.
-- What is pickled for workers has no secret either.
+- Data that is pickled for workers contains no secret either.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from deltalog.spark.location import ensure_known
 from deltalog.spark.options import Options
 from deltalog.spark.secrecy import possible_secrets
 
-# What Java does not escape in the paths of URLs.
+# The characters that Java does not escape in the paths of URLs.
 _UNESCAPED = "/!$&'()*+,;=:@-._~"
 
 

@@ -1,4 +1,4 @@
-"""What a statement under Spark Connect reads beside the rows that it looks for.
+"""What a statement under Spark Connect reads in addition to the rows that it looks for.
 
 The server resolves names, so a client only sees that something may be the table: what cannot be excluded is taken for a
 reference to it. Then the whole table counts as read, and more commits of others are conflicts.
@@ -70,7 +70,7 @@ def source_reads(source: DataFrame, uri: str) -> SourceReads:
 
 
 def _leaf(relation: Any, uri: str) -> bool | int:
-    """Returns whether a relation without others may read the table at `uri`, or the version that it reads of it."""
+    """Returns whether a relation may read the table at `uri` without others, or the version that it reads of it."""
     kind = str(relation.WhichOneof("rel_type"))
     if kind in _WITHOUT_TABLE or kind.endswith("cached_local_relation"):
         return False

@@ -2,7 +2,7 @@
 
     rows with positions ──► condition, new values ──► written by the format: positions of removed rows, new files
 
-- The rows are those of one version, which is the base of the commit.
+- The rows come from one version, which is the base of the commit.
 - A condition in SQL text also says which files may have such rows, and which commits of others are conflicts.
 """
 
@@ -59,7 +59,7 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     for field in table.schema.fields:
         old = named(rows, field.name)
         new = assignments.updated(field, old)
-        # Generated columns are computed anew.
+        # Generated columns are computed again.
         if new is not None or field.name.lower() not in table.generated:
             columns.append((old if new is None else new).alias(field.name))
     columns += row_ids(begun, rows)
@@ -102,7 +102,7 @@ def analyzed(
     if not expressions:
         return []
     selected = [value.alias(f"_{index}") for index, value in enumerate(values)]
-    # Of the operators that a DataFrame can have, joins are among those whose conditions Spark checks.
+    # Joins are among the operators of DataFrames whose conditions Spark checks.
     one = begun.target.spark.range(1).select(sf.lit(0).alias("__deltalog_one"))
     tested = reduce(lambda a, b: a & b, [expression.isNull() for expression in expressions])
     try:
@@ -112,7 +112,7 @@ def analyzed(
             raise InvalidArgumentError(
                 f"[{_NON_DETERMINISTIC}] conditions and values of statements that change rows must be deterministic"
             ) from error
-        # The error may be that of the join, which does not accept all subqueries.
+        # The error may come from the join, which does not accept all subqueries.
         schema = rows.select(*selected).schema
     return [field.dataType for field in schema.fields]
 

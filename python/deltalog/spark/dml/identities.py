@@ -20,7 +20,7 @@ def check_assigned(write: SparkWrite, assigned: Collection[str]) -> None:
 def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[int], set[str]]]:
     """Returns the INSERT clauses of a MERGE in groups that give values to the same identity columns, which follow.
 
-    Each group is inserted by a job of its own, which generates the other values: the core reads these from the files of
+    Each group is inserted by its own job, which generates the other values: the core reads these from the files of
     the job. Only the last group lacks any.
     """
     given = dict(_given(write, [columns for _, columns in clauses]))
@@ -38,8 +38,8 @@ def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[i
 
 
 def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:
-    """Raises an error if new rows do not come with values of all identity columns, or with those of one whose values
-    are always generated. `clauses` are the columns that each clause gives a value.
+    """Raises an error if new rows do not come with values of all identity columns, or come with values of one
+    whose values are always generated. `clauses` are the columns that each clause gives a value.
 
     (Tasks under Spark Connect cannot generate values in a MERGE.)
     """

@@ -1,6 +1,7 @@
-"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as those of the core, in one commit.
+"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as changes of the core, in one commit.
 
-A statement whose changes are of several kinds, such as `REPLACE COLUMNS`, is refused, because it would need several.
+A statement whose changes are of several kinds is refused, because it would need several. `REPLACE COLUMNS` arrives as
+the removal of all columns and the addition of others, and is one change: columns of the same names are the same ones.
 """
 
 import functools
@@ -11,10 +12,12 @@ from typing import Any
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.spark.errors import UnsupportedFeatureError
+from deltalog.spark.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import location_of, uri_of
+from deltalog.spark.location import location_of, path_of, uri_of
 from deltalog.spark.options import Options
+from deltalog.spark.read.relation import open_snapshot
+from deltalog.spark.schema import of_query
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
@@ -25,6 +28,8 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     if not changes:
         return
     kinds = [(kind, list(group)) for kind, group in groupby(changes, key=_kind)]
+    if [kind for kind, _ in kinds] == ["DeleteColumn", "AddColumn"]:
+        kinds = [("ReplaceColumns", kinds[1][1])]
     if len(kinds) != 1:
         names = ", ".join(kind for kind, _ in kinds)
         raise UnsupportedFeatureError(
@@ -33,16 +38,32 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
         )
     [(kind, group)] = kinds
     planned = _CHANGES.get(kind)
-    if kind == "AddColumn":
-        planned = functools.partial(_add_columns, jvm)
+    if kind in ("AddColumn", "ReplaceColumns"):
+        planned = functools.partial(_add_columns if kind == "AddColumn" else _replace_columns, jvm)
     if planned is None:
         raise UnsupportedFeatureError(f"ALTER TABLE ({kind}) is not supported yet by deltalog")
     change = planned(group)
     roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
     location = location_of(jvm, session, options)
     snapshot = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
-    alter_table(snapshot, change, commit_arguments(None, change_metadata(Settings.of(jvm, session))))
-    refresh(jvm, session, snapshot.uri)
+    arguments = commit_arguments(None, change_metadata(Settings.of(jvm, session)))
+    version = alter_table(snapshot, change, arguments)
+    refresh(jvm, session, snapshot.uri, None if version == snapshot.version else version)
+
+
+def relocated(jvm: Jvm, session: Any, options: Options, location: str) -> str:
+    """Returns the path of the table at a location to which the entry of a table in the catalog is to be moved.
+
+    Raises an error if there is no table, or one with other columns or partitions.
+    """
+    old = open_snapshot(jvm, session, options)
+    new = open_snapshot(jvm, session, Options({**options.values, "path": location}))
+    if of_query(old) != of_query(new) or old.partition_columns != new.partition_columns:
+        raise SchemaMismatchError(
+            f"the table {new.uri} has other columns or partitions than {old.uri}: drop the table, and create it "
+            "with the other location"
+        )
+    return path_of(jvm, session, new.uri)
 
 
 def _kind(change: Any) -> str:
@@ -66,7 +87,8 @@ def _set_properties(changes: list[Any]) -> TableChange:
     for name in ("location", "provider"):
         if name in values:
             raise UnsupportedFeatureError(
-                f"the {name} of a table cannot be changed by deltalog: drop the table and create another one"
+                f"the {name} of a table cannot be changed by deltalog, apart from the location of a table in the "
+                "catalog: drop the table and create another one"
             )
     return TableChange.set_properties(values)
 
@@ -77,6 +99,12 @@ def _remove_properties(changes: list[Any]) -> TableChange:
 
 def _add_columns(jvm: Jvm, changes: list[Any]) -> TableChange:
     return TableChange.add_columns_at([_new_column(jvm, change) for change in changes])
+
+
+def _replace_columns(jvm: Jvm, changes: list[Any]) -> TableChange:
+    schemas = [json.loads(_new_column(jvm, change)[0]) for change in changes]
+    fields = [field for schema in schemas for field in schema["fields"]]
+    return TableChange.replace_columns(json.dumps({"type": "struct", "fields": fields}))
 
 
 def _new_column(jvm: Jvm, change: Any) -> tuple[str, str | None, bool, str | None]:

@@ -1,21 +1,39 @@
-"""CREATE TABLE at the location of an existing table: what the statement says must be what the table has.
+"""CREATE TABLE at a location where something is.
 
-What it does not say is left to the table, and need not be repeated.
+- At a table, what the statement says must be what the table has. What it does not say is left to the table, and need
+  not be repeated.
+- Files of no table are refused, as by the JVM connector: they would be in the directory of a table that does not have
+  them, and its VACUUM would delete them. Hidden ones (`_…`, `.…`) do not count: a log that has no commit yet is what a
+  creation leaves that failed.
 """
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from deltalog._internal import Snapshot
+from deltalog._internal import Snapshot, table_exists
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import Location
 from deltalog.spark.protocol_properties import FEATURE
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition
 
 # The value for old rows is fixed when a column is added to a table, and says nothing about its definition.
 _OF_OLD_ROWS = "EXISTS_DEFAULT"
+
+
+def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
+    """Raises an error if there are files at the location of a new table. Leaves it to others to refuse a table."""
+    if location.obstacle is not None:
+        return  # Hadoop cannot list it.
+    found = jvm.static("Locations", "anyFile", session, location.uri)
+    if found is None or table_exists(location.uri, location.storage_options):
+        return
+    raise InvalidArgumentError(
+        f"the table {name} cannot be created at {location.uri}, which is not empty and no Delta table, as it has "
+        f"{found!r}: choose an empty directory, or make a table of files of Parquet with CONVERT TO DELTA"
+    )
 
 
 def check_same(jvm: Jvm, definition: Definition, existing: Snapshot) -> None:
@@ -54,7 +72,7 @@ def _check_rules(definition: Definition, existing: Snapshot) -> None:
 
 
 def _fields(kind: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields all fields of a type, also those of structs in arrays and maps, with their paths."""
+    """Yields all fields of a type, also the fields of structs in arrays and maps, with their paths."""
     if not isinstance(kind, dict):
         return
     for field in kind.get("fields", []):

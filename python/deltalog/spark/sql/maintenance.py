@@ -60,7 +60,7 @@ _CLUSTERING = StructType(
         *_longs("numOutputZCubes").fields,
     ]
 )
-# The columns of the JVM connector, without those of other ways to lay out files. Two more are at the end.
+# The columns of the JVM connector, without columns for other ways to lay out files. Two more are at the end.
 _METRICS = StructType(
     [
         *_longs("numFilesAdded", "numFilesRemoved").fields,
@@ -141,7 +141,7 @@ def optimized(
     dry_run: bool = False,
     executors: Executors | None = None,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
+    """Merges small files into fewer, larger ones, or rewrites files without deleted rows and dropped columns, or
     orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
 
     The files are written by the executors, if there are some and it pays.
@@ -174,8 +174,10 @@ def restored(
     *,
     ignore_missing_files: bool = False,
     dry_run: bool = False,
-) -> list[int]:
-    """Makes a version the newest one again, or the one of a time. Returns a row of `RESTORED`.
+) -> tuple[list[int], int | None]:
+    """Makes a version the newest one again, or the one of a time.
+
+    Returns a row of `RESTORED`, and the version that was committed, if one was.
 
     Args:
         snapshot: the newest version.
@@ -190,8 +192,10 @@ def restored(
         raise InvalidArgumentError("RESTORE takes either a version or a time")
     earlier = snapshot.at(version, timestamp_ms)
     arguments = commit_arguments(None, user_metadata)
-    metrics, _ = restore(snapshot, earlier, timestamp, ignore_missing_files, False, dry_run, arguments)
-    return [metrics[name] for name in _RESTORED]
+    metrics, committed = restore(
+        snapshot, earlier, timestamp, ignore_missing_files, False, dry_run, arguments
+    )
+    return [metrics[name] for name in _RESTORED], committed
 
 
 def checked(snapshot: Snapshot, level: str) -> list[dict[str, Any]]:
@@ -221,11 +225,14 @@ def repaired(
     remove_damaged: bool = False,
     drop_files_without_vectors: bool = False,
     dry_run: bool = False,
-) -> list[list[Any]]:
-    """Removes files from the table that are not there. Returns rows of `REPAIRED`."""
+) -> tuple[list[list[Any]], int | None]:
+    """Removes files from the table that are not there.
+
+    Returns rows of `REPAIRED`, and the version that was committed, if one was.
+    """
     arguments = commit_arguments(None, user_metadata)
-    _, files, _ = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
-    return [_values(REPAIRED, file) for file in files]
+    _, files, committed = repair(snapshot, remove_damaged, drop_files_without_vectors, dry_run, arguments)
+    return [_values(REPAIRED, file) for file in files], committed
 
 
 def recomputed(
@@ -236,7 +243,7 @@ def recomputed(
     all_files: bool = False,
     dry_run: bool = False,
 ) -> list[Any]:
-    """Computes statistics of files that have none or poor ones. Returns a row of `RECOMPUTED`."""
+    """Computes statistics for files that have no statistics or poor ones. Returns a row of `RECOMPUTED`."""
     arguments = commit_arguments(None, user_metadata)
     metrics, _ = recompute_statistics(snapshot, predicate, all_files, dry_run, arguments)
     return _values(RECOMPUTED, metrics)
@@ -252,7 +259,7 @@ def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
 
 
 def row_of(schema: StructType, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns values as a row. A Connect client takes no lists for rows in rows, which are what JSON has."""
+    """Returns values as a row. A Connect client does not accept lists, which JSON has, for rows within rows."""
     return tuple(
         row_of(field.dataType, value)
         if isinstance(field.dataType, StructType) and value is not None

@@ -1,7 +1,7 @@
 """The procedures of deltalog: `CALL deltalog.<name>(…)`, and statements that Spark's grammar lacks.
 
-A further procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
-`DeltalogProcedure.java` hands them over. Statements with a syntax of their own are in `OwnStatement.java`.
+Another procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
+`DeltalogProcedure.java` hands them over. Statements with their own syntax are in `OwnStatement.java`.
 """
 
 import difflib
@@ -14,20 +14,19 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.manifest import generate
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
-from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
-from deltalog.spark.sql import clone, convert, maintenance, vacuum
-from deltalog.spark.sql.definition import defaults_of
+from deltalog.spark.sql import clone, commands, convert, maintenance, vacuum
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.write.caches import refresh
+from deltalog.spark.write.defaults import defaults_of
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
+from deltalog.table.maintenance import generate
 
 Rows = list[tuple[Any, ...]]
 
@@ -51,7 +50,7 @@ class Place(NamedTuple):
     """The directory that a procedure is called for, which need not be a table."""
 
     name: str
-    """What the caller has called it: a path, or the name of a table of Parquet files."""
+    """The caller's name for it: a path, or the name of a table of Parquet files."""
     location: Location
     user_metadata: str | None
     """The user's text for a commit."""
@@ -73,6 +72,13 @@ class Target(NamedTuple):
     session: Any
     """The session of the JVM."""
     jvm: Jvm
+    name: str
+    """What the caller has called the table."""
+
+    def changed(self, version: int | None) -> None:
+        """Lets Spark know that the table has other rows and columns since the version that was committed."""
+        refresh(self.jvm, self.session, self.snapshot.uri, version)
+        self.jvm.static("EntryColumns", "update", self.session, self.name)
 
 
 class Procedure(NamedTuple):
@@ -87,8 +93,6 @@ class Procedure(NamedTuple):
     """Gets the target and the arguments in the order of the parameters."""
     is_for_directory: bool = False
     """Whether the first parameter is a directory. The function gets a `Place` then."""
-    changes_rows: bool = False
-    """Whether the table may have other rows afterwards."""
 
     def to_json(self) -> str:
         """Returns the procedure as `DeltalogProcedure.java` reads it."""
@@ -137,12 +141,9 @@ def call(jvm: Jvm, session: Any, name: str, table: str, options: Options, argume
         location = location_of(jvm, session, options)
         place = Place(table.strip(), location, change_metadata(settings), settings, session, jvm)
         return json_rows(procedure.output, procedure.execute(place, *arguments))
-    target = Target(open_snapshot(jvm, session, options), change_metadata(settings), settings, session, jvm)
-    rows = procedure.execute(target, *arguments)
-    if procedure.changes_rows:
-        refresh(jvm, session, target.snapshot.uri)
-        jvm.static("EntryColumns", "update", session, table)
-    return json_rows(procedure.output, rows)
+    snapshot = open_snapshot(jvm, session, options)
+    target = Target(snapshot, change_metadata(settings), settings, session, jvm, table)
+    return json_rows(procedure.output, procedure.execute(target, *arguments))
 
 
 def _history(target: Target, limit: int | None) -> Rows:
@@ -261,7 +262,7 @@ def _recompute_statistics(target: Target, predicate: str | None, all_files: bool
 
 def _restore(target: Target, version: int | None, timestamp: int | None, dry_run: bool) -> Rows:
     text = None if timestamp is None else f"{timestamp_of(timestamp):%Y-%m-%d %H:%M:%S.%f %Z}"
-    row = maintenance.restored(
+    row, committed = maintenance.restored(
         target.snapshot,
         version,
         None if timestamp is None else timestamp // 1000,
@@ -270,6 +271,7 @@ def _restore(target: Target, version: int | None, timestamp: int | None, dry_run
         ignore_missing_files=target.settings.ignores_missing_files,
         dry_run=dry_run,
     )
+    target.changed(committed)
     return [tuple(row)]
 
 
@@ -278,13 +280,14 @@ def _check(target: Target, level: str) -> Rows:
 
 
 def _repair(target: Target, dry_run: bool, remove_damaged: bool, drop_files_without_vectors: bool) -> Rows:
-    rows = maintenance.repaired(
+    rows, committed = maintenance.repaired(
         target.snapshot,
         target.user_metadata,
         remove_damaged=remove_damaged,
         drop_files_without_vectors=drop_files_without_vectors,
         dry_run=dry_run,
     )
+    target.changed(committed)
     return [tuple(row) for row in rows]
 
 
@@ -411,7 +414,7 @@ PROCEDURES = {
                 Parameter(
                     "inventory",
                     "STRING",
-                    "a table, or a query in parentheses, in the place of a listing",
+                    "a table, or a query in parentheses, instead of a listing",
                     "NULL",
                 ),
             ],
@@ -465,7 +468,7 @@ PROCEDURES = {
                     "which partitions, as SQL on partition columns; all by default",
                     "NULL",
                 ),
-                Parameter("all_files", "BOOLEAN", "compute those of all files", "false"),
+                Parameter("all_files", "BOOLEAN", "compute statistics of all files", "false"),
                 Parameter(
                     "dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"
                 ),
@@ -525,7 +528,6 @@ PROCEDURES = {
             ],
             maintenance.RESTORED,
             _restore,
-            changes_rows=True,
         ),
         Procedure(
             "check",
@@ -556,7 +558,6 @@ PROCEDURES = {
             ],
             maintenance.REPAIRED,
             _repair,
-            changes_rows=True,
         ),
         Procedure(
             "generate",

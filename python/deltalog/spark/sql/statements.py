@@ -15,11 +15,12 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.secrecy import check_table_options
-from deltalog.spark.sql.definition import Definition, defaults_of
+from deltalog.spark.sql.definition import Definition
 from deltalog.spark.sql.entries import NewEntry, default_path
-from deltalog.spark.sql.existing import check_same
+from deltalog.spark.sql.existing import check_same, check_vacant
 from deltalog.spark.write import job
 from deltalog.spark.write.base import read_before
+from deltalog.spark.write.defaults import defaults_of
 from deltalog.spark.write.record import Record, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings
@@ -68,6 +69,8 @@ def create(jvm: Jvm, session: Any, definition: Definition) -> None:
         raise NotATableError(
             f"there is no Delta table at {entry.uri}, and CREATE TABLE has no columns to create one"
         )
+    if not entry.exists:
+        check_vacant(jvm, session, entry.location, definition.name)
     settings = Settings.of(jvm, session)
     definition = definition.with_defaults(defaults_of(settings))
     record = Record.of_session(Options({}), settings)
@@ -95,6 +98,8 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
             return
         options = options.without_replacing()
     options.check_write()
+    if definition.mode == "create":
+        check_vacant(jvm, session, entry.location, definition.name)
     request = WriteRequest.of(jvm, session, entry.location, options, data)
     if definition.mode != "overwrite" or _existing(entry.location) is None:
         definition = definition.with_defaults(defaults_of(request.settings))

@@ -6,7 +6,10 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.write.outcome import after_commit
 
 
-def refresh(jvm: Jvm, session: Any, uri: str, version: int | None = None) -> None:
-    """Lets Spark compute the cached rows of a table again, whose version is the one that was committed."""
+def refresh(jvm: Jvm, session: Any, uri: str, version: int | None) -> None:
+    """Lets Spark compute the cached rows of a table again.
+
+    `version` is the one that was committed, which an error then names; None if nothing was.
+    """
     with after_commit(uri, version, "computing cached rows again", "REFRESH TABLE does it"):
         jvm.static("CachedTables", "refresh", session, uri)

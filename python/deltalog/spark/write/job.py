@@ -2,12 +2,13 @@
 
 - Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted is not committed.
-- What is committed is what those tasks report that Spark has accepted (`TableCommitProtocol.java`); no directory is
+- The commit contains the files of the tasks that Spark has accepted (`TableCommitProtocol.java`); no directory is
   listed.
 """
 
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
-from deltalog.spark.sql.definition import defaults_of, with_defaults
 from deltalog.spark.write.base import read_before
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.compaction import AutoCompaction
+from deltalog.spark.write.defaults import defaults_of, with_defaults
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import replaced_rows
@@ -30,6 +31,8 @@ from deltalog.spark.write.record import Record, log_applied, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.rows import FileRows, file_rows
 from deltalog.spark.write.settings import Settings
+
+_log = logging.getLogger("deltalog.spark")
 
 
 def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, location: Location) -> int | None:
@@ -126,7 +129,7 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
 def run(
     request: WriteRequest, pending: SparkWrite, operation: str, parameters: Mapping[str, str]
 ) -> int | None:
-    """Writes and commits the rows. Returns the version; None if an application has done the write meanwhile.
+    """Writes and commits the rows. Returns the version; None if an application has already done the write.
 
     If anything fails before the commit, the written files are deleted.
     """
@@ -186,13 +189,21 @@ def run_job(
 
 
 def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], Any]) -> None:
-    """Runs a job, and hands to the write what its tasks report. Of a job that fails, the write needs these `reports` to
-    delete its files.
+    """Runs a job, and hands to the write what its tasks report. If a job fails, the write needs these `reports` to
+    delete its files. Without them the files stay, and the job's own error is raised.
     """
     try:
         found = run()
     except BaseException:
-        pending.add_reports(_received(reports()))
+        try:
+            pending.add_reports(_received(reports()))
+        except Exception as error:  # noqa: BLE001 (whatever fails, the first error is the one to raise)
+            _log.warning(
+                "%s: files of a job that has failed stay until VACUUM deletes them, because their names are not known: "
+                "%s",
+                pending.location,
+                error,
+            )
         raise
     pending.add_reports(_received(found))
 

@@ -1,8 +1,8 @@
-//! The list of table features: those of the specification, and further ones that writers use.
+//! The list of table features: the specification's, and further ones that writers use.
 
 use std::fmt;
 
-use crate::Result;
+use crate::error::Result;
 use crate::protocol::action::Metadata;
 
 /// The metadata of a field with strings that are not compared byte by byte: the collation of each, by its path from the
@@ -179,9 +179,9 @@ impl TableFeature {
         }
     }
 
-    /// Returns whether a table that supports this feature makes use of it, as far as its metadata tells.
+    /// Returns whether the metadata of a table that supports this feature uses it.
     ///
-    /// Returns `true` if the metadata cannot tell. For example, the log may hold deletion vectors although
+    /// Returns `true` if the metadata does not show it. For example, the log may hold deletion vectors although
     /// the property that allows new ones is off.
     ///
     /// # Errors

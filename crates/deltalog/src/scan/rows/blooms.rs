@@ -6,12 +6,12 @@
 //!   row groups that may have a match ◄── the predicate again, with the answers ◄──────────────┘
 //! ```
 //!
-//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is asked for `=`,
-//!   `<=>` and `IN` with literals, also below AND, OR and NOT, where the statistics do not rule the value out already.
+//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is used for `=`,
+//!   `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value out.
 //! - Only values that have one form in the file are looked up: equal values of the table must be the same bytes, those
 //!   that the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of the
 //!   scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
-//! - A filter that is larger than the column is not read: the column tells more.
+//! - A filter that is larger than the column is not read: reading the column itself is cheaper and exact.
 //! - All filters of a row group are requested together.
 //! - A filter that does not have the form of one is not used, with a warning: the rows are read. Which bits are set
 //!   cannot be checked, because Parquet has no checksum for them. So a writer with wrong filters, or a change of single
@@ -35,12 +35,12 @@ use super::faults::{WatchedFile, guarded};
 use super::groups::GroupBounds;
 use super::places::{Place, Places};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
 /// The most bytes of a filter's header.
 const HEADER: u64 = 32;
 
-/// What follows the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
+/// The fields after the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
 const HEADER_END: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
 /// A value in the form in which it is stored, and hashed.
@@ -51,14 +51,15 @@ enum Stored {
     Bytes(Vec<u8>),
 }
 
-/// For each row group and leaf column, the values that are asked for together, and whether one of them may be there.
+/// For each row group and leaf column, the groups of values that are looked up together, and whether the column may
+/// contain one of them.
 type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 
-/// Returns those of the row groups `groups` that may have a row for which `predicate` is true, by the Bloom filters of
-/// the file. `name` is for messages.
+/// Returns which of the row groups `groups` may have a row for which `predicate` is true, by the Bloom filters of the
+/// file. `name` is for messages.
 ///
 /// # Errors
-/// Errors of the store; those of [`prune`].
+/// Errors of the store; the errors of [`prune`].
 pub(super) fn groups_by_filters(
     predicate: &BoundPredicate,
     places: &Places,
@@ -98,7 +99,7 @@ pub(super) fn groups_by_filters(
     Ok(groups)
 }
 
-/// Reads the filters and answers the questions. Returns whether a value is certainly not there.
+/// Reads the filters and answers the questions. Returns whether a value is certainly absent.
 fn answer(
     questions: &mut Questions,
     metadata: &ParquetMetaData,
@@ -189,7 +190,7 @@ fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>>
     filter(&get(start..start.checked_add(bits as u64).ok_or_else(outside)?)?).map(Some)
 }
 
-/// Returns the size of a filter and that of its header.
+/// Returns the size of a filter and the size of its header.
 fn header(bytes: &Bytes) -> Result<(usize, usize)> {
     let damaged = || Error::corrupt_data("the Bloom filter does not begin with the header of one");
     // Thrift's compact protocol: field 1 is a number of seven bits a byte, the lowest ones first.

@@ -2,7 +2,7 @@
 //!
 //! - A bound is used only if it was computed in the order of the values. This excludes INT96, unsigned and
 //!   half-precision numbers, and byte values in the deprecated form. NaN is not a bound.
-//! - A maximum of floating-point numbers bounds NaN only if the footer tells that there is none ([`KnownNans`]).
+//! - A maximum of floating-point numbers bounds NaN only if the footer shows that there is none ([`KnownNans`]).
 //! - A column that the file lacks is NULL in every row.
 
 use std::collections::HashMap;
@@ -18,11 +18,11 @@ use parquet::basic::{ColumnOrder, Type};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::{Columns, FileFields};
-use crate::calendar::FileCalendar;
-use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::Result;
-use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath};
-use crate::stats::{KnownNans, without_nan as without_nan_in};
+use crate::expression::predicate::{BoundColumn, BoundPredicate, ColumnPath};
+use crate::values::calendar::FileCalendar;
+use crate::values::conversion::{Misfit, convert, is_convertible};
+use crate::values::stats::{KnownNans, without_nan as without_nan_in};
 
 /// The location of each column of a predicate.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //!
 //! - The tables contain nulls, NaN, both zeros, nested columns, truncated strings, timestamps truncated to
 //!   the millisecond, offsets cut to the minute, wide bounds, and statistics that are missing, partial, truncated or
-//!   nonsensical. Half of them have the mark of this crate, and then no maximum beside a NaN.
+//!   nonsensical. Half of them have the mark of this crate, and then no maximum if there is a NaN.
 //!   Partition values are text.
 //! - The predicates take the path of a user's predicate: SQL text that is parsed, bound and used for pruning.
 
@@ -17,10 +17,10 @@ use chrono_tz::Tz;
 
 use super::partitions::PartitionColumns;
 use super::pruner::Pruner;
-use crate::predicate::{BoundPredicate, ColumnPath, ParseMode, filter_mask, parse, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, ParseMode, filter_mask, parse, prune};
+use crate::log::replay::apply;
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
-use crate::replay::apply;
-use crate::stats::{StatsBounds, decode_stats, leaf_columns, normalize_stats};
+use crate::values::stats::{StatsBounds, decode_stats, leaf_columns, normalize_stats};
 use condition::{Condition, condition};
 use random::Random;
 use table::{Column, File, PARTITION_COLUMNS, Row, actions, batch, columns, files, schema};
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// What was compared.
+/// The number of comparisons.
 #[derive(Debug, Default)]
 struct Counts {
     pairs: usize,

@@ -19,7 +19,7 @@ use crate::storage::per_process::PerProcess;
 const NAME: &str = "deltalog-1";
 const USED: &str = "used";
 const NEW: &str = "new";
-/// What a file takes at least of a disk.
+/// The minimum size of a file on disk.
 const CLUSTER: u64 = 4096;
 /// How often the lock is tried, and the pause between two tries. It is held for microseconds, unless pieces are
 /// evicted.
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(60);
 /// The age at which a file that is being written belongs to a process that has died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// The directories of which a warning was given.
+/// The directories that a warning was given for.
 static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();
 
 #[derive(Debug)]
@@ -75,8 +75,8 @@ impl Directory {
         entries.filter_map(|entry| Piece::parse(entry.ok()?.file_name().to_str()?)).collect()
     }
 
-    /// Adds a piece to the directory of its object, and deletes those of other states of the object. Failures are a
-    /// warning.
+    /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures
+    /// are a warning.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
         if content.is_empty() || seconds(SystemTime::now()) < self.rests_until.load(Ordering::Relaxed) {
             return;
@@ -122,7 +122,7 @@ impl Directory {
         }
     }
 
-    /// Creates a file for `length` bytes, if that many fit beside what others add at the same time.
+    /// Creates a file for `length` bytes, if they fit together with the bytes that others add at the same time.
     fn reserve(&self, length: u64) -> io::Result<Option<NamedTempFile>> {
         let size = on_disk(length);
         if size > self.limit {
@@ -154,7 +154,8 @@ impl Directory {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
         let now = SystemTime::now();
-        // They come first: one that gets its name meanwhile is counted twice, and not overlooked.
+        // They come first: one that gets its name in the meantime is counted twice, and not
+        // overlooked.
         for entry in entries(&self.root.join(NEW)) {
             let Ok(meta) = entry.metadata() else { continue };
             let age = meta.modified().ok().and_then(|modified| now.duration_since(modified).ok());
@@ -186,7 +187,7 @@ impl Directory {
                 used = used.saturating_sub(on_disk(length));
                 evicted += 1;
                 if let Some(directory) = path.parent() {
-                    // It mostly has other pieces.
+                    // It usually has other pieces.
                     let _ = fs::remove_dir(directory);
                 }
             }
@@ -237,7 +238,8 @@ impl Ledger {
 }
 
 impl Drop for Ledger {
-    /// Unlocks the ledger, and does not leave that to the close: a child that was forked meanwhile has it open, too.
+    /// Unlocks the ledger, and does not leave that to the close: a child process that was forked while it was open
+    /// has it open, too.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
@@ -247,7 +249,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok)
 }
 
-/// Returns what a piece takes of the disk. Mostly it has a directory of its own.
+/// Returns what a piece takes of the disk. Mostly it has its own directory.
 fn on_disk(length: u64) -> u64 {
     (length.div_ceil(CLUSTER) + 1).saturating_mul(CLUSTER)
 }

@@ -1,8 +1,8 @@
 //! Azure Blob Storage and Data Lake Storage: `abfss://container@account.dfs.core.windows.net/path`, or
 //! `az://container/path` with the account in the options or the environment.
 //!
-//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are used by the same interface, that of blobs. The
-//! emulator has no such namespace; this is what Azure documents and the client does:
+//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are used by the same interface, the blob
+//! interface. The emulator has no such namespace; this is what Azure documents and the client does:
 //!
 //! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and a read of a
 //!   directory is one of a file that is missing.
@@ -72,7 +72,7 @@ const SECRETS: [&str; 8] = [
     "azure_use_azure_cli",
 ];
 
-/// What hints call the settings.
+/// The names of the settings in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
     secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",
@@ -114,7 +114,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     }
     let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     if is_emulator && provider.is_some() {
-        return Err(Error::invalid_argument("the emulator of Azure takes no credential provider")
+        return Err(Error::invalid_argument("the emulator of Azure does not accept a credential provider")
             .with_hint("set the option 'azure_storage_endpoint' instead of 'azure_storage_use_emulator'"));
     }
     let url = canonical(url)?;

@@ -1,19 +1,19 @@
-//! What of a log has expired.
+//! The expired parts of a log.
 
 use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::check_checkpoint;
 use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::check_checkpoint;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// What has expired.
+/// The expired files.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The version of the checkpoint that replaces what has expired.
     pub(super) oldest_version: u64,
-    /// The expired files as the listing of the log has them, in the order in which they are deleted.
+    /// The expired files from the listing of the log, in the order in which they are deleted.
     pub(super) files: Vec<FileMeta>,
     /// Whether some of them belong to checkpoints.
     pub(super) has_checkpoints: bool,
@@ -123,9 +123,9 @@ fn is_readable(snapshot: &Snapshot, checkpoint: &CheckpointFiles) -> Result<bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::write_checkpoint;
-    use crate::environment::Environment;
+    use crate::runtime::environment::Environment;
     use crate::storage::Storage;
+    use crate::upkeep::checkpoint::write_checkpoint;
 
     /// PROTOCOL, "In-Commit Timestamps": the files may be copies, whose times say nothing.
     #[test]

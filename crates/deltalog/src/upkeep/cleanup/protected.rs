@@ -11,20 +11,20 @@
 //!   history for table versions for which they do not support the protocol", unless all of that history is deleted.
 //! - "Writers must remove commits before removing the associated checkpoints."
 //! - A version that cannot be read is not known to be supported, so it stays. This is logged once for each handle.
-//! - Looking at the versions takes no longer than the clean-up may take. Then only those that were looked at are
+//! - Checking the versions takes no longer than the clean-up may take. When the time is up, only checked versions are
 //!   deleted, and the next clean-up begins with the others.
 
 use std::cell::OnceCell;
 
 use super::plan::{Plan, is_checkpoint};
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::replay::visit_commits;
 use crate::log::{CommitFile, LogInventory};
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Protocol, ensure_writable, protected_before};
-use crate::replay::visit_commits;
 use crate::snapshot::Snapshot;
 
-/// What a table protects, and which part of it this crate may delete nevertheless.
+/// The versions that a table protects, and which of them this crate may delete nevertheless.
 pub(super) struct Protection<'a> {
     snapshot: &'a Snapshot,
     inventory: &'a LogInventory,

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use super::path_of;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::sidecars_of;
 use crate::log::{CheckpointKind, LogInventory};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::sidecars_of;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on
-/// refers to, whatever its name. Younger ones may belong to a checkpoint that is being written.
+/// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on refers to,
+/// including checkpoints with a UUID in their names. Younger ones may belong to a checkpoint that is being written.
 ///
 /// If a checkpoint cannot be read, what it refers to is unknown, and no sidecar is returned.
 pub(super) fn orphans(

@@ -1,11 +1,12 @@
-//! Another table in the place of the one that is there. Protocol: "Change Metadata".
+//! Replaces the table by another one. Protocol: "Change Metadata".
 
 use deltalog::{CreationMode, PendingWrite, TableDefinition};
 use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Replaces the table of the newest version, or of that of the handle, by one with other rows.
+/// Replaces the table of the newest version, or of the version of the handle, by one with other
+/// rows.
 pub fn redefine(session: &mut Session<'_>) {
     session.operate("redefine", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;

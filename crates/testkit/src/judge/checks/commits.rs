@@ -1,4 +1,4 @@
-//! What was acknowledged, what failed, and the order of the versions.
+//! Acknowledged writes, failed writes, and the order of the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ impl Case {
         let of_deletes: BTreeSet<String> = write.deletes.iter().map(|(path, _)| path.clone()).collect();
         let is_whole = if write.deletes.is_some() {
             // Rows that are deleted already change nothing, and a file without rows is removed. The rows may have been
-            // moved to other files meanwhile.
+            // moved to other files in between.
             let mut of_deletes = of_deletes;
             of_deletes.extend(self.moved_paths());
             let others: BTreeSet<String> = commit.paths.difference(&of_deletes).cloned().collect();
@@ -25,7 +25,7 @@ impl Case {
             let states = self.state(*earlier).zip(self.state(version));
             states.is_some_and(|(earlier, restored)| earlier.files == restored.files)
         } else if write.replaces_class.is_some() {
-            // Rows of other classes stay: in files with other deletion vectors, or in copies.
+            // Rows of other classes are kept: in files with other deletion vectors, or in copies.
             commit.paths.is_superset(&files)
         } else {
             commit.paths == files
@@ -111,7 +111,7 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
         let nothing = Write::default();
         let is_maintenance = commit.is_vacuum || commit.is_move || commit.is_description;
         let Some(write) = writes.get(&version).copied().or(is_maintenance.then_some(&nothing)) else {
-            return Err(format!("version {version} is what nobody wanted: {commit:?}"));
+            return Err(format!("version {version} was written without a request: {commit:?}"));
         };
         let restored = write.restores.as_ref().and_then(|(earlier, _)| case.state(*earlier));
         let is_wanted = |path: &&String| {
@@ -120,7 +120,8 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
                 || commit.removed_paths.contains(*path)
                 || restored.is_some_and(|earlier| earlier.files.iter().any(is_restored))
         };
-        // What else a replacement adds are copies of rows, which have no name before, and so is all that a move adds.
+        // All other files of a replacement are copies of rows, which had no names before. So are all files that a move
+        // adds.
         let copies = commit.is_move || commit.is_description || write.replaces_class.is_some();
         if let Some(path) = commit.paths.iter().find(|path| !is_wanted(path) && !copies) {
             return Err(format!("version {version} adds '{path}'"));

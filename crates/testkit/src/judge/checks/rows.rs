@@ -8,13 +8,14 @@ use crate::judge::history::{Write, class_of};
 use crate::judge::replay::State;
 
 impl Case {
-    /// Returns the state that a RESTORE brings back.
+    /// Returns the state that a RESTORE restores.
     fn restored(&self, write: &Write) -> Option<&State> {
         self.state(write.restores.as_ref()?.0)
     }
 }
 
-/// A whole overwrite, and a RESTORE, is serializable: nothing has changed files between what it has read and itself.
+/// A whole overwrite, and a RESTORE, is serializable: no commit between the version that it has read and its own has
+/// changed files.
 pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };
@@ -86,7 +87,7 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
 
 /// Checks that the rows `before` a write, of the class that its own rows were computed from, are those that it has
 /// `seen`. Blind appends may have another place in the order of the versions, as the isolation level
-/// `WriteSerializable` has it.
+/// `WriteSerializable` allows.
 fn has_read(
     write: &Write,
     writes: &BTreeMap<u64, &Write>,
@@ -99,9 +100,7 @@ fn has_read(
     let blind: BTreeSet<i64> =
         writes.values().filter(|write| write.is_blind()).flat_map(|write| write.rows()).collect();
     match changed.iter().find(|row| seen.contains(row) || !blind.contains(row)) {
-        Some(row) => {
-            Err(format!("its rows were computed from those of class {class}, without the change of {row}"))
-        }
+        Some(row) => Err(format!("its rows were computed from class {class}, without the change of {row}")),
         None => Ok(()),
     }
 }
@@ -121,7 +120,7 @@ fn apply(
         rows.retain(|row| class_of(*row) != class);
     }
     if let Some((path, positions)) = &write.deletes {
-        let file = files.get(path.as_str()).ok_or_else(|| format!("nobody wrote '{path}'"))?;
+        let file = files.get(path.as_str()).ok_or_else(|| format!("no process wrote '{path}'"))?;
         for position in positions {
             let row = usize::try_from(*position).ok().and_then(|position| file.get(position));
             let row = row.ok_or_else(|| format!("'{path}' has no row {position}"))?;
@@ -143,7 +142,7 @@ fn live_rows(
     let (none, mut rows) = (BTreeSet::new(), BTreeSet::new());
     for file in live {
         let path = file.split('#').next().unwrap_or_default();
-        let written = files.get(path).ok_or_else(|| format!("nobody wrote '{path}'"))?;
+        let written = files.get(path).ok_or_else(|| format!("no process wrote '{path}'"))?;
         let deleted = case.log.deleted.get(file).unwrap_or(&none);
         if deleted.last().is_some_and(|last| *last >= written.len() as u64) {
             return Err(format!("rows of '{file}' are deleted that it does not have: {deleted:?}"));

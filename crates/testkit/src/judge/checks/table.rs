@@ -6,7 +6,8 @@ use super::Case;
 use crate::judge::commit::RowIds;
 use crate::judge::history::{MINE, Write};
 
-/// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what others have set.
+/// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what other writers
+/// have set.
 pub(super) fn metadata(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let Some(first) = case.log.states.first().map(|first| &first.metadata) else { return Ok(()) };
@@ -15,7 +16,7 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
         let Some(found) = commit.metadata.as_ref().filter(|_| version > 0) else { continue };
         let Some(write) = writes.get(&version) else { continue };
         if write.redefines {
-            // The definition is that of the first version, and its table is another one.
+            // The definition equals the first version's, and its table is another one.
             if expected.id == found.id {
                 return Err(format!("version {version} is another table and has the same id"));
             }
@@ -53,7 +54,7 @@ pub(super) fn progress(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Clustered Table". Another table in the place of the old one is not clustered.
+/// Protocol: "Clustered Table". A table that replaces a clustered one is not clustered.
 pub(super) fn clustering(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let mut expected: Vec<String> = Vec::new();
@@ -99,8 +100,8 @@ pub(super) fn row_ids(case: &Case) -> Result<(), String> {
     }
     let (mut mark, mut known) = (-1, BTreeMap::<&str, &RowIds>::new());
     for (version, commit) in case.log.commits.iter().enumerate() {
-        // A file that gets another deletion vector keeps its row ids, and so does one that is restored or described
-        // anew.
+        // A file that gets another deletion vector keeps its row ids, and so does one that is restored or gets new
+        // statistics.
         let may_be_known = commit.is_restore || commit.is_description;
         let (kept, new): (Vec<_>, Vec<_>) = commit.row_ids.iter().partition(|(path, _)| {
             commit.removed_paths.contains(*path) || (may_be_known && known.contains_key(path.as_str()))

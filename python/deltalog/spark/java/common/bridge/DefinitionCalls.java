@@ -29,4 +29,12 @@ public interface DefinitionCalls {
    * @param options the JSON of the options with which it is opened; the path is one of them
    */
   void alter(SparkSession session, String options, TableChange[] changes);
+
+  /**
+   * Returns the path of the table at a location that an entry is to have, which must have the
+   * columns of the table that the entry has.
+   *
+   * @param options the JSON of the options with which the table of the entry is opened
+   */
+  String relocated(SparkSession session, String options, String location);
 }

@@ -37,13 +37,20 @@ public class CatalogEntries {
         || DeltaName.is(provider);
   }
 
+  /** Returns whether it is the path of a table of ours, deltalog.`/path`. */
+  public static boolean isPath(Identifier name) {
+    return name.namespace().length == 1
+        && isOurs(name.namespace()[0])
+        && name.name().indexOf('/') >= 0;
+  }
+
   public static boolean isEntry(CatalogTable table) {
     Option provider = table.provider();
     return provider.isDefined() && isOurs((String) provider.get());
   }
 
   /**
-   * Returns the entry of a deltalog table, or null if the name is that of something else or of
+   * Returns the entry of a deltalog table, or null if the name belongs to something else or to
    * nothing.
    */
   public static CatalogTable find(Identifier name) {
@@ -76,6 +83,21 @@ public class CatalogEntries {
     return options;
   }
 
+  /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
+  public static Map options(Identifier name) {
+    return options(name, isPath(name) ? null : find(name));
+  }
+
+  /** Returns the options of a table with its entry, which is null for a path. */
+  public static Map options(Identifier name, CatalogTable entry) {
+    if (!isPath(name)) {
+      return entry == null ? null : options(entry);
+    }
+    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    options.put("path", name.name());
+    return options;
+  }
+
   /** Returns the property of the table by which Spark knows whether it is managed or external. */
   public static String kind(CatalogTable entry) {
     return CatalogTableType.MANAGED().equals(entry.tableType())
@@ -89,6 +111,18 @@ public class CatalogEntries {
       Platform.throwException(
           QueryCompilationErrors$.MODULE$.invalidNameForTableOrDatabaseError(name));
     }
+  }
+
+  /** Gives an entry another location. Metastores have checked exceptions, too. */
+  static void move(CatalogTable entry, URI location) throws Exception {
+    Map storage = new HashMap();
+    storage.put("locationUri", Option.apply(location));
+    Map moved = new HashMap();
+    moved.put("storage", CaseClass.with(entry.storage(), storage));
+    ((SparkSession) org.apache.spark.sql.SparkSession.active())
+        .sessionState()
+        .catalog()
+        .alterTable((CatalogTable) CaseClass.with(entry, moved));
   }
 
   /** Returns a new entry. */

@@ -22,7 +22,7 @@ import scala.Option;
 /**
  * The columns in the entry of a table, for those who read the catalog and not the log: the Thrift
  * server answers JDBC's getColumns from them. Statements that may change the columns of a table
- * bring its entry into step. Queries never look at them.
+ * update its entry. Queries never look at them.
  */
 public final class EntryColumns {
   private static final Logger LOG = LoggerFactory.getLogger(EntryColumns.class);
@@ -66,7 +66,7 @@ public final class EntryColumns {
 
   /**
    * Brings the entry with a name into step. The table has changed already, so that a failure is a
-   * warning in the log. Those of metastores are checked exceptions, which Scala does not declare.
+   * warning in the log. Errors of metastores are checked exceptions, which Scala does not declare.
    */
   static void update(SparkSession session, Identifier name) {
     try {

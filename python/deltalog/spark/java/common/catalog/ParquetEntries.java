@@ -25,7 +25,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 
 /**
- * Tables of the session catalog whose files are Parquet, and which CONVERT makes tables of this
+ * Tables of the session catalog whose files are Parquet. CONVERT turns them into tables of this
  * source.
  */
 public class ParquetEntries {
@@ -66,8 +66,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON what the catalog knows of a table, with `elsewhere`, the partitions that are
-   * not in the directories of their names.
+   * Returns the catalog's information about a table as JSON, with `elsewhere`, the partitions that
+   * are not in the directories of their names.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
     Map known = new HashMap();
@@ -86,8 +86,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON the paths, relative to the table, of the files that Spark reads now as those of
-   * the table.
+   * Returns as JSON the paths, relative to the table, of the files that Spark reads now for the
+   * table.
    */
   public static String files(SparkSession session, CatalogTable entry) throws Exception {
     String name = entry.identifier().quotedString();
@@ -109,7 +109,7 @@ public class ParquetEntries {
     return Json.text(paths);
   }
 
-  /** Returns as JSON those of some paths, as JSON, whose files are not empty. */
+  /** Returns as JSON the non-empty ones of some paths, given as JSON. */
   public static String withRows(SparkSession session, CatalogTable entry, String paths)
       throws Exception {
     Configuration settings = session.sessionState().newHadoopConf();
@@ -201,8 +201,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Makes an entry one of this source, with these options. It has neither columns nor properties:
-   * they are in the log.
+   * Changes an entry to one of this source, with these options. It has neither columns nor
+   * properties: they are in the log.
    */
   public static void convert(
       SparkSession session, CatalogTable entry, scala.collection.immutable.Map options)

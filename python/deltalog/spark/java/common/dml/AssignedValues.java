@@ -32,8 +32,8 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the value of each column, in their order: those of the assignments, and for all others
-   * the old values.
+   * Returns the value of each column, in their order: the assigned values, and for all other
+   * columns the old values.
    */
   public Expression[] updated(Attribute[] columns, Seq assignments) {
     return aligned("alignUpdateAssignments", columns, assignments);
@@ -132,7 +132,7 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the assignments as they were written, apart from our casts. Spark's analyzer has cast
+   * Returns the assignments as they were written, except for our casts. Spark's analyzer has cast
    * their values to the types of the columns, which takes fields of structs by position, and has
    * asserted that they are not NULL without the name of the column; what follows takes fields by
    * name, and by the rules for storing values.

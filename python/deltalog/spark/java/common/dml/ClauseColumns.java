@@ -16,8 +16,8 @@ import scala.collection.immutable.Seq;
 
 /**
  * Finds the columns that the clauses of a MERGE name, in its two resolved tables. Spark's analyzer
- * would make a list of all columns anew for each name, so its time grows with the square of their
- * number. What is no plain column of one table is left to it, with all errors.
+ * would list all columns again for each name, so its time grows with the square of their number.
+ * What is no plain column of one table is left to it, with all errors.
  */
 public class ClauseColumns {
   private static final int FEW = 20;

@@ -8,8 +8,8 @@ import org.apache.spark.sql.classic.SparkSession;
 /**
  * Hides the clauses of a MERGE that may add columns, names many or has variables (EvolvingMerge),
  * before Spark's analyzer resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the
- * session says so, or where clauses assign many columns, or where a name in a clause may be that of
- * a variable.
+ * session says so, or where clauses assign many columns, or where a name in a clause may be a
+ * variable.
  */
 public class EvolvingMerges extends Rule {
   private final SparkSession session;

@@ -20,7 +20,7 @@ import scala.runtime.AbstractFunction0;
 
 /**
  * Rows that are evaluated once and kept by the executors until they are released. Lost blocks fail
- * what reads them, instead of being computed anew with perhaps other rows.
+ * what reads them, instead of being computed again with perhaps other rows.
  *
  * <p>Spark knows no constraints of the rows, not even which columns have no NULL. It derives them
  * from pairs of expressions, which takes a time that grows with the third power of the number of
@@ -80,6 +80,8 @@ public class KeptRows extends AbstractFunction0 {
 
   /** Lets the executors forget the rows, which cannot be read any more. */
   public void release() {
-    rows.unpersist(false);
+    if (!rows.sparkContext().isStopped()) { // There are no executors then.
+      rows.unpersist(false);
+    }
   }
 }

@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Puts a MERGE in the place of an EvolvingMerge. One that may add columns gets those that it adds,
- * by the rules of the JVM connector:
+ * Replaces an EvolvingMerge by a MERGE. One that may add columns gets those that it adds, by the
+ * rules of the JVM connector:
  *
  * <ul>
  *   <li>Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment

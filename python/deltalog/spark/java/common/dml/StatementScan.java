@@ -69,7 +69,7 @@ public class StatementScan {
       ids.put(
           column.exprId(), known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId());
     }
-    // Not by aliases, for each of which Spark would look through all constraints.
+    // Not by aliases: Spark would look through all constraints for each.
     LogicalPlan known = found.transformAllExpressions(new Renumbering(ids));
     Attribute[] output = (Attribute[]) Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
@@ -129,9 +129,7 @@ public class StatementScan {
     return storedColumns;
   }
 
-  /**
-   * Returns whether the statement sees the values as the files have them, and none that is padded.
-   */
+  /** Returns whether the statement sees the values of the files, without padding. */
   public boolean showsStored() {
     for (int i = 0; i < columns.length; i++) {
       if (!columns[i].exprId().equals(storedColumns[i].exprId())) {

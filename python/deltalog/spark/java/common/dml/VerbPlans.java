@@ -18,12 +18,12 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The plans of the verbs, as Spark's parser makes them of statements. Spark resolves and checks
- * both alike.
+ * The plans of the verbs, the same as Spark's parser builds for statements. Spark resolves and
+ * checks both in the same way.
  *
  * <p>A condition is null, SQL text, or a Column. The values of columns, which may be fields of
  * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is handed
- * over before (`take`), and has null in the place of the text.
+ * over earlier (`take`), and its text is null.
  */
 public class VerbPlans {
   private final SparkSession session;
@@ -33,7 +33,7 @@ public class VerbPlans {
   private final List notMatched = new ArrayList();
   private final List bySource = new ArrayList();
 
-  /** The columns are those of the table's frames, by the id of the table. */
+  /** The columns belong to the table's frames, by the id of the table. */
   public VerbPlans(SparkSession session, String columnsId) {
     this.session = session;
     this.own = new OwnColumns(columnsId);
@@ -68,7 +68,7 @@ public class VerbPlans {
             evolvesSchema));
   }
 
-  /** Adds a clause for rows that match; without values it gives those of the source. */
+  /** Adds a clause for rows that match; without values it takes the source's. */
   public void whenMatched(String action, Object condition, String values) {
     matched.add(clause(action, condition, values));
   }

@@ -24,8 +24,8 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import scala.collection.Iterator;
 
 /**
- * The conditions that decide which rows of a table matter to an analyzed plan. They go down the
- * plan from a filter or a join as long as rows for which they are not true change nothing about the
+ * The conditions that decide which rows of a table matter to an analyzed plan. They are pushed down
+ * the plan from a filter or a join as long as rows for which they are not true do not affect the
  * result:
  *
  * <ul>
@@ -43,8 +43,8 @@ public class ReadFilters {
   private ReadFilters() {}
 
   /**
-   * Returns the conditions for the rows of a child, if those of the node matter only where `above`
-   * is true.
+   * Returns the conditions for the rows of a child, if the node's conditions matter only where
+   * `above` is true.
    */
   public static List below(LogicalPlan node, int child, List above) {
     if (node instanceof Filter filter) {
@@ -77,8 +77,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns those of the conditions that look at columns of the relation alone, as a text; an empty
-   * one for none.
+   * Returns the conditions that look at columns of the relation alone, as a text; an empty one for
+   * none.
    */
   public static String text(LogicalPlan relation, List conditions) {
     List found = new ArrayList();
@@ -109,8 +109,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns whether a condition looks at a row of one table and at nothing else, such as the time
-   * of day.
+   * Returns whether a condition depends only on a row of one table, and not, for example, on the
+   * time of day.
    */
   private static boolean isAboutRows(Expression condition) {
     return condition.deterministic()

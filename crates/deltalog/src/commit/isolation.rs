@@ -1,0 +1,50 @@
+//! Isolation levels: which commits of other writers a transaction must not overlook.
+
+use std::fmt;
+
+use super::changes::Changes;
+use crate::protocol::Metadata;
+
+/// The guarantee between a transaction and the commits that were made since its base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IsolationLevel {
+    /// The order of the versions is an order in which the transactions could have run one after another.
+    Serializable,
+    /// There is such an order, but blind appends may have another place in it than among the versions.
+    WriteSerializable,
+    /// Rows are not changed, only moved, so rows that others add do not matter.
+    SnapshotIsolation,
+}
+
+impl IsolationLevel {
+    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it only moves rows; else
+    /// the level that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
+    pub(super) fn of(requested: Option<Self>, metadata: &Metadata, changes: &Changes) -> Self {
+        let by_default = || {
+            if changes.only_moves_rows() {
+                return Self::SnapshotIsolation;
+            }
+            let name = metadata.property("delta.isolationLevel").unwrap_or_default().trim();
+            let levels = [Self::Serializable, Self::WriteSerializable, Self::SnapshotIsolation];
+            let named = levels.into_iter().find(|level| name.eq_ignore_ascii_case(level.name()));
+            named.unwrap_or(Self::WriteSerializable)
+        };
+        requested.unwrap_or_else(by_default)
+    }
+
+    /// Returns the name that commits record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serializable => "Serializable",
+            Self::WriteSerializable => "WriteSerializable",
+            Self::SnapshotIsolation => "SnapshotIsolation",
+        }
+    }
+}
+
+impl fmt::Display for IsolationLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

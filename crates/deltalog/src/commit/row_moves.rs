@@ -1,0 +1,196 @@
+//! Where the rows of a file went that was written again: a note in the log for transactions that are overtaken.
+//!
+//! A transaction that deletes rows by deletion vectors knows them by file and position. If an OPTIMIZE that moves the
+//! rows is faster, it must follow them, or fail. So the `remove` action of an old file has a tag:
+//!
+//! ```text
+//!   "tags": {"deltalog.moved": "{\"parts\":[{\"path\":\"new.parquet\",\"start\":100,\"rows\":50}]}"}
+//!
+//!   old file    0 1 x 3      x: deleted when it was read; `deletionVector` is the vector
+//!   its rows    0 1   2      in this order in one new file, or in the next ones: `start` is a position there
+//! ```
+//!
+//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). Writers that do not know this
+//!   one have a conflict.
+//! - It is only about rows whose order did not change.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::protocol::{DeletionVectorDescriptor, Tags};
+
+/// The tag of a `remove` action.
+const TAG: &str = "deltalog.moved";
+
+/// Where the rows of an old file are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RowMove {
+    /// The vector of the old file when it was read: these rows are not in the new files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deletion_vector: Option<DeletionVectorDescriptor>,
+    /// The other rows, one after another.
+    pub(crate) parts: Vec<MovedPart>,
+}
+
+/// Successive rows of an old file in a new one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MovedPart {
+    /// The path of the new file, as in its `add` action.
+    pub(crate) path: String,
+    /// The position of the first row.
+    pub(crate) start: u64,
+    /// The number of rows.
+    pub(crate) rows: u64,
+}
+
+impl RowMove {
+    /// Returns where `rows` rows of an old file are that had the vector `deletion_vector`. Rows of several old files
+    /// are in the new `files`, given by their paths and their numbers of rows, one after another; `start` is the number
+    /// of the first row of this one.
+    pub(crate) fn new<'f>(
+        deletion_vector: Option<DeletionVectorDescriptor>,
+        start: u64,
+        rows: u64,
+        files: impl IntoIterator<Item = (&'f str, u64)>,
+    ) -> Self {
+        let (mut parts, mut first, end) = (Vec::new(), 0, start + rows);
+        for (path, rows) in files {
+            let (from, to) = (start.max(first), end.min(first + rows));
+            if from < to {
+                parts.push(MovedPart { path: path.to_owned(), start: from - first, rows: to - from });
+            }
+            first += rows;
+        }
+        Self { deletion_vector, parts }
+    }
+
+    /// Returns `tags` with this one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it cannot be encoded.
+    pub(crate) fn added_to(&self, tags: Option<&Tags>) -> Result<Tags> {
+        let mut tags = tags.cloned().unwrap_or_default();
+        let text = serde_json::to_string(self).map_err(|error| {
+            Error::invalid_argument("the position of moved rows cannot be encoded as JSON").with_source(error)
+        })?;
+        tags.insert(TAG.to_owned(), Some(text));
+        Ok(tags)
+    }
+
+    /// Returns `tags` without this one, for a `remove` of other rows than those that it is about.
+    pub(crate) fn without(tags: Option<&Tags>) -> Option<Tags> {
+        let mut tags = tags?.clone();
+        tags.remove(TAG);
+        Some(tags)
+    }
+
+    /// Parses `tags`; returns `None` if they do not say where the rows are, or not in a known form.
+    pub(crate) fn of(tags: Option<&Tags>) -> Option<Self> {
+        serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
+    }
+
+    /// Returns the positions of `rows` of the old file, by the paths of the new files. `deleted` are the rows of
+    /// [`RowMove::deletion_vector`]. Returns `None` if one of `rows` is in no new file.
+    pub(crate) fn positions(
+        &self,
+        rows: &RoaringTreemap,
+        deleted: &RoaringTreemap,
+    ) -> Option<BTreeMap<&str, RoaringTreemap>> {
+        let mut found: BTreeMap<&str, RoaringTreemap> = BTreeMap::new();
+        for row in rows {
+            if deleted.contains(row) {
+                return None;
+            }
+            let mut at = row.checked_sub(deleted.rank(row))?;
+            let part = self.parts.iter().find(|part| match at.checked_sub(part.rows) {
+                None => true,
+                Some(rest) => {
+                    at = rest;
+                    false
+                }
+            })?;
+            found.entry(&part.path).or_default().insert(part.start.checked_add(at)?);
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part(path: &str, start: u64, rows: u64) -> MovedPart {
+        MovedPart { path: path.to_owned(), start, rows }
+    }
+
+    #[test]
+    fn tags_keep_it_beside_others() {
+        let moved = RowMove { deletion_vector: None, parts: vec![part("new", 7, 3)] };
+        let others = Tags::from([("a".to_owned(), Some("b".to_owned()))]);
+        let tags = moved.added_to(Some(&others)).unwrap();
+        assert_eq!(tags["a"].as_deref(), Some("b"));
+        assert_eq!(tags[TAG].as_deref(), Some(r#"{"parts":[{"path":"new","start":7,"rows":3}]}"#));
+        assert_eq!(RowMove::of(Some(&tags)), Some(moved));
+        assert_eq!(RowMove::without(Some(&tags)), Some(others));
+        let unknown = [r#"{"into":"new"}"#, r#"{"parts":[],"order":"reversed"}"#];
+        for text in [None, Some("".to_owned())].into_iter().chain(unknown.map(|text| Some(text.to_owned()))) {
+            assert_eq!(RowMove::of(Some(&Tags::from([(TAG.to_owned(), text)]))), None);
+        }
+        assert_eq!(RowMove::of(None), None);
+    }
+
+    #[test]
+    fn rows_go_on_in_the_next_file() {
+        let parts = |start, rows| RowMove::new(None, start, rows, [("a", 10), ("b", 5), ("c", 10)]).parts;
+        assert_eq!(parts(0, 4), [part("a", 0, 4)]);
+        assert_eq!(parts(4, 6), [part("a", 4, 6)]);
+        assert_eq!(parts(8, 10), [part("a", 8, 2), part("b", 0, 5), part("c", 0, 3)]);
+        assert_eq!(parts(10, 5), [part("b", 0, 5)]);
+        assert_eq!(parts(20, 0), []);
+    }
+
+    proptest! {
+        /// A row is found where a copy of the rows that are not deleted has it.
+        #[test]
+        fn positions_are_those_of_a_copy(
+            rows in 1..200_u64,
+            deleted in prop::collection::btree_set(0..200_u64, 0..100),
+            asked in prop::collection::btree_set(0..200_u64, 0..20),
+            start in 0..1_000_u64,
+            cuts in prop::collection::btree_set(0..200_u64, 0..3),
+        ) {
+            let live: Vec<u64> = (0..rows).filter(|row| !deleted.contains(row)).collect();
+            // The first part is at the end of a file, the others are files of their own.
+            let bounds: Vec<u64> = cuts.into_iter().chain([live.len() as u64])
+                .map(|cut| cut.min(live.len() as u64)).collect();
+            let (mut parts, mut copy, mut last) = (Vec::new(), BTreeMap::new(), 0);
+            for (number, bound) in bounds.into_iter().enumerate() {
+                let first = if number == 0 { start } else { 0 };
+                parts.push(part(&number.to_string(), first, bound - last));
+                for at in last..bound {
+                    copy.insert(live[at as usize], (number.to_string(), first + at - last));
+                }
+                last = bound;
+            }
+            let moved = RowMove { deletion_vector: None, parts };
+            let of = |set: &BTreeSet<u64>| set.iter().copied().collect::<RoaringTreemap>();
+            let expected: Option<BTreeSet<(String, u64)>> =
+                asked.iter().map(|row| copy.get(row).cloned()).collect();
+            let deleted = deleted.into_iter().filter(|row| *row < rows).collect();
+            let found = moved.positions(&of(&asked), &deleted).map(|found| {
+                found.into_iter()
+                    .flat_map(|(path, rows)| rows.into_iter().map(|row| (path.to_owned(), row)).collect::<Vec<_>>())
+                    .collect::<BTreeSet<_>>()
+            });
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Values of identity columns that writers in several processes assign concurrently. (PROTOCOL, "Identity Columns".)
+//!
+//! ```text
+//!   lane 0 of 3:   first               first + 3 * step     first + 6 * step   …
+//!   lane 1 of 3:   first + step        first + 4 * step     …
+//!   lane 2 of 3:   first + 2 * step    …
+//! ```
+//!
+//! - Lanes of one write have no value in common.
+//! - A writer begins at the beginning of its lane, so at most one writer of a lane can be committed. A worker that ran
+//!   twice has given the same values twice, and the commit refuses the second of its fragments.
+//! - Lanes of different lengths leave gaps, which the protocol allows.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// A share of the values of identity columns: one of several lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lane {
+    number: u32,
+    of: u32,
+}
+
+impl Lane {
+    /// Returns the lane `number`, counted from 0, of `of` lanes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such lane.
+    pub(crate) fn new(number: u32, of: u32) -> Result<Self> {
+        match number < of {
+            true => Ok(Self { number, of }),
+            false => Err(Error::invalid_argument(format!("there is no task {number} of {of}"))
+                .with_hint("number the tasks of a write from 0")),
+        }
+    }
+
+    /// Returns the number of the lane.
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Returns the number of lanes.
+    pub(crate) fn of(self) -> u32 {
+        self.of
+    }
+
+    /// Returns whether there is such a lane: a text from another process may have an invalid one.
+    pub(super) fn exists(self) -> bool {
+        self.number < self.of
+    }
+}
+
+/// The values that one writer has given to identity columns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counted {
+    pub(crate) lane: Lane,
+    /// The first and the last value of each column that was counted.
+    pub(crate) values: BTreeMap<String, (i64, i64)>,
+}

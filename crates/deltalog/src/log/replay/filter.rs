@@ -1,0 +1,53 @@
+//! Filters that select files while the log is read.
+//!
+//! - A filter declares the columns it reads. In a checkpoint, only those are decoded for every file; the
+//!   others are decoded for the remaining files.
+//! - Filters run in order: a filter does not see what an earlier one rejected.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+
+use super::columns::FileColumns;
+use crate::error::{Error, Result};
+
+/// A function that decides for each row of a batch whether to keep the file.
+pub type Keep = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
+
+/// A filter on files by some of their columns.
+#[derive(Clone)]
+pub struct FileFilter {
+    /// The columns that it reads.
+    pub columns: FileColumns,
+    /// If set, the filter accepts the statistics of a checkpoint as a struct. The column `stats_parsed` of a
+    /// batch then has the contents of `stats`, which is null. Only the fields `numRecords`, `tightBounds`,
+    /// and those below `minValues`, `maxValues` and `nullCount` at these paths (with the names of the log)
+    /// are decoded, with the types of the checkpoint. Effective only if `columns` contains `Stats`.
+    pub parsed_stats: Option<Arc<[Vec<String>]>>,
+    /// Whether the struct is only read where the checkpoint does not have the text.
+    pub prefers_text: bool,
+    /// The decision, for batches in the form of the log. It must not depend on how files are grouped into
+    /// batches.
+    pub keep: Arc<Keep>,
+}
+
+/// Returns all columns that `filters` read.
+pub(super) fn columns_of(filters: &[FileFilter]) -> FileColumns {
+    filters.iter().flat_map(|filter| filter.columns.iter()).fold(FileColumns::default(), FileColumns::with)
+}
+
+/// Returns the rows of `batch` that pass `filters`; the batch must have the columns they read.
+pub(crate) fn apply(filters: &[FileFilter], batch: RecordBatch) -> Result<RecordBatch> {
+    filters.iter().try_fold(batch, |batch, filter| {
+        if batch.num_rows() == 0 {
+            return Ok(batch);
+        }
+        let keep = (filter.keep)(&batch)?;
+        if keep.true_count() == batch.num_rows() {
+            return Ok(batch);
+        }
+        filter_record_batch(&batch, &keep)
+            .map_err(|error| Error::corrupt_log("the file list cannot be filtered").with_source(error))
+    })
+}

@@ -1,0 +1,63 @@
+//! The kinds of problems of a file of a table.
+
+use crate::error::Error;
+
+/// The problem of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FileProblem {
+    /// The data file is missing.
+    MissingFile,
+    /// The data file has another size than in the log. Its rows may be readable nevertheless.
+    WrongSize,
+    /// The data file is not readable as Parquet.
+    DamagedFile,
+    /// The data file is of a kind that this version cannot read, such as an encrypted one. It may be whole.
+    UnsupportedFile,
+    /// The data file has another number of rows than its statistics in the log say.
+    WrongRowCount,
+    /// The file with the deletion vector is missing, so it is unknown which rows are deleted.
+    MissingVector,
+    /// The deletion vector cannot be read, or does not fit the data file or its descriptor in the log.
+    DamagedVector,
+    /// The statistics in the log do not bound the rows, so that a query may overlook rows.
+    WrongStatistics,
+    /// No action of the log names the file.
+    UnreferencedFile,
+}
+
+impl FileProblem {
+    /// Returns the name: `missing file`, `wrong size`, `damaged file`, `unsupported file`, `wrong row count`, `missing
+    /// vector`, `damaged vector`, `wrong statistics` or `unreferenced file`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MissingFile => "missing file",
+            Self::WrongSize => "wrong size",
+            Self::DamagedFile => "damaged file",
+            Self::UnsupportedFile => "unsupported file",
+            Self::WrongRowCount => "wrong row count",
+            Self::MissingVector => "missing vector",
+            Self::DamagedVector => "damaged vector",
+            Self::WrongStatistics => "wrong statistics",
+            Self::UnreferencedFile => "unreferenced file",
+        }
+    }
+}
+
+/// A problem of one file, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) problem: FileProblem,
+    pub(super) detail: String,
+}
+
+impl Finding {
+    pub(super) fn new(problem: FileProblem, detail: impl Into<String>) -> Self {
+        Self { problem, detail: detail.into() }
+    }
+
+    /// Returns the problem that an error has told.
+    pub(super) fn of_error(problem: FileProblem, error: &Error) -> Self {
+        Self::new(problem, error.to_string())
+    }
+}

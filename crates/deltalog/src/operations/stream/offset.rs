@@ -1,0 +1,190 @@
+//! The places of a stream, and how they are written.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The index before the first file of a version, as offsets of version 1 and 3 write it.
+const BASE: [i64; 2] = [-1, -100];
+
+/// The indexes at which a stream stops for a change of the schema. (JVM connector: `schemaTrackingLocation`.)
+const SCHEMA_BARRIERS: [i64; 2] = [-20, -19];
+
+/// A position within a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Index {
+    /// Before the first file.
+    Base,
+    /// After this file.
+    File(u64),
+    /// After the last file. It is the same position as the base of the next version, and is written as that.
+    End,
+}
+
+/// A place in a stream: what was handled up to there is not handled again.
+///
+/// It is written as JSON, in the form of the JVM connector: [`Display`](fmt::Display) and [`StreamOffset::parse`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamOffset {
+    table_id: String,
+    version: u64,
+    index: Index,
+    is_initial: bool,
+}
+
+/// The JSON, with the fields in their order.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    source_version: i64,
+    reservoir_id: String,
+    reservoir_version: u64,
+    index: i64,
+    is_starting_version: bool,
+}
+
+impl StreamOffset {
+    /// Returns the offset after position `index` of `version`.
+    pub(super) fn new(table_id: &str, version: u64, index: Index, is_initial: bool) -> Self {
+        let (version, index, is_initial) = match index {
+            Index::End => (version + 1, Index::Base, false),
+            index => (version, index, is_initial),
+        };
+        Self { table_id: table_id.to_owned(), version, index, is_initial }
+    }
+
+    /// Reads an offset.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a text that is no offset. `Unsupported` for an offset of an unknown version, and for one
+    /// that stands before a change of the schema.
+    pub fn parse(text: &str) -> Result<Self> {
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            Error::invalid_argument(format!("this is no offset of a stream: {text}"))
+                .with_source(error)
+                .with_hint("pass an offset that a stream has returned")
+        })?;
+        if !matches!(written.source_version, 1 | 3) {
+            return Err(Error::unsupported(format!(
+                "the offset has the unknown version {}: {text}",
+                written.source_version
+            )));
+        }
+        let index = match written.index {
+            index if BASE.contains(&index) => Index::Base,
+            index if SCHEMA_BARRIERS.contains(&index) => {
+                return Err(Error::unsupported(format!(
+                    "the offset stands before a change of the schema, which is not supported: {text}"
+                ))
+                .with_hint(
+                    "finish the change of the schema with the JVM connector, or begin with a new checkpoint",
+                ));
+            }
+            index => Index::File(u64::try_from(index).map_err(|error| {
+                Error::invalid_argument(format!("the offset has an impossible index: {text}"))
+                    .with_source(error)
+            })?),
+        };
+        Ok(Self {
+            table_id: written.reservoir_id,
+            version: written.reservoir_version,
+            index,
+            is_initial: written.is_starting_version,
+        })
+    }
+
+    /// Returns the version that the offset stands in.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Returns the id of the table.
+    pub fn table_id(&self) -> &str {
+        &self.table_id
+    }
+
+    /// Returns whether the offset stands in the snapshot with which the stream began.
+    pub fn is_initial(&self) -> bool {
+        self.is_initial
+    }
+
+    pub(super) fn index(&self) -> Index {
+        self.index
+    }
+
+    /// Checks that the offset belongs to the table with the id `table_id`.
+    ///
+    /// # Errors
+    /// `TableReplaced`.
+    pub(super) fn ensure_of(&self, table_id: &str) -> Result<()> {
+        if self.table_id == table_id {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::TableReplaced,
+            format!(
+                "the offset belongs to the table with the id {}, but the table here has the id {table_id}",
+                self.table_id
+            ),
+        )
+        .with_hint("begin with a new checkpoint, or read the table to which the offset belongs"))
+    }
+}
+
+impl fmt::Display for StreamOffset {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let written = Written {
+            source_version: 1,
+            reservoir_id: self.table_id.clone(),
+            reservoir_version: self.version,
+            index: match self.index {
+                Index::File(index) => i64::try_from(index).map_err(|_| fmt::Error)?,
+                Index::Base | Index::End => BASE[0],
+            },
+            is_starting_version: self.is_initial,
+        };
+        out.write_str(&serde_json::to_string(&written).map_err(|_| fmt::Error)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts of the JVM connector 4.4.
+    #[test]
+    fn offsets_are_written_as_the_jvm_connector_writes_them() {
+        for text in [
+            r#"{"sourceVersion":1,"reservoirId":"9b1f","reservoirVersion":3,"index":-1,"isStartingVersion":false}"#,
+            r#"{"sourceVersion":1,"reservoirId":"9b1f","reservoirVersion":0,"index":119,"isStartingVersion":true}"#,
+        ] {
+            assert_eq!(StreamOffset::parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_version_is_the_base_of_the_next() {
+        let end = StreamOffset::new("id", 4, Index::End, true);
+        assert_eq!(end, StreamOffset::new("id", 5, Index::Base, false));
+    }
+
+    #[test]
+    fn what_is_no_offset_is_refused() {
+        let offset = |version: i64, index: i64| {
+            let table = r#""reservoirId":"a","reservoirVersion":3"#;
+            format!(r#"{{"sourceVersion":{version},{table},"index":{index},"isStartingVersion":false}}"#)
+        };
+        let kind = |text: &str| StreamOffset::parse(text).unwrap_err().kind();
+        assert_eq!(kind("{}"), ErrorKind::InvalidArgument);
+        assert_eq!(kind("0"), ErrorKind::InvalidArgument);
+        assert_eq!(kind(&offset(1, -7)), ErrorKind::InvalidArgument);
+        assert_eq!(kind(&offset(2, 0)), ErrorKind::Unsupported);
+        assert_eq!(kind(&offset(3, -20)), ErrorKind::Unsupported);
+        assert_eq!(
+            StreamOffset::parse(&offset(3, -100)).unwrap(),
+            StreamOffset::parse(&offset(1, -1)).unwrap()
+        );
+    }
+}

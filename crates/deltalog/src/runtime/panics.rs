@@ -1,0 +1,25 @@
+//! Panics of decoders, which damaged files may cause, as errors.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::{Error, Result};
+
+/// Calls `work`; turns a panic into its message.
+///
+/// Values that `work` captures must not be used after a panic.
+pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| text(panic.as_ref()).to_owned())
+}
+
+/// Calls `work`; turns a panic into the error that `error` returns for its message.
+///
+/// Values that `work` captures must not be used after a panic.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>, error: impl FnOnce(&str) -> Error) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(error(text(panic.as_ref()))))
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}

@@ -1,0 +1,105 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.*;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.*;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Map;
+
+/**
+ * The data source that Spark finds under the name "deltalog".
+ *
+ * <p>As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and
+ * writes of a path go through its V1 relations.
+ */
+public class DeltalogSource
+    implements DataSourceRegister,
+        RelationProvider,
+        SchemaRelationProvider,
+        CreatableRelationProvider,
+        TableProvider {
+  /** Creates the source. Spark does so for each source that it looks up by its name. */
+  public DeltalogSource() {
+    ThreadSession.useDefault();
+  }
+
+  @Override
+  public String shortName() {
+    return "deltalog";
+  }
+
+  @Override
+  public BaseRelation createRelation(SQLContext context, Map options) {
+    return createRelation(context, options, (StructType) null);
+  }
+
+  @Override
+  public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
+    Installation.check();
+    if (options.contains(CommandAnswer.COMMAND)) {
+      return new CommandAnswer(context, options);
+    }
+    Map asked = versioned(context.sparkSession(), options);
+    String described =
+        Bridge.tables().read(context.sparkSession(), TableOptions.json(asked), schema);
+    return RelationDescription.relation(context.sparkSession(), described, asked);
+  }
+
+  /** Returns the options with the version that the path has behind it, if it has one. */
+  private static Map versioned(SparkSession session, Map options) {
+    scala.Option path = options.get("path");
+    VersionedPath found = path.isDefined() ? VersionedPath.of(session, (String) path.get()) : null;
+    if (found == null) {
+      return options;
+    }
+    return (Map)
+        options
+            .updated("path", found.path())
+            .updated(found.option().toLowerCase(java.util.Locale.ROOT), found.value());
+  }
+
+  @Override
+  public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
+    Installation.check();
+    FeatureGroup.WRITE.require();
+    String described =
+        Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
+    return RelationDescription.relation(context.sparkSession(), described, options);
+  }
+
+  /**
+   * Returns true: the core refuses the types that no table can hold, and Spark would refuse
+   * variants as well.
+   */
+  @Override
+  public boolean supportsDataType(DataType type) {
+    return true;
+  }
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    Installation.check();
+    SessionGuard.check();
+    return new StructType();
+  }
+
+  @Override
+  public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+    Installation.check();
+    SessionGuard.check();
+    return new SourceTable(schema, transforms);
+  }
+
+  /**
+   * Returns true, so that a schema may be passed to load, which compares it with the table's. For
+   * save, it would make Spark parse the names of partition columns, which need not be identifiers.
+   */
+  @Override
+  public boolean supportsExternalMetadata() {
+    return !WriterApi.isSave();
+  }
+}

@@ -1,0 +1,129 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.optimizer.BooleanSimplification$;
+import org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime$;
+import org.apache.spark.sql.catalyst.optimizer.ConstantFolding$;
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
+import org.apache.spark.sql.catalyst.optimizer.RewriteWithExpression$;
+import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType$;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/** Parts of Spark's plans, and what differs in them between releases of Spark. */
+public class Plans {
+  private Plans() {}
+
+  public static Seq seq(List items) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
+  }
+
+  public static List list(Seq items) {
+    return new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(items));
+  }
+
+  public static Alias alias(Expression value, String name, ExprId id) {
+    return new Alias(value, name, id, (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$);
+  }
+
+  public static Alias alias(Expression value, String name) {
+    return alias(value, name, NamedExpression$.MODULE$.newExprId());
+  }
+
+  public static Literal integer(int value) {
+    return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
+  }
+
+  public static Literal bigint(long value) {
+    return new Literal(Long.valueOf(value), DataTypes.LongType);
+  }
+
+  public static Literal nothing(DataType type) {
+    return new Literal(null, type);
+  }
+
+  /** Returns a new column that may have the values of both. */
+  public static Attribute columnOf(Attribute column, Expression other) {
+    DataType type = StructType$.MODULE$.unionLikeMerge(column.dataType(), other.dataType());
+    boolean nullable = column.nullable() || other.nullable();
+    return new AttributeReference(
+        column.name(),
+        type,
+        nullable,
+        column.metadata(),
+        NamedExpression$.MODULE$.newExprId(),
+        (Seq) Nil$.MODULE$);
+  }
+
+  /** Returns the value of the first branch whose condition is true; branches are Tuple2s. */
+  public static Expression choose(List branches, Expression otherwise) {
+    return branches.isEmpty() ? otherwise : new CaseWhen(seq(branches), Option.apply(otherwise));
+  }
+
+  public static Tuple2 branch(Expression condition, Expression value) {
+    return new Tuple2(condition, value);
+  }
+
+  /**
+   * Returns a condition on the columns of a relation in the form that the optimizer gives it,
+   * without a change of type.
+   */
+  public static Expression simplified(Expression condition, LogicalPlan relation) {
+    LogicalPlan filter = new Filter(condition, relation);
+    filter = ReplaceExpressions$.MODULE$.apply(filter);
+    filter = RewriteWithExpression$.MODULE$.apply(filter);
+    filter = ConstantFolding$.MODULE$.apply(filter);
+    filter = UnwrapCastInBinaryComparison$.MODULE$.apply(filter);
+    filter = BooleanSimplification$.MODULE$.apply(filter);
+    // The result may need columns of its own.
+    boolean isSame = filter instanceof Filter && ((Filter) filter).child() == relation;
+    return isSame ? ((Filter) filter).condition() : condition;
+  }
+
+  /** Returns the names of the columns to which assignments give a value as a whole or in part. */
+  public static List assigned(Seq assignments) {
+    List names = new ArrayList();
+    List all = list(assignments);
+    for (int i = 0; i < all.size(); i++) {
+      List columns = list(((Assignment) all.get(i)).key().references().toSeq());
+      for (int j = 0; j < columns.size(); j++) {
+        names.add(((Attribute) columns.get(j)).name());
+      }
+    }
+    return names;
+  }
+
+  /**
+   * Returns a statement in which the current time is the time of this call, in all jobs that it
+   * takes.
+   */
+  public static LogicalPlan atOneTime(LogicalPlan statement) {
+    return ComputeCurrentTime$.MODULE$.apply(statement);
+  }
+
+  /** Returns the parts of a condition that must all be true. */
+  public static List conjuncts(Expression condition) {
+    List parts = new ArrayList();
+    split(condition, parts);
+    return parts;
+  }
+
+  private static void split(Expression condition, List parts) {
+    if (condition instanceof And and) {
+      split(and.left(), parts);
+      split(and.right(), parts);
+    } else {
+      parts.add(condition);
+    }
+  }
+}

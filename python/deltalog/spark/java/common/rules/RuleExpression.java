@@ -1,0 +1,327 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
+import org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Seq;
+
+/**
+ * The gate for an expression of a table's log: a generated column, a default value, a constraint or
+ * an invariant. A stranger may have written it, and its value may end in the stranger's table.
+ *
+ * <ul>
+ *   <li>The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
+ *       environment for ${names}.
+ *   <li>It consists of constants, columns of the table, operators, and functions of a list
+ *       (`RuleFunctions`). All else is refused, such as subqueries, windows, aggregates, and names
+ *       that are no columns.
+ *   <li>It is resolved as Spark resolves default values, with built-in functions only. The
+ *       session's functions and variables are not seen, so none of them replaces a built-in
+ *       function.
+ * </ul>
+ */
+public class RuleExpression {
+  /** What Spark's parser makes of operators, and of functions with a syntax of their own. */
+  private static final Set PARTS =
+      new HashSet(
+          Arrays.asList(
+              new String[] {
+                "Literal",
+                "Alias",
+                "UnresolvedExtractValue",
+                "SemiStructuredExtract",
+                "CreateNamedStruct",
+                "NamePlaceholder$",
+                "Cast",
+                "CaseWhen",
+                "If",
+                "Coalesce",
+                "And",
+                "Or",
+                "Not",
+                "EqualTo",
+                "EqualNullSafe",
+                "LessThan",
+                "LessThanOrEqual",
+                "GreaterThan",
+                "GreaterThanOrEqual",
+                "Between",
+                "In",
+                "IsNull",
+                "IsNotNull",
+                "Like",
+                "ILike",
+                "RLike",
+                "LikeAll",
+                "NotLikeAll",
+                "LikeAny",
+                "NotLikeAny",
+                "Lower",
+                "Add",
+                "Subtract",
+                "Multiply",
+                "Divide",
+                "IntegralDivide",
+                "Remainder",
+                "UnaryMinus",
+                "UnaryPositive",
+                "BitwiseAnd",
+                "BitwiseOr",
+                "BitwiseXor",
+                "BitwiseNot",
+                "ShiftLeft",
+                "ShiftRight",
+                "ShiftRightUnsigned",
+                "Concat",
+                "Substring",
+                "StringTrim",
+                "StringTrimLeft",
+                "StringTrimRight",
+                "Overlay",
+                "StringLocate",
+                "TimestampAdd",
+                "TimestampDiff",
+                "Collate",
+                "UnresolvedCollation",
+                "NamedArgumentExpression"
+              }));
+
+  /**
+   * The expressions that the parser returns for functions of the current time without parentheses,
+   * if a session reserves their names.
+   */
+  private static final Set MOMENTS =
+      new HashSet(
+          Arrays.asList(new String[] {"CurrentDate", "CurrentTimestamp", "LocalTimestamp"}));
+
+  private static final String CONSTRAINT = "constraint";
+  private static final String GENERATED = "generated";
+  private static final String DEFAULT = "default";
+
+  private final String table;
+  private final String kind;
+  private final String name;
+  private final String sql;
+
+  private RuleExpression(String table, String kind, String name, String sql) {
+    this.table = table;
+    this.kind = kind;
+    this.name = name;
+    this.sql = sql;
+  }
+
+  /** The condition of a constraint, or of the invariant of a column. */
+  public static RuleExpression ofConstraint(String table, String name, String sql) {
+    return new RuleExpression(table, CONSTRAINT, name, sql);
+  }
+
+  /** The value of a generated column. */
+  public static RuleExpression ofGenerated(String table, String column, String sql) {
+    return new RuleExpression(table, GENERATED, column, sql);
+  }
+
+  /**
+   * Returns why a default value is not allowed, or null. Spark resolves the others by itself, in
+   * the same way.
+   */
+  public static RuleRefusal refusalOfDefault(String table, String column, String sql) {
+    RuleExpression value = new RuleExpression(table, DEFAULT, column, sql);
+    try {
+      Expression parsed = value.parsed();
+      value.check(parsed, new HashSet());
+      value.computeOnce(parsed);
+      return null;
+    } catch (RuleRefusal e) {
+      return e;
+    }
+  }
+
+  /** Returns the expression over the columns of the table. */
+  public Expression resolved(Attribute[] columns) {
+    try {
+      return allowed(columns);
+    } catch (RuleRefusal e) {
+      throw e.error();
+    }
+  }
+
+  private Expression allowed(Attribute[] columns) {
+    Expression parsed = parsed();
+    Set names = new HashSet();
+    for (int i = 0; i < columns.length; i++) {
+      names.add(key(columns[i].name()));
+    }
+    check(parsed, names);
+    Expression resolved = analyzed(parsed, columns);
+    if (!resolved.deterministic()) {
+      throw refused("its value is another one each time that it is computed");
+    }
+    List leaves = Plans.list(resolved.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) {
+      String leaf = partOf((Expression) leaves.get(i));
+      if (leaf.equals(
+          "VariableReference")) { // A field that a column lacks could be the variable of a script.
+        throw refused("the table has no column " + ((Expression) leaves.get(i)).sql());
+      }
+      // As in unix_timestamp(). The time zone of the session applies to all casts to times.
+      if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
+        throw refused("its value is another one at another time");
+      }
+    }
+    return RuleGrowth.isIn(resolved)
+        ? RuleGrowth.bounded(resolved, new RuleAllowance(RuleFunctions.bytes(), tooLarge()))
+        : resolved;
+  }
+
+  /** Refuses a default value that is too large: Spark computes it without a bound. */
+  private void computeOnce(Expression parsed) {
+    if (parsed.children().isEmpty()) {
+      return;
+    }
+    Expression resolved;
+    try {
+      resolved = analyzed(parsed, new Attribute[0]);
+    } catch (RuleRefusal e) {
+      return; // Spark has the same reason, if it needs the value.
+    }
+    if (!RuleGrowth.isIn(resolved)) {
+      return;
+    }
+    if (!RuleGrowth.isKnown(resolved)) {
+      throw refused("it makes a value whose size is not known before the value is needed");
+    }
+    RuleRefusal tooLarge = tooLarge();
+    try {
+      RuleGrowth.bounded(resolved, new RuleAllowance(RuleFunctions.bytes(), tooLarge)).eval(null);
+    } catch (RuntimeException e) {
+      // Spark meets all other errors itself, if it needs the value.
+      if (tooLarge.sql().equals(e.getMessage())) {
+        throw tooLarge;
+      }
+    }
+  }
+
+  private RuleRefusal tooLarge() {
+    return refused(
+        "its values would have more than "
+            + RuleFunctions.bytes()
+            + " bytes in a row, a fourth of what the environment variable DELTALOG_EXPRESSION_BYTES"
+            + " allows for many");
+  }
+
+  private Expression parsed() {
+    try {
+      return new CatalystSqlParser().parseExpression(sql);
+    } catch (Exception e) {
+      throw refused("it is not an expression of Spark's SQL: " + firstLine(e));
+    }
+  }
+
+  private Expression analyzed(Expression parsed, Attribute[] columns) {
+    List values = new ArrayList();
+    values.add(Plans.alias(parsed, "value"));
+    Seq relation = Plans.seq(Arrays.asList(columns));
+    LogicalPlan plan = new Project(Plans.seq(values), LocalRelation$.MODULE$.apply(relation));
+    try {
+      plan = ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.execute(plan);
+      ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.checkAnalysis(plan);
+    } catch (Exception e) {
+      throw refused(firstLine(e));
+    }
+    return ((Alias) ((Project) plan).projectList().head()).child();
+  }
+
+  /**
+   * Refuses parts that are not allowed. The names belong to columns, and to parameters of lambda
+   * functions.
+   */
+  private void check(Expression part, Set names) {
+    Set known = names;
+    if (part instanceof UnresolvedFunction unresolvedFunction) {
+      checkFunction(Plans.list(unresolvedFunction.nameParts()));
+    } else if (part instanceof UnresolvedAttribute unresolvedAttribute) {
+      checkName(Plans.list(unresolvedAttribute.nameParts()), names);
+    } else if (part instanceof UnresolvedNamedLambdaVariable unresolvedNamedLambdaVariable) {
+      checkName(Plans.list(unresolvedNamedLambdaVariable.nameParts()), names);
+    } else if (part instanceof LambdaFunction lambdaFunction) {
+      known = new HashSet(names);
+      List parameters = Plans.list(lambdaFunction.arguments());
+      for (int i = 0; i < parameters.size(); i++) {
+        known.add(key(((UnresolvedNamedLambdaVariable) parameters.get(i)).nameParts().head()));
+      }
+    } else if (!PARTS.contains(partOf(part)) && !(MOMENTS.contains(partOf(part)) && mayChange())) {
+      throw refused("it has a part that is not allowed there (" + partOf(part) + ")");
+    }
+    List children = Plans.list(part.children());
+    for (int i = 0; i < children.size(); i++) {
+      check((Expression) children.get(i), known);
+    }
+  }
+
+  private void checkFunction(List parts) {
+    String function = String.join(".", parts);
+    if (!mayCall(function)) {
+      throw refused("it calls the function " + function + ", which is not allowed there");
+    }
+  }
+
+  private void checkName(List parts, Set names) {
+    // A name without parentheses can be a function, unless there is a column of the name.
+    boolean isKnown = names.contains(key((String) parts.get(0)));
+    if (!isKnown
+        && !(parts.size() == 1 && RuleFunctions.ofMoment((String) parts.get(0)) && mayChange())) {
+      throw refused(
+          kind.equals(DEFAULT) && names.isEmpty()
+              ? "it reads " + String.join(".", parts) + ", but a default value has no columns"
+              : "the table has no column " + String.join(".", parts));
+    }
+  }
+
+  private boolean mayCall(String function) {
+    return RuleFunctions.always(function) || (mayChange() && RuleFunctions.ofMoment(function));
+  }
+
+  /**
+   * Returns whether the value may depend on the time of the statement. A generated column's is
+   * checked later.
+   */
+  private boolean mayChange() {
+    return !kind.equals(GENERATED);
+  }
+
+  private static String key(String name) {
+    return SQLConf.get().caseSensitiveAnalysis() ? name : name.toLowerCase(java.util.Locale.ROOT);
+  }
+
+  private static String partOf(Expression part) {
+    Class type = part.getClass();
+    while (type.isAnonymousClass()) {
+      type = type.getSuperclass();
+    }
+    return type.getSimpleName();
+  }
+
+  private static String firstLine(Exception e) {
+    String[] lines = String.valueOf(e.getMessage()).trim().split("\n");
+    return lines[0].trim();
+  }
+
+  private RuleRefusal refused(String reason) {
+    return new RuleRefusal(table, kind, name, sql, reason);
+  }
+}

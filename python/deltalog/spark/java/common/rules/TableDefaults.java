@@ -1,0 +1,63 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The default values of a table's columns, as Spark's analyzer gets them. It resolves those that it
+ * needs, with its built-in functions, but with more of them than RuleExpression allows.
+ */
+public class TableDefaults {
+  private static final String DEFAULT = "CURRENT_DEFAULT";
+
+  /**
+   * The values that Spark reads for columns that files lack. Delta tables do not have it: such
+   * columns are NULL.
+   */
+  private static final String OF_OLD_ROWS = "EXISTS_DEFAULT";
+
+  private TableDefaults() {}
+
+  /** Returns the columns as the log means them. */
+  public static StructType ofLog(StructType schema) {
+    StructField[] fields = schema.fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      if (fields[i].metadata().contains(OF_OLD_ROWS)) {
+        fields[i] =
+            with(
+                fields[i],
+                new MetadataBuilder().withMetadata(fields[i].metadata()).remove(OF_OLD_ROWS));
+      }
+    }
+    return new StructType(fields);
+  }
+
+  /**
+   * Returns the columns for statements. A default value that is not allowed is replaced by one that
+   * is not a constant: the analyzer fails as soon as it needs it, with a message in which Python
+   * finds the error (`write/rule_errors.py`).
+   */
+  public static StructType checked(StructType schema, String table) {
+    StructField[] fields = schema.fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      Metadata metadata = fields[i].metadata();
+      if (metadata.contains(DEFAULT)) {
+        RuleRefusal refusal =
+            RuleExpression.refusalOfDefault(table, fields[i].name(), metadata.getString(DEFAULT));
+        if (refusal != null) {
+          fields[i] =
+              with(
+                  fields[i],
+                  new MetadataBuilder().withMetadata(metadata).putString(DEFAULT, refusal.sql()));
+        }
+      }
+    }
+    return new StructType(fields);
+  }
+
+  private static StructField with(StructField field, MetadataBuilder metadata) {
+    return new StructField(field.name(), field.dataType(), field.nullable(), metadata.build());
+  }
+}

@@ -1,0 +1,91 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Paths;
+import java.nio.file.attribute.BasicFileAttributes;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * What Spark and Hadoop may read and write of a table in the local file system, by the rule of the
+ * core: the root may be a link, and nothing beneath it is; only regular files are read. They follow
+ * every link, and wait for a pipe.
+ *
+ * <p>Unlike the core, which goes from directory to directory, this looks before somebody else opens
+ * the file. It keeps out the links that a table came with, and not links that are changed in the
+ * same moment.
+ */
+final class LocalPlace {
+  private static final LinkOption[] UNFOLLOWED = {LinkOption.NOFOLLOW_LINKS};
+  private static final LinkOption[] FOLLOWED = {};
+
+  private LocalPlace() {}
+
+  /** Returns whether a path of Hadoop is one of the local file system. */
+  static boolean isLocal(String path) {
+    return path.startsWith("file:");
+  }
+
+  /** Refuses to read a file of the table with the root, if either is not as it must be. */
+  static void checkRead(String root, Path file) {
+    if (!isLocal(root)) {
+      return;
+    }
+    BasicFileAttributes found = checkLinks(root, file);
+    try {
+      String path = file.toUri().getPath();
+      // Files that are beneath no root of ours may be read, because users have allowed it.
+      found =
+          found == null
+              ? Files.readAttributes(
+                  Paths.get(path, new String[0]), BasicFileAttributes.class, FOLLOWED)
+              : found;
+    } catch (IOException e) {
+      return; // The code that opens the file says so.
+    }
+    if (found.isOther()) {
+      String hint = "find out who created it, and remove it";
+      throw refused(file, "the path is not a regular file but a pipe, a socket or a device", hint);
+    }
+  }
+
+  /** Refuses to create a file in the table with the root, if a directory above it is a link. */
+  static void checkWrite(String root, Path file) {
+    if (isLocal(root)) {
+      checkLinks(root, file);
+    }
+  }
+
+  /** Returns what is at the path; null if it does not exist or is not beneath the root. */
+  private static BasicFileAttributes checkLinks(String root, Path file) {
+    Path top = new Path(root);
+    String start = top.isRoot() ? "" : top.toUri().getPath();
+    String path = file.toUri().getPath();
+    if (!path.startsWith(start + "/")) {
+      return null;
+    }
+    java.nio.file.Path place = Paths.get(start + "/", new String[0]);
+    BasicFileAttributes found = null;
+    String[] names = path.substring(start.length() + 1).split("/");
+    for (int i = 0; i < names.length; i++) {
+      place = place.resolve(names[i]);
+      try {
+        found = Files.readAttributes(place, BasicFileAttributes.class, UNFOLLOWED);
+      } catch (IOException e) {
+        return null; // The code that opens the file says so. A new file is not there.
+      }
+      if (found.isSymbolicLink()) {
+        String hint =
+            "a table's own path may be a link, but nothing within it: move what it leads to into"
+                + " the table";
+        throw refused(file, "a symbolic link within a table is not followed: " + place, hint);
+      }
+    }
+    return found;
+  }
+
+  private static FileFault refused(Path file, String message, String hint) {
+    return new FileFault(FileFault.UNSUPPORTED, message, hint, file, null);
+  }
+}

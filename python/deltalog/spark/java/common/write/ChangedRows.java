@@ -1,0 +1,135 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.roaringbitmap.RoaringBitmap;
+
+/** The rows that one attempt of a task removes, matches and counts, for its report. */
+public class ChangedRows {
+  private final boolean matchesOnce;
+
+  /** From a file's number and the upper half of positions to the lower halves. */
+  private final Map removed = new HashMap();
+
+  /** The same for rows that match a row of the source and stay, if a row may match once only. */
+  private final Map staying = new HashMap();
+
+  /** The same for rows of the source that have matched, from the number of their partition on. */
+  private final Map matched = new HashMap();
+
+  private final long[] counts = new long[6];
+  private long lastKey = -1;
+  private BlockOfRows last;
+
+  /**
+   * Creates the value; matchesOnce says that a row must not match several rows of the source, as in
+   * most kinds of MERGE.
+   */
+  public ChangedRows(boolean matchesOnce) {
+    this.matchesOnce = matchesOnce;
+  }
+
+  private static long key(int file, long row) {
+    return ((long) file << 32) | (row >>> 32);
+  }
+
+  private static RoaringBitmap bitmap(Map of, long key) {
+    RoaringBitmap known = (RoaringBitmap) of.get(Long.valueOf(key));
+    if (known == null) {
+      known = new RoaringBitmap();
+      of.put(Long.valueOf(key), known);
+    }
+    return known;
+  }
+
+  /**
+   * Takes note of what happens to a row; see RowAction. Returns whether it is removed for the first
+   * time.
+   */
+  public boolean note(int operation, int file, long row) {
+    boolean writes = (operation & RowAction.WRITE) != 0;
+    if ((operation & RowAction.REMOVE) == 0) {
+      if (matchesOnce && (operation & RowAction.MATCHED) != 0) {
+        noteStaying(key(file, row), row);
+      }
+      if (writes) {
+        counts[(operation & RowAction.COPY) != 0 ? 5 : 4]++;
+      }
+      return false;
+    }
+    // The rows of a scan come file by file.
+    long key = key(file, row);
+    if (key != lastKey) {
+      settle();
+      last = new BlockOfRows(bitmap(removed, key));
+      lastKey = key;
+    }
+    boolean isNew = last.add((int) row);
+    if (matchesOnce && (!isNew || contains(staying, key, row))) {
+      throw violation();
+    }
+    if (isNew || writes) {
+      counts[writes ? 0 : 1]++;
+      if ((operation & RowAction.BY_SOURCE) != 0) {
+        counts[writes ? 2 : 3]++;
+      }
+    }
+    return isNew;
+  }
+
+  private void noteStaying(long key, long row) {
+    boolean isRemoved = key == lastKey ? last.contains((int) row) : contains(removed, key, row);
+    if (isRemoved || !bitmap(staying, key).checkedAdd((int) row)) {
+      throw violation();
+    }
+  }
+
+  private static boolean contains(Map rows, long key, long row) {
+    RoaringBitmap known = rows.isEmpty() ? null : (RoaringBitmap) rows.get(Long.valueOf(key));
+    return known != null && known.contains((int) row);
+  }
+
+  private void settle() {
+    if (last != null) {
+      last.settle();
+    }
+  }
+
+  private static RuntimeException violation() {
+    // Python's dml/cardinality.py knows the text.
+    return new IllegalStateException(
+        "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table");
+  }
+
+  /** Takes note that a row of the source has matched, by its monotonically increasing id. */
+  public void match(long source) {
+    long row = source & 0x1ffffffffL;
+    bitmap(matched, key((int) (source >>> 33), row)).add((int) row);
+  }
+
+  /** Adds everything to the report of the task. */
+  public void reportTo(TaskReport report) throws IOException {
+    settle();
+    for (Iterator each = removed.entrySet().iterator(); each.hasNext(); ) {
+      Map.Entry entry = (Map.Entry) each.next();
+      report.addRemoved(((Long) entry.getKey()).longValue(), optimized(entry));
+    }
+    for (Iterator each = staying.entrySet().iterator(); each.hasNext(); ) {
+      Map.Entry entry = (Map.Entry) each.next();
+      report.addStaying(((Long) entry.getKey()).longValue(), optimized(entry));
+    }
+    for (Iterator each = matched.entrySet().iterator(); each.hasNext(); ) {
+      Map.Entry entry = (Map.Entry) each.next();
+      report.addMatched(((Long) entry.getKey()).longValue(), optimized(entry));
+    }
+    report.addCounts(counts);
+  }
+
+  private static RoaringBitmap optimized(Map.Entry entry) {
+    RoaringBitmap bitmap = (RoaringBitmap) entry.getValue();
+    bitmap.runOptimize();
+    return bitmap;
+  }
+}

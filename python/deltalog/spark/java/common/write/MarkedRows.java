@@ -1,0 +1,65 @@
+package io.deltalog.spark;
+
+import java.util.Map;
+
+/**
+ * Describes the rows of a job except for the table's columns: how a statement marks them
+ * (RowAction), and its rules.
+ */
+public class MarkedRows {
+  /** The rows of a write, which have the table's columns only. */
+  public static final MarkedRows NONE = new MarkedRows(0, false, false, 0);
+
+  private final int markers;
+  private final boolean removesOnce;
+  private final boolean records;
+  private final int tracking;
+
+  /**
+   * Creates the description of rows with so many marker columns. Each row may have to be removed at
+   * most once. If the job records changes, all rows except copies are written to the change data
+   * feed, without the last columns of the table's files, which track rows.
+   */
+  MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
+    this.markers = markers;
+    this.removesOnce = removesOnce;
+    this.records = records;
+    this.tracking = tracking;
+  }
+
+  /** Returns them by the fields of a description (`dml/statement.py`); NONE for null. */
+  static MarkedRows of(Map fields) {
+    if (fields == null) {
+      return NONE;
+    }
+    return new MarkedRows(
+        ((Number) fields.get("markers")).intValue(),
+        ((Boolean) fields.get("removesOnce")).booleanValue(),
+        ((Boolean) fields.get("records")).booleanValue(),
+        ((Number) fields.get("tracking")).intValue());
+  }
+
+  /**
+   * Returns the commit protocol of a job with such rows. Its tasks may have files of several
+   * partitions open.
+   */
+  public TableCommitProtocol protocol(String root, boolean opensSeveral) {
+    return new TableCommitProtocol(root, opensSeveral, removesOnce);
+  }
+
+  public int markers() {
+    return markers;
+  }
+
+  public boolean removesOnce() {
+    return removesOnce;
+  }
+
+  public boolean records() {
+    return records;
+  }
+
+  public int tracking() {
+    return tracking;
+  }
+}
