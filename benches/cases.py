@@ -485,6 +485,16 @@ CASES = (
         warm_up=1,
     ),
     Case(
+        name="spark-wide-merge",
+        about="Spark: MERGE of three rows with 150, 750 and 1,500 columns that are made from one expression",
+        operation="wide_merge",
+        setup=setups.with_target,
+        tables=_PLAIN,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=tuple(Ratio(f"{width} columns", "ours", "jvm") for width in (150, 750, 1500)),
+        warm_up=1,
+    ),
+    Case(
         name="spark-vacuum",
         about="Spark: the same, by VACUUM ... DRY RUN and VACUUM",
         operation="vacuum",

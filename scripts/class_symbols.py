@@ -150,7 +150,7 @@ def _symbols(classes: Iterable[Class], own: str, known: set[str]) -> list[str]:
 
 
 def _pairs(lines: Iterable[str]) -> set[str]:
-    """Returns the names of the classes in a list, and those of their members with the names of their classes."""
+    """Returns the names of the classes in a list, and the names of their members behind their classes' names."""
     pairs, owner = set(), ""
     for line in lines:
         kind, name = line.split(" ", 1)

@@ -1,9 +1,9 @@
-"""The groups of features of the Java classes, of which each can be absent on a build of Spark that the jar does not fit
+"""The groups of features of the Java classes. A build of Spark that the jar does not fit may lack some of them
 (`FeatureGroup.java`).
 
-Other classes reach those of a group only through its entries, after a look at `FeatureGroup`. So a class belongs to all
-groups whose entries lead to it, except that the classes which can be reached without entries are of the first group.
-Without that one there is nothing.
+Classes outside of a group reach its classes only through its entries, after a look at `FeatureGroup`. So a class
+belongs to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group,
+and nothing works without that one.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benches.contenders import ordered, spark_changed, spark_session
+from benches.contenders import ordered, spark_changed, spark_session, spark_wide
 from benches.watch import Watch
 
 
@@ -22,6 +22,10 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_changed.statements(watch, spark_session.session(), "delta", table)
+
+
+def wide_merge(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_wide.wide_merge(watch, spark_session.session(), "delta", target)
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:

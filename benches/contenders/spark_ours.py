@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import deltalog.spark
-from benches.contenders import ordered, spark_changed, spark_session
+from benches.contenders import ordered, spark_changed, spark_session, spark_wide
 from benches.watch import Watch
 from deltalog._internal import forget_snapshots
 from deltalog.spark.read import planner
@@ -44,6 +44,10 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_changed.statements(watch, session(), "deltalog", table)
+
+
+def wide_merge(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_wide.wide_merge(watch, session(), "deltalog", target)
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:

@@ -121,6 +121,7 @@ def test_delta_table_is_also_in_deltalog_tables() -> None:
     [
         (lambda spark, table: table.delete(3), "condition"),
         (lambda spark, table: table.history("x"), "limit"),
+        (lambda spark, table: table.optimize().where(3), "partitionFilter"),
         (lambda spark, table: table.update("true", 3), "set"),
         (lambda spark, table: table.merge(None, "true"), "source"),
         (lambda spark, table: table.merge(spark.range(1), 3), "condition"),

@@ -26,8 +26,8 @@ _SPELLED = {
         "rowIds",
     )
 }
-# Unsupported options of the JVM connector. Ignoring them would change what is written.
-_WRITE_NOT_YET = ("replaceusing", "replaceon")
+# Options of overwrites that are carried out as a MERGE, where one is possible.
+_REPLACING = {name.lower(): name for name in ("replaceUsing", "replaceOn", "targetAlias")}
 _ALLOWED_ROOTS = "allowedroots"
 _ROW_IDS = "rowids"
 _PARTITIONING = "__partition_columns"
@@ -73,7 +73,10 @@ _KNOWN = (
     "overwriteSchema",
     "partitionOverwriteMode",
     "path",
+    "replaceOn",
+    "replaceUsing",
     "replaceWhere",
+    "targetAlias",
     "timestampAsOf",
     "txnAppId",
     "txnVersion",
@@ -244,11 +247,20 @@ class Options:
         if not {"startingversion", "startingtimestamp"} & self.values.keys():
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
-    def check_write(self) -> None:
+    def check_write(self, replaces: bool = False) -> None:
+        """Raises an error for options that do not apply to writes; `replaces` allows those that name the replaced rows
+        by the data.
+        """
         self._warn_of_misspelled()
         if _STATEMENT in self.values:
             raise InvalidArgumentError(f"the option {_STATEMENT} is for Spark Connect: use DeltaTable here")
-        self._refuse(_WRITE_NOT_YET + _CHANGE_FEED + _CHANGE_BOUNDS)
+        self._refuse(_CHANGE_FEED + _CHANGE_BOUNDS)
+        for name in () if replaces else _REPLACING:
+            if name in self.values:
+                raise UnsupportedFeatureError(
+                    f"the option {_REPLACING[name]} is for save, saveAsTable and insertInto with the mode overwrite, "
+                    "in a classic session"
+                )
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
         for name in ("versionasof", "timestampasof"):
@@ -302,6 +314,35 @@ class Options:
     def replace_where(self) -> str | None:
         """The predicate of the rows that an overwrite replaces."""
         return self.values.get("replacewhere")
+
+    @property
+    def replace_on(self) -> str | None:
+        """The condition on a row of the table and one of the data under which an overwrite replaces the former."""
+        return self.values.get("replaceon")
+
+    @property
+    def replace_using(self) -> str | None:
+        """The columns by whose values an overwrite finds the rows that it replaces, separated by commas."""
+        text = self.values.get("replaceusing")
+        if text is not None and not all(name.strip() for name in text.split(",")):
+            raise InvalidArgumentError(
+                f"replaceUsing must be names of columns, separated by commas, not {text!r}"
+            )
+        return text
+
+    @property
+    def target_alias(self) -> str | None:
+        """The name of the table in the condition of `replaceOn`."""
+        return self.values.get("targetalias")
+
+    @property
+    def replaces_rows(self) -> bool:
+        """Whether an overwrite replaces rows that match a row of the data."""
+        return any(name in self.values for name in _REPLACING)
+
+    def without_replacing(self) -> "Options":
+        """Returns the options of the same write to a new table, which has no rows to replace."""
+        return Options({name: value for name, value in self.values.items() if name not in _REPLACING})
 
     def table_configuration(self) -> dict[str, str]:
         """Returns the table properties (`delta.…`) among the options of a write that creates the table.

@@ -4,6 +4,7 @@ from typing import Any
 
 from deltalog._internal import Snapshot
 from deltalog.spark.bridge.role import Role
+from deltalog.spark.dml import replacing
 from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import snapshot_relation
@@ -17,13 +18,21 @@ class WriteCalls(Role):
     def save(self, session: Any, options: str, rows: Any, mode: str) -> str:
         asked = Options.of_json(options)
         location = location_of(self._jvm, session, asked)
-        version = job.save(self._jvm, session, rows, asked, mode, location)
+        version = None
+        if not asked.replaces_rows or not self._replace(session, rows, asked, mode == "Overwrite"):
+            version = job.save(self._jvm, session, rows, asked.without_replacing(), mode, location)
         with after_commit(location.uri, version, "opening the table again", "read the table to continue"):
             newest = Snapshot.open(location.uri, storage_options=location.storage_options)
             return snapshot_relation(session, newest)
 
     def insert(self, session: Any, options: str, rows: Any, is_overwrite: bool) -> None:
-        job.insert(self._jvm, session, rows, Options.of_json(options), is_overwrite)
+        asked = Options.of_json(options)
+        if not asked.replaces_rows or not self._replace(session, rows, asked, is_overwrite):
+            job.insert(self._jvm, session, rows, asked, is_overwrite)
+
+    def _replace(self, session: Any, rows: Any, options: Options, overwrites: bool) -> bool:
+        location = location_of(self._jvm, session, options)
+        return replacing.replace(self._jvm, session, rows, options, location, overwrites=overwrites)
 
     def truncate(self, session: Any, options: str) -> None:
         job.truncate(self._jvm, session, Options.of_json(options))

@@ -39,7 +39,7 @@ MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 
 # The columns after the files' own: the number of the old file, and the position of the row there.
 _MARKERS = 2
-# The number of columns after the table's if rows are ordered: the task that writes the row, and its position there.
+# The columns after the markers if rows are ordered: the task that writes the row, and its position there.
 _KEYS = 2
 
 _log = logging.getLogger("deltalog.spark")

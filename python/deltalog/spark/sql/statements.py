@@ -9,6 +9,7 @@ from typing import Any
 from deltalog._internal import Snapshot, SparkWrite
 from deltalog.arguments import TableOptions
 from deltalog.spark import schema
+from deltalog.spark.dml import replacing
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, unescaped, uri_of
@@ -90,6 +91,12 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
     check_table_options(Options(definition.options))
     entry = _Entry(jvm, session, definition)
     options = Options({**definition.options, **options.values})
+    if definition.mode == "overwrite" and options.replaces_rows:
+        placed = Options({**options.values, "path": entry.path})
+        if replacing.replace(jvm, session, data, placed, entry.location, overwrites=True):
+            entry.add(None, options)
+            return
+        options = options.without_replacing()
     options.check_write()
     if definition.mode == "create":
         check_vacant(jvm, session, entry.location, definition.name)
@@ -167,7 +174,8 @@ class _Entry:
                 self._check_location(session, str(location))
             elif location is None:
                 location = default_path(jvm, session, self._identifier)
-        self.location = location_of(jvm, session, Options({**definition.options, "path": str(location)}))
+        self.path = str(location)
+        self.location = location_of(jvm, session, Options({**definition.options, "path": self.path}))
         self.uri = self.location.uri
 
     def _check_location(self, session: Any, location: str) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import Snapshot
-from deltalog.arguments import limit_argument
+from deltalog.arguments import limit_argument, text_argument
 from deltalog.errors import wrong_argument
 from deltalog.spark.connect import exchange
 from deltalog.spark.connect.carried import ServerTarget
@@ -624,8 +624,10 @@ class DeltaOptimizeBuilder:
         self._table = table
         self._predicate: str | None = None
 
+    @raises_pyspark_errors
     def where(self, partitionFilter: str) -> "DeltaOptimizeBuilder":  # noqa: N803
         """Chooses partitions by SQL on partition columns. Called again, both must hold."""
+        text_argument("partitionFilter", partitionFilter)
         before = self._predicate
         self._predicate = partitionFilter if before is None else f"({before}) AND ({partitionFilter})"
         return self

@@ -67,11 +67,10 @@ public class ClauseColumns {
   }
 
   private MergeAction action(MergeAction action, LogicalPlan seen) {
-    if (action instanceof UpdateStarAction) {
-      return created(UpdateAction.class, action, all());
-    }
-    if (action instanceof InsertStarAction) {
-      return created(InsertAction.class, action, all());
+    if (action instanceof UpdateStarAction || action instanceof InsertStarAction) {
+      Class type = action instanceof UpdateStarAction ? UpdateAction.class : InsertAction.class;
+      Seq assignments = all();
+      return assignments == null ? action : created(type, action, assignments);
     }
     if (action instanceof UpdateAction update) {
       return created(UpdateAction.class, action, named(update.assignments(), seen));
@@ -89,13 +88,20 @@ public class ClauseColumns {
     }
   }
 
-  /** Returns the assignments of all columns of the target, from columns with the same names. */
+  /**
+   * Returns the assignments of all columns of the target, from columns with the same names; null if
+   * the source lacks one.
+   */
   private Seq all() {
     List made = new ArrayList();
     for (Object each : Plans.list(merge.targetTable().output())) {
       Attribute column = (Attribute) each;
-      Seq name = Plans.seq(List.of(column.name()));
-      made.add(new Assignment(column, found(new UnresolvedAttribute(name), merge.sourceTable())));
+      Expression name = new UnresolvedAttribute(Plans.seq(List.of(column.name())));
+      Expression value = found(name, merge.sourceTable());
+      if (value == name) {
+        return null;
+      }
+      made.add(new Assignment(column, value));
     }
     return Plans.seq(made);
   }

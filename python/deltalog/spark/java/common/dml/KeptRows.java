@@ -1,6 +1,13 @@
 package io.deltalog.spark;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.LogicalRDD;
@@ -8,11 +15,16 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.storage.RDDInfo;
 import scala.Option;
+import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction0;
 
 /**
  * Rows that are evaluated once and kept by the executors until they are released. Lost blocks fail
  * what reads them, instead of being computed again with perhaps other rows.
+ *
+ * <p>Spark knows no constraints of the rows, not even which columns have no NULL. It derives them
+ * from pairs of expressions, which takes a time that grows with the third power of the number of
+ * columns, and compares each with all others.
  */
 public class KeptRows extends AbstractFunction0 {
   private final QueryExecution query;
@@ -20,11 +32,20 @@ public class KeptRows extends AbstractFunction0 {
   private final LogicalPlan plan;
 
   public KeptRows(Dataset given) {
+    LogicalPlan analyzed = given.queryExecution().analyzed();
+    List columns = new ArrayList();
+    Map ids = new HashMap();
+    for (Object each : Plans.list(analyzed.output())) {
+      Attribute column = ((Attribute) each).withNullability(true).newInstance();
+      columns.add(column);
+      ids.put(column.exprId(), ((Attribute) each).exprId());
+    }
+    Seq values = Plans.seq(Arrays.asList(new Object[] {analyzed.output()}));
+    LogicalPlan unknown = new Expand(values, Plans.seq(columns), analyzed);
     // Evaluated at once, what a failed evaluation has kept could not be released.
-    LogicalPlan analyzed = Plans.withoutConstraints(given.queryExecution().analyzed());
-    query = Dataset.ofRows(given.sparkSession(), analyzed).localCheckpoint(false).queryExecution();
-    plan = query.analyzed();
-    rows = ((LogicalRDD) plan).rdd();
+    query = Dataset.ofRows(given.sparkSession(), unknown).localCheckpoint(false).queryExecution();
+    rows = ((LogicalRDD) query.analyzed()).rdd();
+    plan = query.analyzed().transformAllExpressions(new Renumbering(ids));
   }
 
   /** Returns the id of the RDD of the rows. */

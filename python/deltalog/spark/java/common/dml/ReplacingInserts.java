@@ -61,25 +61,37 @@ public class ReplacingInserts extends Rule {
     }
     List values = Plans.list(insert.query().output());
     List names = names(insert, relation, values.size());
-    Attribute part = part();
     Expression condition =
         isOn
             ? (Expression) criteria.productElement(0)
             : using(relation, Plans.list((Seq) criteria.productElement(0)), names, values);
     Option alias = isOn ? (Option) criteria.productElement(1) : Option.empty();
     boolean evolves = SchemaEvolution.isAsked(plan);
-    LogicalPlan target = aliased(relation, alias);
-    LogicalPlan source = doubled(insert.query(), part);
     MergeIntoTable merge =
-        new MergeIntoTable(
-            target,
-            source,
-            new And(is(part, MATCHES), condition),
-            Plans.seq(List.of(new DeleteAction(Option.empty()))),
-            Plans.seq(List.of(inserted(part, names, values))),
-            (Seq) Nil$.MODULE$,
-            evolves);
-    return evolves ? new EvolvingMerge(target, source, merge) : merge;
+        merge(aliased(relation, alias), insert.query(), condition, names, values, evolves);
+    return evolves ? new EvolvingMerge(merge.targetTable(), merge.sourceTable(), merge) : merge;
+  }
+
+  /**
+   * Returns the MERGE that deletes rows of a table that match a row of a query, and inserts the
+   * values of all rows of the query.
+   */
+  static MergeIntoTable merge(
+      LogicalPlan target,
+      LogicalPlan query,
+      Expression condition,
+      List names,
+      List values,
+      boolean evolves) {
+    Attribute part = part();
+    return new MergeIntoTable(
+        target,
+        doubled(query, part),
+        new And(is(part, MATCHES), condition),
+        Plans.seq(List.of(new DeleteAction(Option.empty()))),
+        Plans.seq(List.of(inserted(part, names, values))),
+        (Seq) Nil$.MODULE$,
+        evolves);
   }
 
   /** Returns the columns of the table, or new ones, for the columns of the query. */
@@ -139,7 +151,7 @@ public class ReplacingInserts extends Rule {
     return equal;
   }
 
-  private static Attribute column(List columns, String name) {
+  static Attribute column(List columns, String name) {
     for (Object column : columns) {
       if (((Attribute) column).name().equalsIgnoreCase(name)) {
         return (Attribute) column;

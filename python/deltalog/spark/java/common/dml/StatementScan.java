@@ -6,20 +6,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.functions;
-import scala.Function1;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * A scan of the table that a statement changes, in which its columns have the ids that the
@@ -93,30 +87,6 @@ public class StatementScan {
       Attribute seen = (Attribute) shownByName.get(output[i].name());
       boolean isSame = storedColumns[i] == output[i];
       columns[i] = seen == null || !isSame ? storedColumns[i] : seen;
-    }
-  }
-
-  /** Gives columns other ids. */
-  private static final class Renumbering extends AbstractPartialFunction {
-    private final Map ids;
-
-    Renumbering(Map ids) {
-      this.ids = ids;
-    }
-
-    @Override
-    public boolean isDefinedAt(Object node) {
-      return node instanceof NamedExpression named && ids.containsKey(named.exprId());
-    }
-
-    @Override
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      if (node instanceof AttributeReference column && isDefinedAt(column)) {
-        return column.withExprId((ExprId) ids.get(column.exprId()));
-      }
-      return node instanceof Alias alias && isDefinedAt(alias)
-          ? Plans.alias(alias.child(), alias.name(), (ExprId) ids.get(alias.exprId()))
-          : otherwise.apply(node);
     }
   }
 

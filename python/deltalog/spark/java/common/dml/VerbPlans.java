@@ -122,8 +122,13 @@ public class VerbPlans {
   }
 
   private StatementRun resolved(LogicalPlan plan) {
+    return run(session, own.bound(plan));
+  }
+
+  /** Resolves a statement, and returns it to be executed. */
+  static StatementRun run(SparkSession session, LogicalPlan plan) {
     QueryExecution query =
-        session.sessionState().executePlan(own.bound(plan), CommandExecutionMode$.MODULE$.SKIP());
+        session.sessionState().executePlan(plan, CommandExecutionMode$.MODULE$.SKIP());
     query.assertAnalyzed();
     LogicalPlan analyzed = query.analyzed();
     LogicalPlan statement =

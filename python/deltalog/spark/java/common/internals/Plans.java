@@ -1,7 +1,6 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.optimizer.BooleanSimplification$;
@@ -11,7 +10,6 @@ import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
 import org.apache.spark.sql.catalyst.optimizer.RewriteWithExpression$;
 import org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison$;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
-import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.DataType;
@@ -111,16 +109,6 @@ public class Plans {
    */
   public static LogicalPlan atOneTime(LogicalPlan statement) {
     return ComputeCurrentTime$.MODULE$.apply(statement);
-  }
-
-  /**
-   * Returns a plan of the same rows and columns, without constraints that Spark knows. It derives
-   * them from pairs of expressions, which takes a time that grows with the third power of the
-   * number of columns.
-   */
-  public static LogicalPlan withoutConstraints(LogicalPlan plan) {
-    Seq columns = plan.output();
-    return new Expand(seq(Arrays.asList(new Object[] {columns})), columns, plan);
   }
 
   /** Returns the parts of a condition that must all be true. */

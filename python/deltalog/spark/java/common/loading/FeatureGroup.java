@@ -75,10 +75,10 @@ public enum FeatureGroup {
     return found;
   }
 
-  /** Returns the rules among some that can be used. */
-  static Class<?>[] available(Class<?>... rules) {
-    return Arrays.stream(rules)
-        .filter(rule -> lostWith(rule.getName()) == null)
+  /** Returns the classes among some that can be used. */
+  static Class<?>[] available(Class<?>... classes) {
+    return Arrays.stream(classes)
+        .filter(type -> lostWith(type.getName()) == null)
         .toArray(Class<?>[]::new);
   }
 

@@ -65,8 +65,7 @@ public class DeltalogStrategy extends SparkStrategy {
       return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
     if (StatementTarget.isStatement(plan)) {
-      return true; // The analyzer has no rule of ours: the session was in use before, or it is
-                   // lost.
+      return true; // The analyzer has no rule of ours that makes a command of it.
     }
     return plan instanceof RunnableCommand
         && changesTable(plan.getClass().getSimpleName())

@@ -32,7 +32,7 @@ public class SessionRule extends AbstractFunction1 {
    * char.
    */
   static final Class[] POST_HOC =
-      available(
+      FeatureGroup.available(
           DynamicOverwrites.class,
           ConstraintTargets.class,
           TableSecrets.class,
@@ -40,8 +40,8 @@ public class SessionRule extends AbstractFunction1 {
 
   private final Class type;
 
-  /** Returns the rules among some that can be used; LostStatements only if it has to. */
-  private static Class[] available(Class<?>... rules) {
+  /** Returns the rules that can be used; LostStatements only if statements cannot. */
+  private static Class[] available(Class... rules) {
     return Arrays.stream(FeatureGroup.available(rules))
         .filter(rule -> rule != LostStatements.class || FeatureGroup.STATEMENTS.isLost())
         .toArray(Class[]::new);

@@ -1,0 +1,97 @@
+"""Overwrites by the options replaceOn and replaceUsing, of rows that match rows of the data."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import deltalog
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+
+OLD = [(1, "old"), (2, "old"), (2, "older"), (3, "old")]
+NEW = [(2, "new"), (2, "newer"), (4, "new")]
+
+
+def rows(path: str) -> list[tuple[int, str]]:
+    return sorted(tuple(row.values()) for row in deltalog.DeltaTable(path).to_pyarrow_table().to_pylist())
+
+
+@pytest.fixture
+def table(spark: SparkSession, path: str) -> str:
+    spark.createDataFrame(OLD, "id INT, v STRING").write.format("deltalog").save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def new(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(NEW, "id INT, v STRING")
+
+
+def overwrite(data: DataFrame, path: str, **options: str) -> None:
+    data.write.format("deltalog").mode("overwrite").options(**options).save(path)
+
+
+def test_rows_that_match_are_replaced_by_all_rows_of_the_data(new: DataFrame, table: str) -> None:
+    overwrite(new, table, replaceUsing=" id ")
+    assert rows(table) == sorted([(1, "old"), (3, "old"), *NEW])
+    overwrite(new.alias("s"), table, replaceOn="t.id = s.id + 1 AND t.v = 'old'", targetAlias="t")
+    assert rows(table) == sorted([(1, "old"), *NEW, *NEW])
+    assert len(deltalog.DeltaTable(table).history()) == 3
+
+
+def test_no_rows_replace_none_and_columns_go_by_name(spark: SparkSession, new: DataFrame, table: str) -> None:
+    overwrite(new.where("false"), table, replaceUsing="id")
+    assert rows(table) == sorted(OLD)
+    overwrite(new.select("v", "id"), table, replaceUsing="id,v", userMetadata="mine")
+    assert rows(table) == sorted([*OLD, *NEW])
+    assert deltalog.DeltaTable(table).history()[0]["userMetadata"] == "mine"
+    overwrite(new.selectExpr("id", "v", "id AS more"), table, replaceUsing="id", mergeSchema="true")
+    assert deltalog.DeltaTable(table).schema().names == ["id", "v", "more"]
+
+
+def test_a_table_that_does_not_exist_is_created(new: DataFrame, path: str) -> None:
+    overwrite(new, path, replaceUsing="id")
+    assert rows(path) == sorted(NEW)
+
+
+def test_named_tables_have_the_options(spark: SparkSession, new: DataFrame, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE replacing (id INT, v STRING) USING deltalog LOCATION '{tmp_path / 'named'}'")
+    try:
+        spark.createDataFrame(OLD, "id INT, v STRING").write.insertInto("replacing")
+        inserting = new.write.format("deltalog").option("replaceUsing", "id")
+        inserting.insertInto("replacing", overwrite=True)
+        assert rows(str(tmp_path / "named")) == sorted([(1, "old"), (3, "old"), *NEW])
+        writer = new.where("id = 4").write.format("deltalog").mode("overwrite")
+        writer.option("replaceUsing", "id").saveAsTable("replacing")
+        assert rows(str(tmp_path / "named")) == sorted([(1, "old"), (3, "old"), *NEW])
+    finally:
+        spark.sql("DROP TABLE replacing")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"replaceUsing": "id", "replaceOn": "true"}, "replaceOn and replaceUsing"),
+        ({"replaceUsing": "id,"}, "separated by commas"),
+        ({"replaceUsing": "nope"}, "nope is not in the table"),
+        ({"replaceUsing": "id", "replaceWhere": "id = 1"}, "replaceWhere"),
+        ({"replaceUsing": "id", "partitionOverwriteMode": "dynamic"}, "dynamic"),
+        ({"replaceUsing": "id", "overwriteSchema": "true"}, "overwriteSchema"),
+        ({"replaceUsing": "id", "targetAlias": "t"}, "targetAlias"),
+        ({"replaceOn": "t.nope = 1"}, "UNRESOLVED_COLUMN"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    new: DataFrame, table: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(Exception, match=message):
+        overwrite(new, table, **options)
+    assert rows(table) == sorted(OLD)
+
+
+def test_other_writes_refuse_the_options(new: DataFrame, table: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="mode overwrite"):
+        new.write.format("deltalog").mode("append").option("replaceUsing", "id").save(table)
+    with pytest.raises(UnsupportedFeatureError, match="replaceUsing"):
+        new.writeTo(f"deltalog.`{table}`").using("deltalog").option("replaceUsing", "id").createOrReplace()
+    assert rows(table) == sorted(OLD)
