@@ -75,11 +75,10 @@ public enum FeatureGroup {
     return found;
   }
 
-  /** Returns the rules among some that can be used; LostStatements only if it has to. */
-  static Class<?>[] available(Class<?>... rules) {
-    return Arrays.stream(rules)
-        .filter(rule -> rule != LostStatements.class || STATEMENTS.isLost())
-        .filter(rule -> lostWith(rule.getName()) == null)
+  /** Returns those of some classes that can be used. */
+  static Class<?>[] available(Class<?>... types) {
+    return Arrays.stream(types)
+        .filter(type -> lostWith(type.getName()) == null)
         .toArray(Class<?>[]::new);
   }
 

@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import java.lang.reflect.Constructor;
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
@@ -9,7 +10,7 @@ import scala.runtime.AbstractFunction1;
 public class SessionRule extends AbstractFunction1 {
   /** The rules before Spark resolves anything. */
   static final Class[] HINTS =
-      FeatureGroup.available(
+      usable(
           LostStatements.class,
           CarriedStatements.class,
           EvolvingMerges.class,
@@ -18,7 +19,7 @@ public class SessionRule extends AbstractFunction1 {
 
   /** The rules that run with Spark's own ones that resolve names. */
   static final Class[] RESOLUTION =
-      FeatureGroup.available(
+      usable(
           LostStatements.class,
           ReplacingInserts.class,
           EvolvingWrites.class,
@@ -31,13 +32,21 @@ public class SessionRule extends AbstractFunction1 {
    * char.
    */
   static final Class[] POST_HOC =
-      FeatureGroup.available(
+      usable(
           DynamicOverwrites.class,
           ConstraintTargets.class,
           TableSecrets.class,
           StatementRule.class);
 
   private final Class type;
+
+  /** Returns the rules among some that can be used; LostStatements only if it has to. */
+  private static Class<?>[] usable(Class<?>... rules) {
+    Class<?>[] linked = FeatureGroup.available(rules);
+    return Arrays.stream(linked)
+        .filter(rule -> rule != LostStatements.class || FeatureGroup.STATEMENTS.isLost())
+        .toArray(Class<?>[]::new);
+  }
 
   /** Takes the class of the rule, whose constructor has no parameter or the session. */
   public SessionRule(Class type) {
