@@ -57,6 +57,7 @@ ENTRIES = {
         "MergeEvolution",
         "MergeTargets",
         "OwnColumns",
+        "ReplacingRows",
         "StatementCommand",
         "StatementExec",
         "StatementRule",
